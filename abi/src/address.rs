@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses. Each kind is a type of its own, so that none is taken for another. The third kind, addresses of kernel
-//! objects, are the references of the crate `pool`.
+//! Addresses. Each kind is a type of its own, so that none is taken for another. The third kind,
+//! addresses of kernel objects, are the references of the crate `pool`.
 
 use crate::Word;
 use bytemuck::{Pod, Zeroable};

@@ -19,8 +19,8 @@ pub const MAX_BYTES: u32 = 256 << 20;
 /// Bytes of the header.
 pub const HEADER_BYTES: u32 = 64;
 
-/// Head of a boot image, a list of 32-bit words, low byte first on every processor: no bytes of an image are one of these before
-/// [`Header::from_bytes`]. All offsets are from the image's start.
+/// Head of a boot image, a list of 32-bit words, low byte first on every processor: no bytes of an
+/// image are one of these before [`Header::from_bytes`]. All offsets are from the image's start.
 #[derive(Clone, Copy, Zeroable, Debug, PartialEq, Eq)]
 pub struct Header {
     /// [`MAGIC`].
@@ -108,17 +108,47 @@ impl Header {
     /// The header as it stands in an image.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES as usize] {
-        let Self { magic, version, total, crc, header_crc, root_offset, root_bytes, root_address, .. } = *self;
-        let Self { root_entry, root_stack, system_offset, system_bytes, reserved: [a, b, c, d], .. } = *self;
+        let Self {
+            magic,
+            version,
+            total,
+            crc,
+            header_crc,
+            root_offset,
+            root_bytes,
+            root_address,
+            ..
+        } = *self;
+        let Self {
+            root_entry,
+            root_stack,
+            system_offset,
+            system_bytes,
+            reserved: [a, b, c, d],
+            ..
+        } = *self;
         let first = [magic, version, total, crc, header_crc, root_offset, root_bytes, root_address];
-        bytemuck::cast([first, [root_entry, root_stack, system_offset, system_bytes, a, b, c, d]].map(|half| half.map(u32::to_le_bytes)))
+        bytemuck::cast(
+            [first, [root_entry, root_stack, system_offset, system_bytes, a, b, c, d]]
+                .map(|half| half.map(u32::to_le_bytes)),
+        )
     }
 
     /// The header that these bytes of an image are, unchecked.
     #[must_use]
     pub fn from_bytes(bytes: [u8; HEADER_BYTES as usize]) -> Self {
         let words: [[u8; 4]; HEADER_BYTES as usize / 4] = bytemuck::cast(bytes);
-        let [magic, version, total, crc, header_crc, root_offset, root_bytes, root_address, rest @ ..] = words.map(u32::from_le_bytes);
+        let [
+            magic,
+            version,
+            total,
+            crc,
+            header_crc,
+            root_offset,
+            root_bytes,
+            root_address,
+            rest @ ..,
+        ] = words.map(u32::from_le_bytes);
         let [root_entry, root_stack, system_offset, system_bytes, reserved @ ..] = rest;
         Self {
             magic,
@@ -172,12 +202,19 @@ pub fn check(image: &[u8]) -> Result<Header, Refusal> {
         return Err(Refusal::Length);
     }
     let body = image.get(HEADER_BYTES as usize..header.total as usize).ok_or(Refusal::Truncated)?;
-    let within =
-        |offset: u32, bytes: u32| offset >= page && aligned(offset) && offset.checked_add(bytes).is_some_and(|end| end <= header.total);
-    if !within(header.root_offset, header.root_bytes) || header.root_bytes == 0 || !aligned(header.root_bytes) {
+    let within = |offset: u32, bytes: u32| {
+        offset >= page
+            && aligned(offset)
+            && offset.checked_add(bytes).is_some_and(|end| end <= header.total)
+    };
+    if !within(header.root_offset, header.root_bytes)
+        || header.root_bytes == 0
+        || !aligned(header.root_bytes)
+    {
         return Err(Refusal::RootPlacement);
     }
-    let root_end = header.root_address.checked_add(header.root_bytes).ok_or(Refusal::RootAddress)?;
+    let root_end =
+        header.root_address.checked_add(header.root_bytes).ok_or(Refusal::RootAddress)?;
     let area = crate::utcb::AREA_START..crate::utcb::AREA_END;
     let [start, end] = [header.root_address, root_end].map(|at| at as Word);
     let apart = start >= area.end || end <= area.start;
@@ -185,7 +222,11 @@ pub fn check(image: &[u8]) -> Result<Header, Refusal> {
         return Err(Refusal::RootAddress);
     }
     let inside = |x: u32| x >= header.root_address && x <= root_end;
-    if !inside(header.root_entry) || header.root_entry == root_end || !inside(header.root_stack) || !header.root_stack.is_multiple_of(4) {
+    if !inside(header.root_entry)
+        || header.root_entry == root_end
+        || !inside(header.root_stack)
+        || !header.root_stack.is_multiple_of(4)
+    {
         return Err(Refusal::RootEntry);
     }
     if !within(header.system_offset, header.system_bytes) {
@@ -213,18 +254,21 @@ pub mod slot {
     pub const IMAGE: u32 = 6;
     /// Device memory: the display's and the firmware's part of the first MiB.
     pub const LEGACY: u32 = 7;
-    /// The addresses at which servers may have their windows ([`Op::Serve`](crate::Op::Serve)), where the processor can have any.
+    /// The addresses at which servers may have their windows ([`Op::Serve`](crate::Op::Serve)),
+    /// where the processor can have any.
     pub const WINDOWS: u32 = 8;
     /// First of the free RAM ranges; see [`super::Info`].
     pub const RAM: u32 = 16;
-    /// Interrupt line 0; line n is at `IRQ + n`. How many there are is the board's ([`super::Info::irq_count`]).
+    /// Interrupt line 0; line n is at `IRQ + n`. How many there are is the board's
+    /// ([`super::Info::irq_count`]).
     pub const IRQ: u32 = RAM + super::RAM_RANGES as u32;
 }
 
 /// Most ranges of free RAM.
 pub const RAM_RANGES: usize = 16;
 
-/// Most interrupt lines of a board: so many have room in the root server's table beside what it makes.
+/// Most interrupt lines of a board: so many have room in the root server's table beside what it
+/// makes.
 pub const MAX_IRQS: usize = 1024;
 
 /// Slots of the root server's table (at least).
@@ -233,15 +277,15 @@ pub const ROOT_SLOTS: u32 = 4096;
 /// Words that align [`Info::ram`].
 const PADDING: usize = size_of::<Word>() / 4 - 1;
 
-/// What the argument of the first thread points to when the root server starts: in its UTCB slot's words.
-/// (The pointer is the UTCB's own address.)
+/// What the argument of the first thread points to when the root server starts: in its UTCB slot's
+/// words. (The pointer is the UTCB's own address.)
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
 pub struct Info {
     /// Number of RAM capabilities from [`slot::RAM`] on; ask `Identify` for sizes.
     pub ram_count: u32,
-    /// Number of interrupt lines from [`slot::IRQ`] on. The slots behind them are empty, and those of lines that
-    /// components may not have.
+    /// Number of interrupt lines from [`slot::IRQ`] on. The slots behind them are empty, and those
+    /// of lines that components may not have.
     pub irq_count: u32,
     /// Offset of the system description in the image Memory.
     pub system_offset: u32,
@@ -263,7 +307,10 @@ mod tests {
     fn a_header_has_the_low_byte_of_each_word_first() {
         let bytes: [u8; HEADER_BYTES as usize] = core::array::from_fn(|at| at as u8);
         let header = Header::from_bytes(bytes);
-        assert_eq!([header.magic, header.total, header.root_address], [0x0302_0100, 0x0b0a_0908, 0x1f1e_1d1c]);
+        assert_eq!(
+            [header.magic, header.total, header.root_address],
+            [0x0302_0100, 0x0b0a_0908, 0x1f1e_1d1c]
+        );
         assert_eq!((header.system_bytes, header.reserved[3]), (0x2f2e_2d2c, 0x3f3e_3d3c));
         assert_eq!(header.to_bytes(), bytes);
     }

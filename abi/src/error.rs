@@ -23,7 +23,8 @@ pub enum Error {
     BadArgument = 6,
     /// The Quota that pays has too little left.
     QuotaExceeded = 7,
-    /// The Quota has enough, but the kernel has no block of that size, no thread, or the Space no UTCB slot.
+    /// The Quota has enough, but the kernel has no block of that size, no thread, or the Space no
+    /// UTCB slot.
     PoolExhausted = 8,
     /// An address or a range is not within the part that is the user's.
     BadAddress = 9,

@@ -2,8 +2,8 @@
 //! The contract between the kernel and everything above it: names of system
 //! calls, layouts shared through memory, rights, errors. Nothing here acts.
 //!
-//! The manual (docs/manual.md) says how they belong together; its pages of system calls are made of the
-//! comments here. What depends on the processor is in [`arch`].
+//! The manual (docs/manual.md) says how they belong together; its pages of system calls are made of
+//! the comments here. What depends on the processor is in [`arch`].
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]

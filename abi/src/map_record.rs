@@ -17,8 +17,9 @@ pub(crate) const fn fit(selector: Word) -> u32 {
 ///  word 2   offset in the Memory, in bytes (of I/O ports: in ports)
 ///  word 3   length, in bytes (of I/O ports: in ports)
 /// ```
-/// I/O ports appear where they are: the address is ignored. `UNMAP` looks at the Memory only to see whether it is of
-/// ports. `PROTECT` ignores Memory and offset, and so do the operations on caches, which are those of `Cache`.
+/// I/O ports appear where they are: the address is ignored. `UNMAP` looks at the Memory only to see
+/// whether it is of ports. `PROTECT` ignores Memory and offset, and so do the operations on caches,
+/// which are those of `Cache`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapRecord(pub [Word; 4]);
 
@@ -36,9 +37,18 @@ impl MapRecord {
     /// Flag in word 1, and in what `Lookup` returns: the pages are not cached.
     pub const UNCACHED: u32 = 1 << 6;
 
-    /// A record. A selector that does not fit 16 bits names no slot: it becomes 0, which the kernel refuses.
+    /// A record. A selector that does not fit 16 bits names no slot: it becomes 0, which the kernel
+    /// refuses.
     #[must_use]
-    pub const fn new(op: u32, space: Word, address: Word, memory: Word, offset: Word, length: Word, rights: Rights) -> Self {
+    pub const fn new(
+        op: u32,
+        space: Word,
+        address: Word,
+        memory: Word,
+        offset: Word,
+        length: Word,
+        rights: Rights,
+    ) -> Self {
         let (selectors, low) = (fit(memory) << 16 | fit(space), (op & 15) << 8 | (rights.0 & 63));
         Self([selectors as Word, (address & !0xfff) | low as Word, offset, length])
     }

@@ -14,7 +14,8 @@ pub enum Kind {
     Space = 2,
     /// Translation tables that several spaces share.
     Segment = 3,
-    /// A range of physical memory, of device registers, of I/O ports, or of addresses for servers' windows.
+    /// A range of physical memory, of device registers, of I/O ports, or of addresses for servers'
+    /// windows.
     Memory = 4,
     /// An interrupt line.
     Irq = 5,
@@ -113,7 +114,8 @@ pub enum ThreadState {
 }
 
 /// What is done to the data caches in a range of addresses. No operation drops what was written and
-/// not yet brought to memory: memory may hold what it held before it was cleared for its present owner.
+/// not yet brought to memory: memory may hold what it held before it was cleared for its present
+/// owner.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CacheOp {
@@ -123,13 +125,15 @@ pub enum CacheOp {
     CleanAndInvalidate = 1,
     /// That, and the instruction side forgets, too: code was written.
     SyncCode = 2,
-    /// The lines of the range are read, and stay, until they are unlocked, or invalidated by their addresses, or the range is mapped
-    /// anew. Whatever else the kernel does to them, they are back when the Space next comes to them. The range is a part of one page
-    /// that can be read and is cached, and has nothing in common with the Space's other ones. Its Quota is charged for it; of ranges there
-    /// are four (`arch::armv5::layout::LOCKED_RANGES`).
+    /// The lines of the range are read, and stay, until they are unlocked, or invalidated by their
+    /// addresses, or the range is mapped anew. Whatever else the kernel does to them, they are back
+    /// when the Space next comes to them. The range is a part of one page that can be read and is
+    /// cached, and has nothing in common with the Space's other ones. Its Quota is charged for it;
+    /// of ranges there are four (`arch::armv5::layout::LOCKED_RANGES`).
     ///
-    /// Cores that lock single lines have it, as XScale does (Intel XScale Core Developer's Manual, 6.4); on others it is
-    /// `Unsupported`: an ARM926EJ-S locks a quarter of its cache at a time, IA-32 nothing.
+    /// Cores that lock single lines have it, as XScale does (Intel XScale Core Developer's Manual,
+    /// 6.4); on others it is `Unsupported`: an ARM926EJ-S locks a quarter of its cache at a time,
+    /// IA-32 nothing.
     Lock = 3,
     /// The lines of the range do not stay any more. `NotThere`: they are not locked.
     Unlock = 4,

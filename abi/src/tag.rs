@@ -49,8 +49,9 @@ impl Tag {
         self.0 >> Self::OP_SHIFT
     }
 
-    /// Words sent, 0 to 127: the kernel refuses more than [`MAX_WORDS`]. The registers of words 0 to 2 arrive as they
-    /// are, whatever this says: who sends fewer clears the rest, or means the receiver to see it.
+    /// Words sent, 0 to 127: the kernel refuses more than [`MAX_WORDS`]. The registers of words 0
+    /// to 2 arrive as they are, whatever this says: who sends fewer clears the rest, or means the
+    /// receiver to see it.
     #[must_use]
     pub const fn words(self) -> u32 {
         self.0 & 0x7f
@@ -112,7 +113,12 @@ impl Delivery {
     /// A delivery of this kind.
     #[must_use]
     pub const fn new(kind: MessageKind, badge: u32, words: u32, caps: u32) -> Self {
-        Self(badge << Self::BADGE_SHIFT | (kind as u32) << Self::KIND_SHIFT | (caps & 3) << 7 | (words & 0x7f))
+        Self(
+            badge << Self::BADGE_SHIFT
+                | (kind as u32) << Self::KIND_SHIFT
+                | (caps & 3) << 7
+                | (words & 0x7f),
+        )
     }
 
     /// What arrived.

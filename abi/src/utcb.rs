@@ -4,10 +4,13 @@
 //!
 //! The area from [`AREA_START`] to [`AREA_END`] of a native space belongs to the kernel's
 //! layout: the kernel information page is at [`KIP_ADDRESS`], pages of slots
-//! are from [`FIRST_SLOT`] on ([`slot_offset`]). Nothing else is mapped there. A native thread has a slot in its own
-//! space, an alien in its handler's.
+//! are from [`FIRST_SLOT`] on ([`slot_offset`]). Nothing else is mapped there. A native thread has
+//! a slot in its own space, an alien in its handler's.
 
-pub use crate::arch::current::layout::{AREA_END, AREA_START, AREAS, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE, SLOT_START};
+pub use crate::arch::current::layout::{
+    AREA_END, AREA_START, AREAS, FIRST_SLOT, FPU_OFFSET, FPU_SIZE, KIP_ADDRESS, SLOT_SIZE,
+    SLOT_START,
+};
 use crate::{PAGE_SIZE, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 
@@ -17,7 +20,8 @@ pub const SLOT_USED: u32 = FPU_OFFSET + FPU_SIZE;
 /// Slots in a page. None reaches into the next page.
 pub const SLOTS_A_PAGE: u32 = slots_a_page(SLOT_START, SLOT_SIZE, SLOT_USED);
 
-/// Slots in a page, of which the first one begins at `start`, each `distance` behind the last, and so many bytes of each are used.
+/// Slots in a page, of which the first one begins at `start`, each `distance` behind the last, and
+/// so many bytes of each are used.
 #[must_use]
 pub const fn slots_a_page(start: u32, distance: u32, bytes: u32) -> u32 {
     (PAGE_SIZE as u32 - start - bytes) / distance + 1
@@ -29,20 +33,23 @@ pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / PAGE_SIZE as u32 * SLOTS
 /// Where a slot is behind the first page of slots, in bytes.
 #[must_use]
 pub const fn slot_offset(index: u32) -> Word {
-    (index / SLOTS_A_PAGE) as Word * PAGE_SIZE + (SLOT_START + index % SLOTS_A_PAGE * SLOT_SIZE) as Word
+    (index / SLOTS_A_PAGE) as Word * PAGE_SIZE
+        + (SLOT_START + index % SLOTS_A_PAGE * SLOT_SIZE) as Word
 }
 
-/// How many threads a native space is charged as, of a kernel that can hold `max_threads` ([`Kip::max_threads`](crate::kip::Kip)).
+/// How many threads a native space is charged as, of a kernel that can hold `max_threads`
+/// ([`Kip::max_threads`](crate::kip::Kip)).
 ///
-/// Where there can be only so many native spaces ([`AREAS`]), they are divided among Quotas with the threads: all threads
-/// pay for all of them. Elsewhere it is none.
+/// Where there can be only so many native spaces ([`AREAS`]), they are divided among Quotas with
+/// the threads: all threads pay for all of them. Elsewhere it is none.
 #[must_use]
 pub const fn threads_a_space(max_threads: u32) -> u32 {
     if AREAS == 0 { 0 } else { max_threads.div_ceil(AREAS) }
 }
 
 /// 32-bit words between the last field that is used and the FPU state.
-const RESERVED: usize = (FPU_OFFSET as usize - 64 * size_of::<Word>() - 6 * 4 - size_of::<UserAddr>() - 4) / 4;
+const RESERVED: usize =
+    (FPU_OFFSET as usize - 64 * size_of::<Word>() - 6 * 4 - size_of::<UserAddr>() - 4) / 4;
 const _: () = assert!(size_of::<Utcb>() == FPU_OFFSET as usize);
 
 /// The slot of a native thread. The first half; the second holds FPU state.
@@ -63,8 +70,8 @@ pub struct Utcb {
     pub send_caps: [u32; 3],
     /// This slot's address, written at creation.
     pub address: UserAddr,
-    /// Where the FPU's registers are: one of [`fpu`]. An alien's slot has this word, too. The kernel
-    /// writes it and never reads it.
+    /// Where the FPU's registers are: one of [`fpu`]. An alien's slot has this word, too. The
+    /// kernel writes it and never reads it.
     pub fpu: u32,
     /// Reserved, zero.
     pub reserved: [u32; RESERVED],
@@ -91,8 +98,8 @@ pub mod fpu {
 pub struct CapItem(pub u32);
 
 impl CapItem {
-    /// Send a copy of `selector` with at most these rights. One that does not fit 16 bits names no slot: it
-    /// becomes 0, which the kernel refuses.
+    /// Send a copy of `selector` with at most these rights. One that does not fit 16 bits names no
+    /// slot: it becomes 0, which the kernel refuses.
     #[must_use]
     pub const fn new(selector: Word, rights: crate::Rights) -> Self {
         Self(crate::map_record::fit(selector) << 16 | rights.0)

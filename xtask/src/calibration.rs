@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine model's constants with their sources, and how far it is from published figures. Method: docs/model.md.
+//! The machine model's constants with their sources, and how far it is from published figures.
+//! Method: docs/model.md.
 
 use crate::build::{self, Model};
 use crate::catalogue::names;
@@ -23,14 +24,21 @@ pub fn run(name: Option<&str>) -> Result<()> {
 pub fn read(name: &str) -> Result<Cpu> {
     let path = Model::cpu_file(name);
     let all = names(FOLDER)?;
-    ensure!(all.iter().any(|known| known == name), "there is no CPU model `{name}`: name one of {}", all.join(", "));
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    ensure!(
+        all.iter().any(|known| known == name),
+        "there is no CPU model `{name}`: name one of {}",
+        all.join(", ")
+    );
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     Cpu::parse(&text).with_context(|| path.display().to_string())
 }
 
 fn print(cpu: &Cpu) -> Result<()> {
     show(&format!("### {}\n\n| event | cycles | source |\n|---|---|---|\n", cpu.name))?;
-    for (name, cost) in cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != model_core::Source::NoCost) {
+    for (name, cost) in
+        cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != model_core::Source::NoCost)
+    {
         show(&format!("| {} | {} | {} |\n", name.replace('_', " "), cost.cycles, cost.source))?;
     }
     open(cpu)?;
@@ -38,8 +46,15 @@ fn print(cpu: &Cpu) -> Result<()> {
         show("\n")?;
         return Ok(());
     }
-    show("\n| published figure | published | model | as far as sources allow | residual | |\n|---|---|---|---|---|---|\n")?;
-    let native = cpu.published.iter().any(|figure| figure.interval.is_some()).then(|| measure(&cpu.name)).transpose()?;
+    show(
+        "\n| published figure | published | model | as far as sources allow | residual | |\n|---|---|---|---|---|---|\n",
+    )?;
+    let native = cpu
+        .published
+        .iter()
+        .any(|figure| figure.interval.is_some())
+        .then(|| measure(&cpu.name))
+        .transpose()?;
     for figure in &cpu.published {
         let by = |cpu: &Cpu| match (figure.interval, &native) {
             (Some(interval), Some(report)) => of_interval(cpu, report, interval),
@@ -47,10 +62,13 @@ fn print(cpu: &Cpu) -> Result<()> {
         };
         let cycles = by(cpu)?;
         let corners = cpu.corners().iter().map(by).collect::<Result<Vec<f64>>>()?;
-        let (low, high) = corners.into_iter().fold((cycles, cycles), |(low, high), corner| (low.min(corner), high.max(corner)));
+        let (low, high) = corners
+            .into_iter()
+            .fold((cycles, cycles), |(low, high), corner| (low.min(corner), high.max(corner)));
         let residual = (cycles / figure.cycles - 1.0) * 100.0;
         let role = if figure.calibrates { "calibrated on" } else { "check" };
-        let range = if high - low < 1.0 { "the same".into() } else { format!("{low:.0} to {high:.0}") };
+        let range =
+            if high - low < 1.0 { "the same".into() } else { format!("{low:.0} to {high:.0}") };
         show(&format!(
             "| {} ({}) | {:.0} | {cycles:.0} | {range} | {residual:+.1} % | {role} |\n",
             figure.what, figure.source, figure.cycles
@@ -80,6 +98,9 @@ fn measure(name: &str) -> Result<Report> {
 }
 
 fn of_interval(cpu: &Cpu, report: &Report, interval: u16) -> Result<f64> {
-    let measured = report.intervals.get(&interval).with_context(|| format!("interval {interval} was not measured"))?;
+    let measured = report
+        .intervals
+        .get(&interval)
+        .with_context(|| format!("interval {interval} was not measured"))?;
     Ok(cpu.cycles(&measured.medians().total()))
 }

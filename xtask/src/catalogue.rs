@@ -37,7 +37,8 @@ pub fn name(path: &Path) -> String {
 
 /// The first sentence of the comment at a description's head, without its full stop.
 pub fn head(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+    let lines: Vec<&str> =
+        text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
     let comment = lines.join(" ");
     comment.split(". ").next().unwrap_or_default().trim_end_matches('.').to_string()
 }
@@ -45,7 +46,9 @@ pub fn head(text: &str) -> String {
 /// Names, with what each of them is beside it, in two columns.
 pub fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    rows.iter().map(|(name, what)| format!("{name:width$}  {what}").trim_end().to_string() + "\n").collect()
+    rows.iter()
+        .map(|(name, what)| format!("{name:width$}  {what}").trim_end().to_string() + "\n")
+        .collect()
 }
 
 /// Every system that can be run, of those whose description `fits`, and what it is.
@@ -54,10 +57,15 @@ pub fn columns(rows: &[(String, String)]) -> String {
 /// If a description cannot be read.
 pub fn systems(fits: impl Fn(&Path) -> bool) -> Result<Vec<(String, String)>> {
     let read = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         Ok((name(path), head(&text)))
     };
-    let mut systems = descriptions(SYSTEMS)?.iter().filter(|path| fits(path)).map(read).collect::<Result<Vec<_>>>()?;
+    let mut systems = descriptions(SYSTEMS)?
+        .iter()
+        .filter(|path| fits(path))
+        .map(read)
+        .collect::<Result<Vec<_>>>()?;
     systems.sort();
     Ok(systems)
 }
@@ -85,7 +93,10 @@ pub fn is_path(wanted: &str) -> bool {
 
 fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
     if is_path(wanted) {
-        ensure!(Path::new(wanted).is_file(), "there is no description {wanted}: give its path, or the name of a system in {SYSTEMS}");
+        ensure!(
+            Path::new(wanted).is_file(),
+            "there is no description {wanted}: give its path, or the name of a system in {SYSTEMS}"
+        );
         return Ok(wanted.into());
     }
     if let Some(path) = paths.iter().find(|path| name(path) == wanted) {
@@ -93,15 +104,21 @@ fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
     }
     let names: Vec<String> = paths.iter().map(|path| name(path)).collect();
     match near(wanted, names.iter().map(String::as_str)) {
-        Some(near) => bail!("there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"),
-        None => bail!("there is no system `{wanted}`: `./macadamia list` shows those that there are"),
+        Some(near) => bail!(
+            "there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"
+        ),
+        None => {
+            bail!("there is no system `{wanted}`: `./macadamia list` shows those that there are")
+        }
     }
 }
 
 /// The name that is most like `wanted`, if any is.
 pub fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |name: &str| strsim::jaro_winkler(wanted, name);
-    names.filter(|name| likeness(name) > LIKE).max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
+    names
+        .filter(|name| likeness(name) > LIKE)
+        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)))
 }
 
 #[cfg(test)]
@@ -114,7 +131,10 @@ mod tests {
     #[test]
     fn heads() {
         assert_eq!(head("# One. Two.\nmemory = 1\n# no"), "One");
-        assert_eq!(head("# A sentence of\n# two lines: disk.img.\n"), "A sentence of two lines: disk.img");
+        assert_eq!(
+            head("# A sentence of\n# two lines: disk.img.\n"),
+            "A sentence of two lines: disk.img"
+        );
         assert_eq!(head("memory = 1"), "");
     }
 
@@ -125,7 +145,11 @@ mod tests {
             assert!(!paths.is_empty(), "{folder}");
             for path in paths {
                 let head = head(&std::fs::read_to_string(&path).unwrap_or_default());
-                assert!((10..=MOST_COLUMNS).contains(&head.len()), "{}: the head's first sentence is `{head}`", path.display());
+                assert!(
+                    (10..=MOST_COLUMNS).contains(&head.len()),
+                    "{}: the head's first sentence is `{head}`",
+                    path.display()
+                );
             }
         }
     }
@@ -133,14 +157,20 @@ mod tests {
     #[test]
     fn what_was_meant() {
         let names = ["hello", "linux", "linux-disk", "pingpong"];
-        for (wrong, meant) in [("helo", Some("hello")), ("pingpog", Some("pingpong")), ("linux-disc", Some("linux-disk")), ("zzz", None)] {
+        for (wrong, meant) in [
+            ("helo", Some("hello")),
+            ("pingpog", Some("pingpong")),
+            ("linux-disc", Some("linux-disk")),
+            ("zzz", None),
+        ] {
             assert_eq!(near(wrong, names.into_iter()), meant, "{wrong}");
         }
     }
 
     #[test]
     fn in_columns() {
-        let rows = [("a", "First"), ("long", "Second"), ("b", "")].map(|(name, what)| (name.into(), what.into()));
+        let rows = [("a", "First"), ("long", "Second"), ("b", "")]
+            .map(|(name, what)| (name.into(), what.into()));
         assert_eq!(columns(&rows), "a     First\nlong  Second\nb\n");
     }
 }

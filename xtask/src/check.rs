@@ -26,10 +26,17 @@ pub fn arrows() -> Result<()> {
     crates.circles()?;
     for processor in processor::ALL.into_iter().filter(|processor| processor.linux.is_some()) {
         let ours = server::ours(processor)?;
-        let texts = ours.iter().map(|(place, file)| Ok((place.to_str().context("a name")?, std::fs::read_to_string(file)?)));
+        let texts = ours.iter().map(|(place, file)| {
+            Ok((place.to_str().context("a name")?, std::fs::read_to_string(file)?))
+        });
         let texts = texts.collect::<Result<Vec<_>>>()?;
-        if let Some(circle) = includes::circle(texts.iter().map(|(place, text)| (*place, text.as_str()))) {
-            bail!("linux: a circle of includes, {}: let one of them do without what it names of the next", circle.join(" -> "));
+        if let Some(circle) =
+            includes::circle(texts.iter().map(|(place, text)| (*place, text.as_str())))
+        {
+            bail!(
+                "linux: a circle of includes, {}: let one of them do without what it names of the next",
+                circle.join(" -> ")
+            );
         }
     }
     Ok(())
@@ -56,8 +63,15 @@ pub fn doctor() -> Result<()> {
     ] {
         match Command::new(tool).arg(argument).output() {
             Ok(output) => {
-                let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-                show(&format!("{tool}: {}\n", text.lines().find(|l| l.chars().any(|c| c.is_ascii_digit())).unwrap_or("there").trim()))?;
+                let text = String::from_utf8_lossy(&output.stdout).into_owned()
+                    + &String::from_utf8_lossy(&output.stderr);
+                show(&format!(
+                    "{tool}: {}\n",
+                    text.lines()
+                        .find(|l| l.chars().any(|c| c.is_ascii_digit()))
+                        .unwrap_or("there")
+                        .trim()
+                ))?;
             }
             Err(_) => {
                 missing += 1;

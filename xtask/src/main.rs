@@ -82,7 +82,8 @@ enum Command {
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<Insert>,
         /// Run this command in Linux's shell, without a terminal, and end: its output is this
-        /// command's output, its exit status this command's (124 after --timeout, 125 if Linux failed).
+        /// command's output, its exit status this command's (124 after --timeout, 125 if Linux
+        /// failed).
         #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
         batch: Option<String>,
         /// The Linux that runs the command of --batch, where there are several.
@@ -94,13 +95,14 @@ enum Command {
         /// The longest that --batch may take, in seconds.
         #[arg(long, value_name = "SECONDS", requires = "batch")]
         timeout: Option<u64>,
-        /// Let a port of this machine lead to one of the system's, in QEMU; may be given again. It is a port of
-        /// 127.0.0.1, of tcp, or of udp with `udp/` before it: `--forward 2222:22 --forward udp/5353:53`. Where several
-        /// share the card, the system's may have its address: `2222:10.0.2.16:22`; without, it is that of the first who
-        /// asked for one (10.0.2.15).
+        /// Let a port of this machine lead to one of the system's, in QEMU; may be given again. It
+        /// is a port of 127.0.0.1, of tcp, or of udp with `udp/` before it: `--forward 2222:22 --forward
+        /// udp/5353:53`. Where several share the card, the system's may have its address:
+        /// `2222:10.0.2.16:22`; without, it is that of the first who asked for one (10.0.2.15).
         #[arg(long, value_name = "HOST:[ADDRESS:]GUEST", conflicts_with = "no_network")]
         forward: Vec<Forward>,
-        /// The network card that QEMU has, if the description asks for a network; Bochs always has an e1000.
+        /// The network card that QEMU has, if the description asks for a network; Bochs always has
+        /// an e1000.
         #[arg(long, value_enum, conflicts_with = "no_network")]
         card: Option<Nic>,
         /// Leave out the network card that the description asks for.
@@ -115,13 +117,13 @@ enum Command {
         /// Its name, of systems/NAME.toml, or a description's path.
         #[arg(value_parser = system)]
         system: String,
-        /// Only print the description with everything that it leaves to the board and to this tool: a description of the
-        /// same system.
+        /// Only print the description with everything that it leaves to the board and to this tool:
+        /// a description of the same system.
         #[arg(long)]
         explain: bool,
     },
-    /// Run a system that has the web server `http`, and show a table of its components and its network every second; Ctrl-C
-    /// leaves.
+    /// Run a system that has the web server `http`, and show a table of its components and its
+    /// network every second; Ctrl-C leaves.
     Top {
         /// Its name: systems/NAME.toml.
         #[arg(default_value = "net")]
@@ -165,10 +167,11 @@ enum Command {
     },
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
-        /// Only the section of this name; or those whose names, or figures' names, contain this. `wall`: what
-        /// operations of Linux take by the clock, under QEMU, beside Linux alone; `wall-net`: what streams of TCP take; `wall-echo`: datagrams.
-        /// `hash`: how VSIDs fill PowerPC's hashed table.
-        /// `order`: makes linux/order/functions again, by which functions of Linux lie side by side, here and alone.
+        /// Only the section of this name; or those whose names, or figures' names, contain this.
+        /// `wall`: what operations of Linux take by the clock, under QEMU, beside Linux alone;
+        /// `wall-net`: what streams of TCP take; `wall-echo`: datagrams. `hash`: how VSIDs fill
+        /// PowerPC's hashed table. `order`: makes linux/order/functions again, by which functions
+        /// of Linux lie side by side, here and alone.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE", value_parser = output)]
@@ -176,16 +179,16 @@ enum Command {
         /// Write the tables of the whole book to docs/figures.md, too.
         #[arg(long, conflicts_with = "filter")]
         table: bool,
-        /// Measure what depends on where Linux's code lies with so many layouts of it: figures are medians then. All 5 for the whole
-        /// book, else 1.
+        /// Measure what depends on where Linux's code lies with so many layouts of it: figures are
+        /// medians then. All 5 for the whole book, else 1.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(LAYOUTS)))]
         layouts: Option<u8>,
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
         #[arg(long, value_enum, conflicts_with = "table")]
         spaces: Option<Spaces>,
     },
-    /// Profile a system that ends by itself, or a command in its Linux: by function and call path, as text
-    /// and as a flame graph, in out/SYSTEM/profile.
+    /// Profile a system that ends by itself, or a command in its Linux: by function and call path,
+    /// as text and as a flame graph, in out/SYSTEM/profile.
     Profile {
         /// Its name, of systems/NAME.toml, or a description's path.
         #[arg(value_parser = system)]
@@ -206,12 +209,14 @@ enum Command {
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
     },
-    /// Print the machine model's constants with their sources, and published figures beside the model's.
+    /// Print the machine model's constants with their sources, and published figures beside the
+    /// model's.
     Model {
         /// CPU model: model/cpus/NAME.toml; all of them if absent.
         cpu: Option<String>,
     },
-    /// Write docs/system-calls.md out of the comments in abi/src/syscall and abi/src/error.rs, and mend what documents quote.
+    /// Write docs/system-calls.md out of the comments in abi/src/syscall and abi/src/error.rs, and
+    /// mend what documents quote.
     Manual,
     /// Delete what was built.
     Clean,
@@ -219,17 +224,29 @@ enum Command {
     Doctor,
 }
 
-/// The project's root: the nearest folder from `folder` upwards that is a checkout. The script goes to its own
-/// folder first: nothing of a place is compiled in, so that a copy of a checkout works in the copy.
+/// The project's root: the nearest folder from `folder` upwards that is a checkout. The script goes
+/// to its own folder first: nothing of a place is compiled in, so that a copy of a checkout works
+/// in the copy.
 fn root(folder: &Path) -> Result<PathBuf> {
-    let is_root = |folder: &&Path| ["macadamia", "xtask/Cargo.toml"].iter().all(|file| folder.join(file).is_file());
+    let is_root = |folder: &&Path| {
+        ["macadamia", "xtask/Cargo.toml"].iter().all(|file| folder.join(file).is_file())
+    };
     let root = folder.ancestors().find(is_root).map(Path::to_path_buf);
-    root.with_context(|| format!("{} is in no checkout of Macadamia: run the script `macadamia` of one", folder.display()))
+    root.with_context(|| {
+        format!(
+            "{} is in no checkout of Macadamia: run the script `macadamia` of one",
+            folder.display()
+        )
+    })
 }
 
 /// A system by its name, or a description from the caller's folder.
 fn system(name: &str) -> std::io::Result<String> {
-    if catalogue::is_path(name) { Ok(std::path::absolute(name)?.to_string_lossy().into_owned()) } else { Ok(name.into()) }
+    if catalogue::is_path(name) {
+        Ok(std::path::absolute(name)?.to_string_lossy().into_owned())
+    } else {
+        Ok(name.into())
+    }
 }
 
 /// A file to write, from the caller's folder; `-` is no file.
@@ -244,7 +261,11 @@ fn main() -> std::process::ExitCode {
     match carry_out() {
         Ok(status) => status.into(),
         // Whoever reads has enough, as `head` does.
-        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => {
+        Err(error)
+            if error
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) =>
+        {
             std::process::ExitCode::SUCCESS
         }
         Err(error) => {
@@ -275,10 +296,20 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn plan(&self, folder: Option<&str>, command: Option<build::Command<'_>>) -> Result<build::Plan> {
+    fn plan(
+        &self,
+        folder: Option<&str>,
+        command: Option<build::Command<'_>>,
+    ) -> Result<build::Plan> {
         let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
         let board = board::chosen();
-        let kvm = || if self.dry_run { accel::opens() } else { accel::executes(&board.qemu.program, &board.out()) };
+        let kvm = || {
+            if self.dry_run {
+                accel::opens()
+            } else {
+                accel::executes(&board.qemu.program, &board.out())
+            }
+        };
         let accel::Choice { accel, said } = self.accel.choose(self.on, board, kvm)?;
         said.into_iter().for_each(|said| eprintln!("macadamia: {said}"));
         if let Some(cpu) = cpu.filter(|_| self.on == Emulator::Qemu && !self.dry_run) {
@@ -340,12 +371,16 @@ fn carry_out() -> Result<u8> {
     let root = root(&std::env::current_dir()?)?;
     // The script left the caller's folder: that is where the arguments' paths begin.
     if let Some(caller) = std::env::var_os("MACADAMIA_FROM") {
-        std::env::set_current_dir(&caller).with_context(|| format!("cannot enter the folder {}", caller.display()))?;
+        std::env::set_current_dir(&caller)
+            .with_context(|| format!("cannot enter the folder {}", caller.display()))?;
     }
     let Arguments { board, command } = Arguments::parse();
     std::env::set_current_dir(root)?;
     board::choose(&board)?;
-    if let Command::Run { spaces, .. } | Command::Test { spaces, .. } | Command::Bench { spaces, .. } = &command {
+    if let Command::Run { spaces, .. }
+    | Command::Test { spaces, .. }
+    | Command::Bench { spaces, .. } = &command
+    {
         spaces::choose(*spaces)?;
     }
     if let Command::Run { words, .. } | Command::Test { words, .. } = &command {
@@ -373,7 +408,11 @@ fn carry_out() -> Result<u8> {
             dry_run,
         } => {
             let component = component.as_deref();
-            let wire = if no_network { Wire::Out } else { Wire::Card { forwards: &forward, options: &[] } };
+            let wire = if no_network {
+                Wire::Out
+            } else {
+                Wire::Card { forwards: &forward, options: &[] }
+            };
             let run = Run {
                 system: &system,
                 on,
@@ -391,10 +430,12 @@ fn carry_out() -> Result<u8> {
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
             // A status below is the command's own.
-            return Ok(run.batch(&batch::Batch { command, gets: get, timeout, notices: true }).unwrap_or_else(|error| {
-                say(&error);
-                batch::FAILED
-            }));
+            return Ok(run
+                .batch(&batch::Batch { command, gets: get, timeout, notices: true })
+                .unwrap_or_else(|error| {
+                    say(&error);
+                    batch::FAILED
+                }));
         }
         Command::Build { system, explain: true } => {
             show(&description::read(&catalogue::system(&system)?, board::chosen())?.explain()?)?;
@@ -403,14 +444,18 @@ fn carry_out() -> Result<u8> {
             let options = build::Options { seed: build::Seed::None, ..build::Options::default() };
             let built = build::plan(&catalogue::system(&system)?, options)?.carry_out()?;
             let files = match &built.board.flat {
-                Some(flat) => built.flat.wrap(&built.name, built.board.processor, flat.address)?.to_vec(),
+                Some(flat) => {
+                    built.flat.wrap(&built.name, built.board.processor, flat.address)?.to_vec()
+                }
                 None => vec![emulator::iso(&built)?],
             };
             for file in files {
                 show(&format!("{}\n", std::path::absolute(file)?.display()))?;
             }
         }
-        Command::Top { system, forward, count } => top::run(&system, &forward, count, &mut std::io::stdout())?,
+        Command::Top { system, forward, count } => {
+            top::run(&system, &forward, count, &mut std::io::stdout())?
+        }
         Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,
         Command::List { .. } => {
             // Elsewhere those alone that do not ask for what the board lacks.
@@ -420,14 +465,24 @@ fn carry_out() -> Result<u8> {
         }
         Command::Test { shard: Some(shard), .. } => test::shard(shard)?,
         Command::Test { table: true, .. } => test::table()?,
-        Command::Test { filter, all, fresh, .. } => test::all(filter.as_deref().unwrap_or(""), all, fresh)?,
+        Command::Test { filter, all, fresh, .. } => {
+            test::all(filter.as_deref().unwrap_or(""), all, fresh)?
+        }
         Command::Bench { filter, json, table, layouts, spaces: _ } => {
             bench::run(filter.as_deref().unwrap_or(""), json.as_deref(), table, layouts)?;
         }
         Command::Profile { system, batch, file, interval, every, timeout } => {
             let timeout = timeout.map(Duration::from_secs);
             let wire = Wire::default();
-            return profile::run(&profile::Request { system: &system, command: batch, files: &file, interval, every, timeout, wire });
+            return profile::run(&profile::Request {
+                system: &system,
+                command: batch,
+                files: &file,
+                interval,
+                every,
+                timeout,
+                wire,
+            });
         }
         Command::Model { cpu } => calibration::run(cpu.as_deref())?,
         Command::Manual => {
@@ -467,25 +522,40 @@ mod tests {
         for help in helps {
             assert!(help.contains("Usage: ./macadamia") && !help.contains("xtask"), "{help}");
         }
-        let error = Arguments::command().try_get_matches_from(["target/debug/xtask", "run", "--on", "paper"]).map(|_| ());
+        let error = Arguments::command()
+            .try_get_matches_from(["target/debug/xtask", "run", "--on", "paper"])
+            .map(|_| ());
         let error = error.map_err(|error| error.to_string()).err().unwrap_or_default();
-        assert!(error.contains("[possible values: qemu, bochs]") && !error.contains("xtask"), "{error}");
-        let error = Arguments::command().try_get_matches_from(["target/debug/xtask", "model", "--on"]).map(|_| ());
+        assert!(
+            error.contains("[possible values: qemu, bochs]") && !error.contains("xtask"),
+            "{error}"
+        );
+        let error = Arguments::command()
+            .try_get_matches_from(["target/debug/xtask", "model", "--on"])
+            .map(|_| ());
         let error = error.map_err(|error| error.to_string()).err().unwrap_or_default();
         assert!(error.contains("Usage: ./macadamia model"), "{error}");
     }
 
     #[test]
     fn the_root_is_the_nearest_checkout() {
-        let here = std::env::current_dir().and_then(|folder| folder.join("..").canonicalize()).unwrap_or_default();
+        let here = std::env::current_dir()
+            .and_then(|folder| folder.join("..").canonicalize())
+            .unwrap_or_default();
         assert_eq!(root(&here.join("xtask/src")).ok(), Some(here));
         let error = root(Path::new("/")).map_err(|error| error.to_string()).err();
-        assert_eq!(error.as_deref(), Some("/ is in no checkout of Macadamia: run the script `macadamia` of one"));
+        assert_eq!(
+            error.as_deref(),
+            Some("/ is in no checkout of Macadamia: run the script `macadamia` of one")
+        );
     }
 
     #[test]
     fn a_file_to_write_is_where_the_caller_is() {
-        assert!(output("figures.json").is_ok_and(|path| path.is_absolute() && path.ends_with("xtask/figures.json")));
+        assert!(
+            output("figures.json")
+                .is_ok_and(|path| path.is_absolute() && path.ends_with("xtask/figures.json"))
+        );
         assert_eq!(output("-").ok(), Some(PathBuf::from("-")));
     }
 
@@ -508,24 +578,49 @@ mod tests {
     #[test]
     fn commands_of_the_manual_are_ours() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the project");
-        let pages = std::fs::read_dir(root.join("docs")).expect("a manual").map(|page| page.expect("a page").path());
-        let pages = pages.chain(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root.join(page)));
+        let pages = std::fs::read_dir(root.join("docs"))
+            .expect("a manual")
+            .map(|page| page.expect("a page").path());
+        let pages = pages
+            .chain(["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|page| root.join(page)));
         let (mut seen, mut wrong) = (0, Vec::new());
-        for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+        for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md"))
+        {
             let text = std::fs::read_to_string(&page).expect("a page");
-            let typed =
-                text.lines().filter_map(|line| line.strip_prefix("    ./macadamia ")).map(|line| line.split('#').next().unwrap_or(line));
-            let inline = text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("./macadamia "));
+            let typed = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("    ./macadamia "))
+                .map(|line| line.split('#').next().unwrap_or(line));
+            let inline = text
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .filter_map(|code| code.strip_prefix("./macadamia "));
             for command in typed.chain(inline) {
-                // What stands for something else is in capitals or brackets; a shell has its own words.
-                let stands = |word: &str| word.len() > 1 && word.chars().all(|char| char.is_ascii_uppercase() || "-=/[].".contains(char));
+                // What stands for something else is in capitals or brackets; a shell has its own
+                // words.
+                let stands = |word: &str| {
+                    word.len() > 1
+                        && word
+                            .chars()
+                            .all(|char| char.is_ascii_uppercase() || "-=/[].".contains(char))
+                };
                 let words = words(command);
-                if words.iter().any(|word| stands(word) || word.contains(['<', '>', '|', '[', '\n'])) {
+                if words
+                    .iter()
+                    .any(|word| stands(word) || word.contains(['<', '>', '|', '[', '\n']))
+                {
                     continue;
                 }
-                let parsed = Arguments::try_parse_from(std::iter::once("macadamia".into()).chain(words));
+                let parsed =
+                    Arguments::try_parse_from(std::iter::once("macadamia".into()).chain(words));
                 // A command may be named without what it needs.
-                let is_fine = |error: &clap::Error| matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument);
+                let is_fine = |error: &clap::Error| {
+                    matches!(
+                        error.kind(),
+                        ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument
+                    )
+                };
                 if let Some(error) = parsed.err().filter(|error| !is_fine(error)) {
                     wrong.push(format!("{}: {command}: {error}", page.display()));
                 }

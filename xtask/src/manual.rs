@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The manual's pages of system calls: made of the comments of the crate `abi`, and held against them.
+//! The manual's pages of system calls: made of the comments of the crate `abi`, and held against
+//! them.
 //!
 //! Each operation has a first sentence and the sections `# Returns` and `# Errors`, which are
-//! lists where there is more than a sentence. An item of the errors begins with their names. Its arguments are the fields of its
-//! structure. A section `# Arguments` before the others has what is in no field: what the call looks at of the tag, and of the UTCB.
+//! lists where there is more than a sentence. An item of the errors begins with their names. Its
+//! arguments are the fields of its structure. A section `# Arguments` before the others has what is
+//! in no field: what the call looks at of the tag, and of the UTCB.
 
 use crate::process::show;
 use abi::arch::REGISTERS;
@@ -44,7 +46,9 @@ pub fn check() -> Result<()> {
     let found = std::fs::read_to_string(PAGES).with_context(|| format!("cannot read {PAGES}"))?;
     let made = pages()?;
     let Some(line) = first_difference(&found, &made) else { return Ok(()) };
-    bail!("{PAGES}, line {line}: it is not what the comments of {CALLS} and {ERRORS} say; run `./macadamia manual`, which writes it")
+    bail!(
+        "{PAGES}, line {line}: it is not what the comments of {CALLS} and {ERRORS} say; run `./macadamia manual`, which writes it"
+    )
 }
 
 /// The first line, from 1 on, in which two texts differ.
@@ -55,24 +59,39 @@ fn first_difference(one: &str, other: &str) -> Option<usize> {
 
 fn pages() -> Result<String> {
     let head = std::fs::read_to_string(HEAD).with_context(|| format!("cannot read {HEAD}"))?;
-    let errors = std::fs::read_to_string(ERRORS).with_context(|| format!("cannot read {ERRORS}"))?;
-    let mut text = format!("<!-- Made of the comments of {CALLS} and {ERRORS} by `./macadamia manual`: edit those. -->\n");
+    let errors =
+        std::fs::read_to_string(ERRORS).with_context(|| format!("cannot read {ERRORS}"))?;
+    let mut text = format!(
+        "<!-- Made of the comments of {CALLS} and {ERRORS} by `./macadamia manual`: edit those. -->\n"
+    );
     let head = head.lines().filter_map(|line| line.strip_prefix("//!"));
     // The first paragraphs tell of the source file.
     let head: Vec<String> = head.map(plain).skip_while(|line| !line.starts_with("# ")).collect();
     text += "# System calls\n\n";
     text += "What objects, capabilities and messages are is in [manual.md](manual.md). The program `tests/conform` tests what is said here.\n\n";
-    let registers = head.iter().skip(1).position(|line| line.starts_with("# ")).with_context(|| format!("{HEAD} has one section"))? + 1;
-    text += &format!("{}{}\n{}", sections(&head[..registers], "#"), registers_table(), sections(&head[registers..], "#"));
+    let registers = head
+        .iter()
+        .skip(1)
+        .position(|line| line.starts_with("# "))
+        .with_context(|| format!("{HEAD} has one section"))?
+        + 1;
+    text += &format!(
+        "{}{}\n{}",
+        sections(&head[..registers], "#"),
+        registers_table(),
+        sections(&head[registers..], "#")
+    );
     text += &contents();
     for group in GROUPS {
         text += &format!("\n## {}\n", group.name);
         for page in group.pages {
-            text += &page_text(page).with_context(|| format!("{CALLS}, the comments of `{:?}`", page.op))?;
+            text += &page_text(page)
+                .with_context(|| format!("{CALLS}, the comments of `{:?}`", page.op))?;
         }
     }
     let variants = variants(&errors, "pub enum Error {").context(ERRORS)?;
-    is_complete(&variants, &error::ALL.map(|error| (format!("{error:?}"), error as u32))).context(ERRORS)?;
+    is_complete(&variants, &error::ALL.map(|error| (format!("{error:?}"), error as u32)))
+        .context(ERRORS)?;
     text += "\n## Errors\n\n| code | error | |\n|---|---|---|\n";
     for Variant { name, number, comment } in &variants {
         text += &format!("| {number} | `{name}` | {} |\n", comment.join(" "));
@@ -82,7 +101,8 @@ fn pages() -> Result<String> {
 
 /// A row of a table.
 fn row(cells: &[&str]) -> String {
-    let cells = cells.iter().map(|cell| if cell.is_empty() { " |".into() } else { format!(" {cell} |") });
+    let cells =
+        cells.iter().map(|cell| if cell.is_empty() { " |".into() } else { format!(" {cell} |") });
     format!("|{}\n", cells.collect::<String>())
 }
 
@@ -112,8 +132,14 @@ fn registers_table() -> String {
         }
     }
     for role in roles {
-        let of =
-            |registers: &abi::arch::Registers| registers.others.iter().filter(|(other, _)| *other == role).map(|(_, what)| *what).collect();
+        let of = |registers: &abi::arch::Registers| {
+            registers
+                .others
+                .iter()
+                .filter(|(other, _)| *other == role)
+                .map(|(_, what)| *what)
+                .collect()
+        };
         add(role, &of);
     }
     text
@@ -123,7 +149,11 @@ fn registers_table() -> String {
 fn contents() -> String {
     let mut text = String::from("\n## The system calls\n");
     for group in GROUPS {
-        let links = group.pages.iter().map(|page| format!("{:?}", page.op)).map(|name| format!("[{name}](#{})", name.to_lowercase()));
+        let links = group
+            .pages
+            .iter()
+            .map(|page| format!("{:?}", page.op))
+            .map(|name| format!("[{name}](#{})", name.to_lowercase()));
         text += &format!("\n* {}: {}", group.name, links.collect::<Vec<_>>().join(", "));
     }
     text + "\n"
@@ -137,13 +167,20 @@ fn page_text(page: &Page) -> Result<String> {
     let (before, after) = divided(&comment);
     let head = format!("\n### {:?}\n\nOperation {}{kind}.\n\n", page.op, page.op as u32);
     let arguments = arguments(page.fields, &items(&section(&comment, OTHERS)))?;
-    Ok(format!("{head}{}#### Arguments\n{arguments}\n{}", sections(before, "###"), sections(after, "###")))
+    Ok(format!(
+        "{head}{}#### Arguments\n{arguments}\n{}",
+        sections(before, "###"),
+        sections(after, "###")
+    ))
 }
 
 /// A comment up to its sections, and what follows the arguments.
 fn divided(comment: &[String]) -> (&[String], &[String]) {
     let first = comment.iter().position(|line| line.starts_with("# ")).unwrap_or(comment.len());
-    let rest = comment.iter().position(|line| line.strip_prefix("# ") == Some(SECTIONS[1])).unwrap_or(comment.len());
+    let rest = comment
+        .iter()
+        .position(|line| line.strip_prefix("# ") == Some(SECTIONS[1]))
+        .unwrap_or(comment.len());
     (&comment[..first], &comment[rest..])
 }
 
@@ -161,8 +198,13 @@ fn items(lines: &[&str]) -> Vec<String> {
 
 /// The table of a page: what the call takes, and where each processor has it.
 fn arguments(fields: &[Field], others: &[String]) -> Result<String> {
-    let of = |what: &str| others.iter().find_map(|item| item.strip_prefix(what)).unwrap_or_default();
-    let tag = if of(TAG).is_empty() { "The operation.".into() } else { format!("The operation; {}", of(TAG)) };
+    let of =
+        |what: &str| others.iter().find_map(|item| item.strip_prefix(what)).unwrap_or_default();
+    let tag = if of(TAG).is_empty() {
+        "The operation.".into()
+    } else {
+        format!("The operation; {}", of(TAG))
+    };
     let mut text = heading(&["", ""], &[""]);
     let mut add = |role: &str, name: &str, registers: &[String], what: &str| {
         let registers: Vec<_> = registers.iter().map(String::as_str).collect();
@@ -172,12 +214,24 @@ fn arguments(fields: &[Field], others: &[String]) -> Result<String> {
     let mut first = 0;
     for field in fields {
         let places = first..first + field.words;
-        let named = |names: &[&str]| names.get(places.clone()).map(|names| names.join(", ")).context("more than four arguments");
+        let named = |names: &[&str]| {
+            names
+                .get(places.clone())
+                .map(|names| names.join(", "))
+                .context("more than four arguments")
+        };
         let roles = named(&["`a0`", "`a1`", "`a2`", "`a3`"])?;
-        let registers = REGISTERS.iter().map(|registers| named(&registers.arguments)).collect::<Result<Vec<_>>>()?;
+        let registers = REGISTERS
+            .iter()
+            .map(|registers| named(&registers.arguments))
+            .collect::<Result<Vec<_>>>()?;
         let what: Vec<String> = field.text.iter().map(|line| plain(line).trim().into()).collect();
         names_no_register(&what)?;
-        ensure!(what.concat().ends_with('.'), "what `{}` is should be a sentence, which ends with a full stop", field.name);
+        ensure!(
+            what.concat().ends_with('.'),
+            "what `{}` is should be a sentence, which ends with a full stop",
+            field.name
+        );
         add(&roles, &format!("`{}`", field.name), &registers, &what.join(" "));
         first = places.end;
     }
@@ -192,13 +246,20 @@ fn variants(source: &str, begin: &str) -> Result<Vec<Variant>> {
     let (_, body) = source.split_once(begin).with_context(|| format!("there is no `{begin}`"))?;
     let mut variants = Vec::new();
     let mut comment = Vec::new();
-    for line in body.lines().map(str::trim).take_while(|line| *line != "}").filter(|line| !line.is_empty()) {
+    for line in
+        body.lines().map(str::trim).take_while(|line| *line != "}").filter(|line| !line.is_empty())
+    {
         if let Some(text) = line.strip_prefix("///") {
             comment.push(plain(text));
         } else {
             let variant = line.strip_suffix(',').and_then(|line| line.split_once(" = "));
-            let (name, number) = variant.with_context(|| format!("`{line}` is not `Name = number,`"))?;
-            variants.push(Variant { name: name.into(), number: number.parse()?, comment: std::mem::take(&mut comment) });
+            let (name, number) =
+                variant.with_context(|| format!("`{line}` is not `Name = number,`"))?;
+            variants.push(Variant {
+                name: name.into(),
+                number: number.parse()?,
+                comment: std::mem::take(&mut comment),
+            });
         }
     }
     Ok(variants)
@@ -220,38 +281,75 @@ fn plain(line: &str) -> String {
 
 /// A comment with its headings this much deeper.
 fn sections(lines: &[String], deeper: &str) -> String {
-    lines.iter().map(|line| if line.starts_with("# ") { format!("{deeper}{line}\n") } else { format!("{line}\n") }).collect()
+    lines
+        .iter()
+        .map(
+            |line| {
+                if line.starts_with("# ") {
+                    format!("{deeper}{line}\n")
+                } else {
+                    format!("{line}\n")
+                }
+            },
+        )
+        .collect()
 }
 
 /// Whether the source was read as the compiler reads it.
 fn is_complete(variants: &[Variant], all: &[(String, u32)]) -> Result<()> {
-    let found: Vec<_> = variants.iter().map(|Variant { name, number, .. }| (name.clone(), *number)).collect();
-    let differs = found.iter().find(|one| !all.contains(one)).or_else(|| all.iter().find(|one| !found.contains(one)));
-    differs.map_or(Ok(()), |(name, number)| bail!("`{name} = {number}` is not in both of the enumeration and `ALL`"))
+    let found: Vec<_> =
+        variants.iter().map(|Variant { name, number, .. }| (name.clone(), *number)).collect();
+    let differs = found
+        .iter()
+        .find(|one| !all.contains(one))
+        .or_else(|| all.iter().find(|one| !found.contains(one)));
+    differs.map_or(Ok(()), |(name, number)| {
+        bail!("`{name} = {number}` is not in both of the enumeration and `ALL`")
+    })
 }
 
 /// Whether a comment has the form of a page, and names errors that there are.
 fn check_page(comment: &[String]) -> Result<()> {
-    let first = comment.first().context("it is missing")?;
-    ensure!(first.ends_with(['.', ':']), "its first line is not a sentence, which ends with a full stop: `{first}`");
+    ensure!(!comment.is_empty(), "it is missing");
+    let first: Vec<&str> =
+        comment.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
+    let first = first.join(" ");
+    ensure!(
+        first.ends_with(['.', ':']),
+        "its first paragraph is no sentence, which ends with a full stop: `{first}`"
+    );
     let headings: Vec<&str> = comment.iter().filter_map(|line| line.strip_prefix("# ")).collect();
-    ensure!(headings == SECTIONS || headings == SECTIONS[1..], "its sections are {headings:?}, and should be {SECTIONS:?}");
+    ensure!(
+        headings == SECTIONS || headings == SECTIONS[1..],
+        "its sections are {headings:?}, and should be {SECTIONS:?}"
+    );
     for heading in &headings {
         ensure!(!section(comment, heading).is_empty(), "nothing stands below `# {heading}`");
     }
     names_no_register(comment)?;
-    if let Some(item) = items(&section(comment, OTHERS)).iter().find(|item| !item.starts_with(TAG) && !item.starts_with(UTCB)) {
-        bail!("`{item}` begins neither with `{TAG}` nor with `{UTCB}`: what is in `a0` to `a3` is a field");
+    if let Some(item) = items(&section(comment, OTHERS))
+        .iter()
+        .find(|item| !item.starts_with(TAG) && !item.starts_with(UTCB))
+    {
+        bail!(
+            "`{item}` begins neither with `{TAG}` nor with `{UTCB}`: what is in `a0` to `a3` is a field"
+        );
     }
     for line in section(comment, "Errors").iter().filter(|line| line.starts_with('*')) {
-        ensure!(*line == "* None." || line.starts_with("* `"), "`{line}` does not begin with the name of an error in backticks");
+        ensure!(
+            *line == "* None." || line.starts_with("* `"),
+            "`{line}` does not begin with the name of an error in backticks"
+        );
     }
     // An item may go on in the next line.
     let text = section(comment, "Errors").join(" ");
     for item in text.split("* ").filter(|item| item.starts_with('`')) {
         let names = item.split_once(':').map_or(item, |(names, _)| names);
         for name in names.split(',').map(|name| name.trim().trim_matches('`')) {
-            ensure!(error::ALL.iter().any(|error| format!("{error:?}") == name), "there is no error `{name}` (abi/src/error.rs has them)");
+            ensure!(
+                error::ALL.iter().any(|error| format!("{error:?}") == name),
+                "there is no error `{name}` (abi/src/error.rs has them)"
+            );
         }
     }
     Ok(())
@@ -261,13 +359,22 @@ fn check_page(comment: &[String]) -> Result<()> {
 fn names_no_register(text: &[String]) -> Result<()> {
     let mut words = text.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
     let Some(register) = words.find(|word| NAMES.contains(word)) else { return Ok(()) };
-    bail!("it names `{register}`: name arguments by their fields, and results by their role, `r0` to `r4`")
+    bail!(
+        "it names `{register}`: name arguments by their fields, and results by their role, `r0` to `r4`"
+    )
 }
 
 /// The lines below a heading that say something.
 fn section<'a>(comment: &'a [String], heading: &str) -> Vec<&'a str> {
-    let lines = comment.iter().map(String::as_str).skip_while(|line| line.strip_prefix("# ") != Some(heading)).skip(1);
-    lines.take_while(|line| !line.starts_with("# ")).filter(|line| !line.trim().is_empty()).collect()
+    let lines = comment
+        .iter()
+        .map(String::as_str)
+        .skip_while(|line| line.strip_prefix("# ") != Some(heading))
+        .skip(1);
+    lines
+        .take_while(|line| !line.starts_with("# "))
+        .filter(|line| !line.trim().is_empty())
+        .collect()
 }
 
 #[cfg(test)]
@@ -275,7 +382,9 @@ mod tests {
     use super::*;
 
     fn page(errors: &str) -> Vec<String> {
-        let text = format!("Do it.\n\n# Arguments\n* Tag: it.\n\n# Returns\nA status.\n\n# Errors\n{errors}");
+        let text = format!(
+            "Do it.\n\n# Arguments\n* Tag: it.\n\n# Returns\nA status.\n\n# Errors\n{errors}"
+        );
         text.lines().map(String::from).collect()
     }
 
@@ -285,11 +394,20 @@ mod tests {
 
     #[test]
     fn pages_that_are_wrong_are_refused() {
-        assert_eq!(complaint("* `BadSlot`, `NoRight`,\n  `TooDeep`: of `a0`.\n* `BadState`: `None` is."), "");
+        assert_eq!(
+            complaint("* `BadSlot`, `NoRight`,\n  `TooDeep`: of `a0`.\n* `BadState`: `None` is."),
+            ""
+        );
         assert_eq!(complaint("* None."), "");
-        assert_eq!(complaint("* `BadLuck`: now and then."), "there is no error `BadLuck` (abi/src/error.rs has them)");
+        assert_eq!(
+            complaint("* `BadLuck`: now and then."),
+            "there is no error `BadLuck` (abi/src/error.rs has them)"
+        );
         assert_eq!(complaint(""), "nothing stands below `# Errors`");
-        assert_eq!(complaint("* Many."), "`* Many.` does not begin with the name of an error in backticks");
+        assert_eq!(
+            complaint("* Many."),
+            "`* Many.` does not begin with the name of an error in backticks"
+        );
         assert!(complaint("* `BadSlot`: of ebx.").starts_with("it names `ebx`"));
         assert!(check_page(&page("* None.")[1..]).is_err());
         assert!(check_page(&page("* None.")[..6]).is_err());
@@ -323,10 +441,15 @@ mod tests {
 
     #[test]
     fn arguments_that_are_wrong_are_refused() {
-        let complaint = |fields: &[Field]| arguments(fields, &[]).map_err(|error| error.to_string()).err().unwrap_or_default();
+        let complaint = |fields: &[Field]| {
+            arguments(fields, &[]).map_err(|error| error.to_string()).err().unwrap_or_default()
+        };
         let field = |words, text| Field { name: "one", words, text };
         assert_eq!(complaint(&[field(4, &[" It."])]), "");
-        assert_eq!(complaint(&[field(4, &[" It."]), field(1, &[" It."])]), "more than four arguments");
+        assert_eq!(
+            complaint(&[field(4, &[" It."]), field(1, &[" It."])]),
+            "more than four arguments"
+        );
         assert!(complaint(&[field(1, &[" It"])]).starts_with("what `one` is should be a sentence"));
         assert!(complaint(&[field(1, &[" In esi."])]).starts_with("it names `esi`"));
     }
@@ -335,15 +458,25 @@ mod tests {
     #[test]
     fn arguments_are_not_named_twice() {
         assert!(check_page(&page("* None.")).is_ok());
-        let named: Vec<_> = page("* None.").iter().map(|line| line.replace("* Tag: ", "* `a0`: ")).collect();
-        assert!(check_page(&named).is_err_and(|error| error.to_string().starts_with("``a0`: it.` begins neither")));
-        let without: Vec<_> = page("* None.").into_iter().filter(|line| *line != "# Arguments" && *line != "* Tag: it.").collect();
+        let named: Vec<_> =
+            page("* None.").iter().map(|line| line.replace("* Tag: ", "* `a0`: ")).collect();
+        assert!(
+            check_page(&named)
+                .is_err_and(|error| error.to_string().starts_with("``a0`: it.` begins neither"))
+        );
+        let without: Vec<_> = page("* None.")
+            .into_iter()
+            .filter(|line| *line != "# Arguments" && *line != "* Tag: it.")
+            .collect();
         assert!(check_page(&without).is_ok());
     }
 
     #[test]
     fn items_go_on_in_the_next_line() {
-        assert_eq!(items(&["* Tag: one", "  and two.", "* UTCB: three."]), ["Tag: one and two.", "UTCB: three."]);
+        assert_eq!(
+            items(&["* Tag: one", "  and two.", "* UTCB: three."]),
+            ["Tag: one and two.", "UTCB: three."]
+        );
     }
 
     /// The table on top names what each page names.

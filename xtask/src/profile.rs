@@ -16,7 +16,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Instructions from one sample to the next, unless asked otherwise: a prime, so that no loop keeps step with it.
+/// Instructions from one sample to the next, unless asked otherwise: a prime, so that no loop keeps
+/// step with it.
 pub const EVERY: u32 = 1009;
 /// The longest that a system may take to end by itself.
 pub const TIMEOUT: Duration = Duration::from_secs(600);
@@ -66,7 +67,11 @@ pub fn run(request: &Request<'_>) -> Result<u8> {
 /// Runs the system with the sampler, and writes what was found. The command's output goes to `out`.
 pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let board = board::chosen();
-    ensure!(board.processor.has_samples, "no samples can be taken of the board `{0}`: leave out `--board {0}`", board.name());
+    ensure!(
+        board.processor.has_samples,
+        "no samples can be taken of the board `{0}`: leave out `--board {0}`",
+        board.name()
+    );
     let path = catalogue::any_system(request.system)?;
     let timeout = request.timeout.unwrap_or(TIMEOUT);
     let batch = request.command.as_ref().map(|command| Batch {
@@ -79,12 +84,20 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");
     let folder = folder.to_str().context("a name that is no text")?;
-    let options =
-        Options { inserts: request.files, folder: Some(folder), command, seed: Seed::Fixed, wire: request.wire, ..Options::default() };
+    let options = Options {
+        inserts: request.files,
+        folder: Some(folder),
+        command,
+        seed: Seed::Fixed,
+        wire: request.wire,
+        ..Options::default()
+    };
     let built = build::plan(&path, options)?.carry_out()?;
-    let (mut programs, bounds) = programs(&built, &description::read(&path, built.board)?, request.files, batch.is_some())?;
+    let (mut programs, bounds) =
+        programs(&built, &description::read(&path, built.board)?, request.files, batch.is_some())?;
     let mut sampling = format!("sample={:x}", request.every);
-    sampling.extend(programs.ranges().map(|range| format!(",code={:x}-{:x}", range.start, range.end)));
+    sampling
+        .extend(programs.ranges().map(|range| format!(",code={:x}-{:x}", range.start, range.end)));
     match (request.interval, bounds) {
         (Some(interval), _) => sampling += &format!(",interval={interval:x}"),
         (None, Some([from, to])) => sampling += &format!(",bounds={from:x}-{to:x}"),
@@ -96,17 +109,39 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
         Some(batch) => batch.run(&built, machine, out, &mut std::io::stderr())?,
         None => {
             let transcript = emulator::batch(&built, machine, timeout)?;
-            ensure!(transcript.ended, "{} did not end in {} s; a Linux needs --batch", built.name, timeout.as_secs());
+            ensure!(
+                transcript.ended,
+                "{} did not end in {} s; a Linux needs --batch",
+                built.name,
+                timeout.as_secs()
+            );
             0
         }
     };
     let folder = built.image.parent().context("no folder")?.to_path_buf();
-    let text = std::fs::read_to_string(emulator::report(&built)).context("the plugin left no samples: the system did not end by itself")?;
+    let text = std::fs::read_to_string(emulator::report(&built))
+        .context("the plugin left no samples: the system did not end by itself")?;
     let profile = sum(&mut programs, &Samples::from_json(&text)?);
-    ensure!(profile.samples() > 0, "there are no samples: it was too short, or the interval did not begin");
-    let title = format!("{}: {}", built.name, request.command.as_deref().unwrap_or("from power-on to its end"));
-    let text = format!("{title}\na sample every {} instructions, {}\n{}", request.every, profile.table(usize::MAX), profile.hottest(PATHS));
-    let files = [("profile.txt", text), ("flame.svg", flame_graph(&profile, &title)), ("folded.txt", profile.folded())];
+    ensure!(
+        profile.samples() > 0,
+        "there are no samples: it was too short, or the interval did not begin"
+    );
+    let title = format!(
+        "{}: {}",
+        built.name,
+        request.command.as_deref().unwrap_or("from power-on to its end")
+    );
+    let text = format!(
+        "{title}\na sample every {} instructions, {}\n{}",
+        request.every,
+        profile.table(usize::MAX),
+        profile.hottest(PATHS)
+    );
+    let files = [
+        ("profile.txt", text),
+        ("flame.svg", flame_graph(&profile, &title)),
+        ("folded.txt", profile.folded()),
+    ];
     for (name, contents) in files {
         std::fs::write(folder.join(name), contents)?;
     }
@@ -121,13 +156,19 @@ pub fn sum(programs: &mut Programs, samples: &Samples) -> Profile {
 }
 
 /// Everything that a system executes, and where its Linux begins and ends a command.
-fn programs(built: &Built, description: &description::Description, files: &[Insert], batch: bool) -> Result<(Programs, Option<[u32; 2]>)> {
+fn programs(
+    built: &Built,
+    description: &description::Description,
+    files: &[Insert],
+    batch: bool,
+) -> Result<(Programs, Option<[u32; 2]>)> {
     let mut programs = Programs::default();
     let mut bounds = None;
     programs.add(Part::Kernel, read("kernel", &std::fs::read(&built.kernel)?)?);
     programs.add(Part::Component, read("root", &std::fs::read(build::elf("root"))?)?);
     for component in &description.component {
-        let program = read(component.name.get_ref(), &std::fs::read(build::elf(component.package()))?)?;
+        let program =
+            read(component.name.get_ref(), &std::fs::read(build::elf(component.package()))?)?;
         if batch && server::is_server(component.package()) {
             let [Some(from), Some(to)] = BOUNDS.map(|name| program.address(name)) else {
                 bail!("`{}` has no {BOUNDS:?}", program.name);
@@ -149,17 +190,24 @@ fn programs(built: &Built, description: &description::Description, files: &[Inse
 
 /// A program's code and functions.
 pub fn read(name: &str, data: &[u8]) -> Result<Program> {
-    let file = object::File::parse(data).with_context(|| format!("`{name}` is no ELF file that can be read"))?;
+    let file = object::File::parse(data)
+        .with_context(|| format!("`{name}` is no ELF file that can be read"))?;
     let mut code = Vec::new();
     for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
         code.push((section.address() as u32, section.data()?.to_vec()));
     }
     // Assembly's labels have no kind. Without symbols a section is one function.
-    let is_function = |kind| matches!(kind, SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown);
+    let is_function =
+        |kind| matches!(kind, SymbolKind::Text | SymbolKind::Label | SymbolKind::Unknown);
     let mut symbols: Vec<(u32, String)> = file
         .symbols()
         .filter(|symbol| is_function(symbol.kind()))
-        .filter_map(|symbol| Some((symbol.address() as u32, format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?)))))
+        .filter_map(|symbol| {
+            Some((
+                symbol.address() as u32,
+                format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?)),
+            ))
+        })
         .filter(|(_, name)| !name.is_empty())
         .collect();
     if symbols.is_empty() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `./macadamia top`: runs a system and shows what its web server says of components and network (docs/ip.md), again and again.
+//! `./macadamia top`: runs a system and shows what its web server says of components and network
+//! (docs/ip.md), again and again.
 
 use crate::build::{self, Options, Wire};
 use crate::catalogue;
@@ -29,17 +30,30 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 ///
 /// # Errors
 /// If the system has no web server, cannot be built or run, or says nothing.
-pub fn run(system: &str, forwards: &[Forward], count: Option<u32>, out: &mut impl Write) -> Result<()> {
+pub fn run(
+    system: &str,
+    forwards: &[Forward],
+    count: Option<u32>,
+    out: &mut impl Write,
+) -> Result<()> {
     let path = catalogue::system(system)?;
     let (address, guest) = server(&description::read(&path, board::chosen())?, system)?;
     let host = free_port()?;
     let own = Forward { protocol: Protocol::Tcp, host, address, guest };
     let forwards: Vec<Forward> = forwards.iter().cloned().chain([own]).collect();
-    let plan = build::plan(&path, Options { wire: Wire::Card { forwards: &forwards, options: &[] }, ..Options::default() })?;
-    let network = plan.built.network.clone().with_context(|| format!("`{system}` has no network: add `net` to its description"))?;
+    let plan = build::plan(
+        &path,
+        Options { wire: Wire::Card { forwards: &forwards, options: &[] }, ..Options::default() },
+    )?;
+    let network = plan
+        .built
+        .network
+        .clone()
+        .with_context(|| format!("`{system}` has no network: add `net` to its description"))?;
     network.check()?;
     let built = plan.carry_out()?;
-    let mut machine = emulator::headless(&built, emulator::Machine::of(Emulator::Qemu, &built, None))?;
+    let mut machine =
+        emulator::headless(&built, emulator::Machine::of(Emulator::Qemu, &built, None))?;
     if let Some(mut line) = machine.line.take() {
         // Nobody wants what tests say there, and the machine is not to wait for a reader.
         std::thread::spawn(move || std::io::copy(&mut line, &mut std::io::sink()));
@@ -49,7 +63,12 @@ pub fn run(system: &str, forwards: &[Forward], count: Option<u32>, out: &mut imp
     result
 }
 
-fn show(machine: &mut emulator::Headless, host: u16, count: Option<u32>, out: &mut impl Write) -> Result<()> {
+fn show(
+    machine: &mut emulator::Headless,
+    host: u16,
+    count: Option<u32>,
+    out: &mut impl Write,
+) -> Result<()> {
     let clear = if std::io::stdout().is_terminal() { CLEAR } else { "" };
     let (mut shown, mut failed) = (0, 0);
     while count != Some(shown) {
@@ -61,7 +80,11 @@ fn show(machine: &mut emulator::Headless, host: u16, count: Option<u32>, out: &m
             }
             Err(error) => {
                 failed += 1;
-                ensure!(failed < ATTEMPTS, "the web server says nothing ({error:#}); what the system says is in {}", machine.log.display());
+                ensure!(
+                    failed < ATTEMPTS,
+                    "the web server says nothing ({error:#}); what the system says is in {}",
+                    machine.log.display()
+                );
             }
         }
         let mut pause = machine.deadline(Limit::Wall(PAUSE));
@@ -78,25 +101,37 @@ fn server(description: &Description, system: &str) -> Result<(Option<Ipv4Addr>, 
     let server = all.iter().find(|component| component.package() == SERVER).with_context(|| {
         format!("`{system}` has no component `{SERVER}`, which says how the others are: add it as systems/net.toml has it, or `top net`")
     })?;
-    let argument =
-        |component: &Component, name: &str| component.arguments.iter().find_map(|argument| argument.strip_prefix(name).map(String::from));
-    let ip =
-        server.calls.iter().find_map(|peer| all.iter().find(|other| other.name.get_ref() == peer.to.get_ref() && other.package() == "ip"));
+    let argument = |component: &Component, name: &str| {
+        component
+            .arguments
+            .iter()
+            .find_map(|argument| argument.strip_prefix(name).map(String::from))
+    };
+    let ip = server.calls.iter().find_map(|peer| {
+        all.iter()
+            .find(|other| other.name.get_ref() == peer.to.get_ref() && other.package() == "ip")
+    });
     let ip = ip.with_context(|| format!("`{SERVER}` has no sockets: write `sockets = \"ip\"`"))?;
     // Without one it is whoever asks for an address first.
-    let address = argument(ip, "address=").and_then(|address| address.split('/').next()?.parse().ok());
+    let address =
+        argument(ip, "address=").and_then(|address| address.split('/').next()?.parse().ok());
     let port = argument(server, "port=").map_or(Ok(PORT), |port| port.parse());
     Ok((address, port.with_context(|| format!("`{SERVER}` has a port that is none"))?))
 }
 
 /// The table as it is now.
 fn table(host: u16) -> Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, host)), PATIENCE)?;
+    let mut stream =
+        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, host)), PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET /status.txt HTTP/1.0\r\n\r\n")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     let (head, body) = text.split_once("\r\n\r\n").context("no answer")?;
-    ensure!(head.starts_with("HTTP/1.1 200"), "it answers {}", head.lines().next().unwrap_or_default());
+    ensure!(
+        head.starts_with("HTTP/1.1 200"),
+        "it answers {}",
+        head.lines().next().unwrap_or_default()
+    );
     Ok(body.into())
 }

@@ -28,11 +28,13 @@ fn is_code(line: &&str) -> bool {
 fn shows_what_is_built() {
     // Tests run in their package's folder.
     let root = Path::new("..");
-    let page = std::fs::read_to_string(root.join("docs/tutorial.md")).expect("docs/tutorial.md is there");
+    let page =
+        std::fs::read_to_string(root.join("docs/tutorial.md")).expect("docs/tutorial.md is there");
     let files = shown(&page);
     assert_eq!(files.len(), 5, "two packages of two files, and the description");
     for (path, text) in &files {
-        let real = std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let real = std::fs::read_to_string(root.join(path))
+            .unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!(real.trim_end(), text, "{path} is not what docs/tutorial.md shows");
     }
     let lines: usize = files.iter().map(|(_, text)| text.lines().filter(is_code).count()).sum();

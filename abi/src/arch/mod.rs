@@ -12,11 +12,12 @@
 //! | `REGISTERS` | where the words of a system call are, for the manual |
 //! | `DMA_IS_COHERENT` | whether devices see the data caches |
 //!
-//! A module may have more: `kip` has what the kernel information page tells of this processor, and `marker` the
-//! instructions that the machine model recognises. `REGISTERS` is in those that there is a port to.
+//! A module may have more: `kip` has what the kernel information page tells of this processor, and
+//! `marker` the instructions that the machine model recognises. `REGISTERS` is in those that there
+//! is a port to.
 //!
-//! The rest of this crate names the words of a system call by their role: arguments `a0` to `a3`, results
-//! `r0` to `r4`; [`Registers`] says where these are.
+//! The rest of this crate names the words of a system call by their role: arguments `a0` to `a3`,
+//! results `r0` to `r4`; [`Registers`] says where these are.
 
 /// Where a processor has the words of a system call: the manual's tables are made of it.
 #[derive(Debug)]
@@ -54,7 +55,8 @@ pub use powerpc as current;
 pub use riscv64 as current;
 #[cfg(all(target_arch = "x86_64", any(target_os = "none", feature = "wide")))]
 pub use x86_64 as current;
-// Programs of the host are about IA-32, and tests of the portable crates have its word, if no feature says otherwise.
+// Programs of the host are about IA-32, and tests of the portable crates have its word, if no
+// feature says otherwise.
 #[cfg(any(
     target_arch = "x86",
     not(any(
@@ -69,7 +71,13 @@ pub use ia32 as current;
 
 #[cfg(all(
     target_os = "none",
-    not(any(target_arch = "arm", target_arch = "powerpc", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64"))
+    not(any(
+        target_arch = "arm",
+        target_arch = "powerpc",
+        target_arch = "riscv64",
+        target_arch = "x86",
+        target_arch = "x86_64"
+    ))
 ))]
 compile_error!("there is no contract for this processor: it is a folder of abi/src/arch");
 

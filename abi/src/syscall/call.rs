@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A structure for each operation, with its name. The fields are the arguments, in the order of `a0` to `a3`: so who makes a call and
-//! who carries it out name them alike. What is not in these registers, such as the rest of the tag and words of the UTCB, is in no
-//! field; the comment of the structure tells of it.
+//! A structure for each operation, with its name. The fields are the arguments, in the order of
+//! `a0` to `a3`: so who makes a call and who carries it out name them alike. What is not in these
+//! registers, such as the rest of the tag and words of the UTCB, is in no field; the comment of the
+//! structure tells of it.
 
 pub use super::event::*;
 pub use super::ipc::*;

@@ -8,7 +8,8 @@ use crate::{Selector, Word};
 calls! {
     /// Deliver an interrupt line to a thread, as notification bits.
     ///
-    /// The bits are the badge of the Thread capability. The line is masked; the first `AckIrq` unmasks it.
+    /// The bits are the badge of the Thread capability. The line is masked; the first `AckIrq`
+    /// unmasks it.
     ///
     /// # Returns
     /// A status.
@@ -73,8 +74,9 @@ calls! {
     /// Read a thread's state.
     ///
     /// # Returns
-    /// * `r1`: a `ThreadState`: 0 stopped; 1 ready or running; 2 waiting to receive; 3 waiting to send; 4 waiting for a
-    ///   reply; 5 halted by an exception that nobody handles, or without a Space.
+    /// * `r1`: a `ThreadState`: 0 stopped; 1 ready or running; 2 waiting to receive; 3 waiting to
+    ///   send; 4 waiting for a reply; 5 halted by an exception that nobody handles, or without a
+    ///   Space.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `thread`.

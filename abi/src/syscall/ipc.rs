@@ -7,26 +7,31 @@ use crate::{Selector, Word};
 calls! {
     /// Send a message to a thread, and wait for its reply.
     ///
-    /// The caller waits until the receiver takes the message, then until it replies. The receiver gets a reply handle.
-    /// The capability counts when the message is taken. An alien never takes one.
+    /// The caller waits until the receiver takes the message, then until it replies. The receiver
+    /// gets a reply handle. The capability counts when the message is taken. An alien never takes
+    /// one.
     ///
     /// # Arguments
     /// * Tag: number of words and capabilities; `POLL`.
     /// * UTCB: Words from 3 on; `send_caps`, the capabilities to send.
     ///
     /// # Returns
-    /// A delivery of kind `Reply`. Capabilities of the reply are in the slots from `receive_slot` of the UTCB on.
+    /// A delivery of kind `Reply`. Capabilities of the reply are in the slots from `receive_slot`
+    /// of the UTCB on.
     ///
     /// # Errors
     /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
-    /// * `NoCapability`, `WrongKind`, `NoRight`: of `receiver`. `NoCapability` also if the caller waited in the receiver's
-    ///   queue, and `receiver` is by then empty or another capability.
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `receiver`. `NoCapability` also if the caller
+    ///   waited in the receiver's queue, and `receiver` is by then empty or another capability.
     /// * `BadArgument`: the receiver is the caller.
-    /// * `WouldBlock`: `POLL` is set and the receiver does not wait for a message of the caller. (A reply is waited for
-    ///   even with `POLL`.)
-    /// * `CapTransfer`: a capability could not be placed. Nothing was sent; the receiver goes on waiting.
-    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. Nothing was sent.
-    /// * `PeerGone`: the receiver has no Space, or was deleted or lost its Space while the caller waited.
+    /// * `WouldBlock`: `POLL` is set and the receiver does not wait for a message of the caller. (A
+    ///   reply is waited for even with `POLL`.)
+    /// * `CapTransfer`: a capability could not be placed. Nothing was sent; the receiver goes on
+    ///   waiting.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. Nothing was
+    ///   sent.
+    /// * `PeerGone`: the receiver has no Space, or was deleted or lost its Space while the caller
+    ///   waited.
     /// * `PeerRestarted`: the receiver was reset while the caller waited.
     /// * `Interrupted`: the caller was stopped while it waited.
     Call {
@@ -38,22 +43,26 @@ calls! {
 
     /// Reply to a caller, then receive from anybody.
     ///
-    /// The handle may be that of a call or of an exception. Any thread of the Space that received it may use it, once.
+    /// The handle may be that of a call or of an exception. Any thread of the Space that received
+    /// it may use it, once.
     ///
     /// # Arguments
     /// * Tag: number of words and capabilities of the reply; `POLL`.
-    /// * UTCB: As for `Call`. The reply to a native thread's exception sets its registers if it has 19 words or more:
-    ///   the frame is in the first words that are in no register (IA-32: 3 to 18).
+    /// * UTCB: As for `Call`. The reply to a native thread's exception sets its registers if it has
+    ///   19 words or more: the frame is in the first words that are in no register (IA-32: 3 to
+    ///   18).
     ///
     /// # Returns
     /// A delivery, as `Receive`.
     ///
     /// # Errors
     /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
-    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was received.
-    /// * `CapTransfer`: a capability could not be placed in the caller's table. Nothing was replied or received, and the
-    ///   handle stays good.
-    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. As `CapTransfer`.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was
+    ///   received.
+    /// * `CapTransfer`: a capability could not be placed in the caller's table. Nothing was replied
+    ///   or received, and the handle stays good.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. As
+    ///   `CapTransfer`.
     /// * `WouldBlock`: `POLL` is set and there is nothing to receive. The reply was given.
     /// * `Interrupted`: the thread was stopped while it waited. The reply was given.
     ReplyWait {
@@ -65,8 +74,8 @@ calls! {
 
     /// Send a message to a thread, without waiting for a reply.
     ///
-    /// The sender waits until the receiver takes the message. The receiver gets no reply handle. The capability counts
-    /// when the message is taken. An alien never takes one.
+    /// The sender waits until the receiver takes the message. The receiver gets no reply handle.
+    /// The capability counts when the message is taken. An alien never takes one.
     ///
     /// # Arguments
     /// * Tag: number of words and capabilities; `POLL`.
@@ -77,13 +86,16 @@ calls! {
     ///
     /// # Errors
     /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
-    /// * `NoCapability`, `WrongKind`, `NoRight`: of `receiver`. `NoCapability` also if the sender waited in the receiver's
-    ///   queue, and `receiver` is by then empty or another capability.
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `receiver`. `NoCapability` also if the sender
+    ///   waited in the receiver's queue, and `receiver` is by then empty or another capability.
     /// * `BadArgument`: the receiver is the sender.
     /// * `WouldBlock`: `POLL` is set and the receiver does not wait for a message of the sender.
-    /// * `CapTransfer`: a capability could not be placed. Nothing was sent; the receiver goes on waiting.
-    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. Nothing was sent.
-    /// * `PeerGone`: the receiver has no Space, or was deleted or lost its Space while the sender waited.
+    /// * `CapTransfer`: a capability could not be placed. Nothing was sent; the receiver goes on
+    ///   waiting.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. Nothing was
+    ///   sent.
+    /// * `PeerGone`: the receiver has no Space, or was deleted or lost its Space while the sender
+    ///   waited.
     /// * `PeerRestarted`: the receiver was reset while the sender waited.
     /// * `Interrupted`: the sender was stopped while it waited.
     Send {
@@ -95,8 +107,8 @@ calls! {
 
     /// Receive a message or notification bits.
     ///
-    /// Bits that `accept` of the UTCB names come before any message. A sender whose capabilities cannot be placed fails,
-    /// and the receiver goes on waiting.
+    /// Bits that `accept` of the UTCB names come before any message. A sender whose capabilities
+    /// cannot be placed fails, and the receiver goes on waiting.
     ///
     /// # Arguments
     /// * Tag: `POLL`, not to wait; `NOTIFICATIONS_ONLY`, to take no message.
@@ -107,15 +119,16 @@ calls! {
     /// * `Call`: words 0 to 2 in `r2` to `r4`, a reply handle in `r1`.
     /// * `Send`: words 0 to 2 in `r2` to `r4`.
     /// * `Notification`: the bits in `r2`.
-    /// * `Exception` or `Alien`: vector, fault address and error code in `r2` to `r4`, a reply handle in `r1`. A native
-    ///   thread's frame is in the first words that are in no register (IA-32: UTCB words 3 to 18), an alien's in its own
-    ///   UTCB slot.
+    /// * `Exception` or `Alien`: vector, fault address and error code in `r2` to `r4`, a reply
+    ///   handle in `r1`. A native thread's frame is in the first words that are in no register
+    ///   (IA-32: UTCB words 3 to 18), an alien's in its own UTCB slot.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `sender`.
     /// * `BadArgument`: `sender` is the caller itself.
     /// * `WouldBlock`: `POLL` is set and there is nothing to receive.
-    /// * `PeerGone`: the thread in `sender` has no Space, or was deleted or lost its Space while the caller waited for it.
+    /// * `PeerGone`: the thread in `sender` has no Space, or was deleted or lost its Space while
+    ///   the caller waited for it.
     /// * `PeerRestarted`: the thread in `sender` was reset while the caller waited for it.
     /// * `Interrupted`: the caller was stopped while it waited.
     Receive {
@@ -137,8 +150,10 @@ calls! {
     /// # Errors
     /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
     /// * `BadHandle`: no thread waits under this handle for a reply of this Space.
-    /// * `CapTransfer`: a capability could not be placed in the caller's table. The handle stays good.
-    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. The handle stays good.
+    /// * `CapTransfer`: a capability could not be placed in the caller's table. The handle stays
+    ///   good.
+    /// * `TooDeep`: the copy of a capability would lie deeper than 255 in its tree. The handle
+    ///   stays good.
     Reply {
         /// The reply handle.
         handle: Word,
@@ -148,9 +163,10 @@ calls! {
 
     /// Resume an alien, and wait for its next event.
     ///
-    /// The alien's registers are taken from its UTCB slot. An accepted notification ends the wait: the kernel stops the
-    /// alien. If the bits were there before the alien ran, it does not run. The alien's events go to its handler, so a
-    /// caller that is not the handler gets notifications only.
+    /// The alien's registers are taken from its UTCB slot. An accepted notification ends the wait:
+    /// the kernel stops the alien. If the bits were there before the alien ran, it does not run.
+    /// The alien's events go to its handler, so a caller that is not the handler gets notifications
+    /// only.
     ///
     /// # Arguments
     /// * Tag: no flags. Words and capabilities are not looked at.
@@ -158,15 +174,17 @@ calls! {
     ///
     /// # Returns
     /// A delivery of one of these kinds:
-    /// * `Alien`: vector, fault address and error code in `r2` to `r4`, the new handle in `r1`. Bits that came at the
-    ///   same time stay pending.
+    /// * `Alien`: vector, fault address and error code in `r2` to `r4`, the new handle in `r1`.
+    ///   Bits that came at the same time stay pending.
     /// * `Interrupted`: the bits in `r2`, the alien's handle in `r1`.
-    /// * `Notification`: the bits in `r2`. The alien is not waited for any more: it has halted, or somebody else has it.
+    /// * `Notification`: the bits in `r2`. The alien is not waited for any more: it has halted, or
+    ///   somebody else has it.
     ///
     /// # Errors
     /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
     /// * `BadHandle`: no thread waits under this handle for a reply of this Space.
-    /// * `BadState`: the handle is that of a native thread; or the alien raised an event and has no handler.
+    /// * `BadState`: the handle is that of a native thread; or the alien raised an event and has no
+    ///   handler.
     /// * `PeerGone`: the alien was deleted or lost its Space.
     /// * `PeerRestarted`: the alien was reset.
     /// * `Interrupted`: the caller was stopped while it waited.
@@ -213,11 +231,15 @@ calls! {
     ///
     /// # Errors
     /// * `BadOperation`: words, capabilities, or the flag `NOTIFICATIONS_ONLY`.
-    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was mapped.
-    /// * `NoCapability`, `WrongKind`, `NoRight`, `BadArgument`, `BadAddress`, `BadState`, `Occupied`, `QuotaExceeded`,
-    ///   `PoolExhausted`: of the record, as for `Map`. Nothing was replied or received, and the handle stays good.
-    /// * `WouldBlock`: `POLL` is set and there is nothing to receive. The page was mapped and the reply given.
-    /// * `Interrupted`: the thread was stopped while it waited. The page was mapped and the reply given.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was
+    ///   mapped.
+    /// * `NoCapability`, `WrongKind`, `NoRight`, `BadArgument`, `BadAddress`, `BadState`,
+    ///   `Occupied`, `QuotaExceeded`, `PoolExhausted`: of the record, as for `Map`. Nothing was
+    ///   replied or received, and the handle stays good.
+    /// * `WouldBlock`: `POLL` is set and there is nothing to receive. The page was mapped and the
+    ///   reply given.
+    /// * `Interrupted`: the thread was stopped while it waited. The page was mapped and the reply
+    ///   given.
     MapReplyWait {
         /// The reply handle, or 0 to reply to nobody.
         handle: Word,
@@ -238,12 +260,14 @@ calls! {
     ///
     /// # Errors
     /// * `BadOperation`: more than 64 words in the tag, or the flag `NOTIFICATIONS_ONLY`.
-    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was mapped.
+    /// * `BadHandle`: no thread waits under this handle for a reply of this Space. Nothing was
+    ///   mapped.
     /// * `BadArgument`: the number of records is not 1 to 16; or of a record, as for `Map`.
-    /// * `NoCapability`, `WrongKind`, `NoRight`, `BadAddress`, `Occupied`, `QuotaExceeded`, `PoolExhausted`: of a record,
-    ///   as for `Map`. The alien did not run, and its handle stays good.
-    /// * `BadState`: the handle is that of a native thread; or of a record, as for `Map`; or the alien raised an event and
-    ///   has no handler.
+    /// * `NoCapability`, `WrongKind`, `NoRight`, `BadAddress`, `Occupied`, `QuotaExceeded`,
+    ///   `PoolExhausted`: of a record, as for `Map`. The alien did not run, and its handle stays
+    ///   good.
+    /// * `BadState`: the handle is that of a native thread; or of a record, as for `Map`; or the
+    ///   alien raised an event and has no handler.
     /// * `PeerGone`: the alien was deleted or lost its Space.
     /// * `PeerRestarted`: the alien was reset.
     /// * `Interrupted`: the caller was stopped while it waited.

@@ -25,38 +25,40 @@ calls! {
         bytes: Word,
         /// The destination of its capability.
         destination: Selector,
-        /// Threads in bits 15 to 0. What only ARMv5 has: in bits 23 to 16 slots of relocation (`arch::armv5::place`), in bits 31 to 24
-        /// ranges of locked lines (`CacheOp`).
+        /// Threads in bits 15 to 0. What only ARMv5 has: in bits 23 to 16 slots of relocation
+        /// (`arch::armv5::place`), in bits 31 to 24 ranges of locked lines (`CacheOp`).
         counts: Counts,
     }
 
     /// Make a Space.
     ///
-    /// It is native if it has capability slots. If it has none it is for aliens, or a *home*: that has no threads. Small Spaces
-    /// are attached to it, and their threads run by its page tables.
+    /// It is native if it has capability slots. If it has none it is for aliens, or a *home*: that
+    /// has no threads. Small Spaces are attached to it, and their threads run by its page tables.
     ///
     /// # Returns
-    /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call ends, the Space is there
-    ///   with fewer.
+    /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call
+    ///   ends, the Space is there with fewer.
     /// * `r2`: on ARMv5 the number of its slot of relocation; else 0.
     ///
     /// # Errors
-    /// * `NoCapability`, `WrongKind`, `NoRight`: of `quota`; or of the Space itself, if somebody deleted it meanwhile.
+    /// * `NoCapability`, `WrongKind`, `NoRight`: of `quota`; or of the Space itself, if somebody
+    ///   deleted it meanwhile.
     /// * `BadSlot`: the destination.
     /// * `BadArgument`: more than 65,536 slots; or a place that says nothing of such a Space.
     /// * `BadAddress`: the kernel's part cannot be at this place.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     CreateSpace {
-        /// Quota (`CONTROL`), which pays. On ARMv5 a native Space is charged as threads, too: a 256th of those that the kernel can
-        /// hold, as there can be 256 (`utcb::threads_a_space`).
+        /// Quota (`CONTROL`), which pays. On ARMv5 a native Space is charged as threads, too: a
+        /// 256th of those that the kernel can hold, as there can be 256 (`utcb::threads_a_space`).
         quota: Selector,
         /// Number of capability slots, at most 65,536; 0 for a Space of aliens and for a home.
         slots: Word,
         /// The destination of its capability.
         destination: Selector,
-        /// Place of the kernel's part, where the information page and the UTCBs are: 0, or what the port names.
-        /// IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of aliens, which has no such part, and 1 (`HOME`)
-        /// for a home. ARMv5: whether its low addresses are relocated, and its vspace among the Quota's (`arch::armv5::place`), of
+        /// Place of the kernel's part, where the information page and the UTCBs are: 0, or what the
+        /// port names. IA-32: an address, a multiple of `TABLE_SPAN`. It is 0 for a Space of
+        /// aliens, which has no such part, and 1 (`HOME`) for a home. ARMv5: whether its low
+        /// addresses are relocated, and its vspace among the Quota's (`arch::armv5::place`), of
         /// either kind of Space.
         place: Word,
     }
@@ -84,8 +86,8 @@ calls! {
 
     /// Make a Thread, which is stopped and has its creator's priority.
     ///
-    /// An alien counts as having raised an event of vector `CREATED`: it waits for the reply of its creator, or of the
-    /// handler that it is given before that.
+    /// An alien counts as having raised an event of vector `CREATED`: it waits for the reply of its
+    /// creator, or of the handler that it is given before that.
     ///
     /// # Returns
     /// * `r1`: the address of the UTCB slot.
@@ -95,8 +97,10 @@ calls! {
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `quota`, `space` or `home`.
     /// * `BadArgument`: `space` and `home` do not go together, or `space` is a home.
     /// * `BadSlot`: the destination.
-    /// * `QuotaExceeded`: the Quota has no thread left; or the Quota of the Space with the UTCB slot cannot pay a page.
-    /// * `PoolExhausted`: the kernel has no thread left, or no page; or all UTCB slots of that Space are taken.
+    /// * `QuotaExceeded`: the Quota has no thread left; or the Quota of the Space with the UTCB
+    ///   slot cannot pay a page.
+    /// * `PoolExhausted`: the kernel has no thread left, or no page; or all UTCB slots of that
+    ///   Space are taken.
     /// * `BadState`: the Quota of the Space with the UTCB slot was deleted, and a page is needed.
     CreateThread {
         /// Quota (`CONTROL`), which is charged one thread.
@@ -105,8 +109,8 @@ calls! {
         space: Selector,
         /// The destination of its capability.
         destination: Selector,
-        /// 0 for a native thread; `space` must be native. For an alien Space (`CONTROL`), the native Space where its UTCB
-        /// slot goes; `space` must be a Space of aliens.
+        /// 0 for a native thread; `space` must be native. For an alien Space (`CONTROL`), the
+        /// native Space where its UTCB slot goes; `space` must be a Space of aliens.
         home: Selector,
     }
 
@@ -125,7 +129,8 @@ calls! {
     /// * `BadSlot`: the destination.
     /// * `TooDeep`: the capability would lie deeper than 255 in its tree.
     /// * `BadState`: the Memory is being deleted.
-    /// * `BadArgument`: the length is 0, offset or length is no multiple of a page, or the part is not within the Memory.
+    /// * `BadArgument`: the length is 0, offset or length is no multiple of a page, or the part is
+    ///   not within the Memory.
     /// * `QuotaExceeded`, `PoolExhausted`: the Quota pays.
     DeriveMemory {
         /// Memory (`CONTROL`).
@@ -140,8 +145,9 @@ calls! {
 
     /// Delete a capability.
     ///
-    /// Everything derived from it goes first. The original capability of an object takes the object along. What a call
-    /// has begun to end ends, even if the caller is stopped or deletes its own Space.
+    /// Everything derived from it goes first. The original capability of an object takes the object
+    /// along. What a call has begun to end ends, even if the caller is stopped or deletes its own
+    /// Space.
     ///
     /// # Returns
     /// A status.
@@ -155,7 +161,8 @@ calls! {
 
     /// Delete everything derived from a capability.
     ///
-    /// The capability itself stays. If it is the original of a Memory, every mapping of that is removed, too.
+    /// The capability itself stays. If it is the original of a Memory, every mapping of that is
+    /// removed, too.
     ///
     /// # Returns
     /// A status.
@@ -187,8 +194,8 @@ calls! {
         space: Selector,
         /// The destination, in that table.
         destination: Selector,
-        /// Rights in bits 5 to 0: the copy has those of them that the source has. Badge in bits 31 to 12: 0 keeps the
-        /// source's.
+        /// Rights in bits 5 to 0: the copy has those of them that the source has. Badge in bits 31
+        /// to 12: 0 keeps the source's.
         rights: BadgedRights,
     }
 
@@ -199,7 +206,8 @@ calls! {
     /// # Returns
     /// * `r1`: the object's kind.
     /// * `r2`: rights in bits 5 to 0, badge in bits 31 to 12.
-    /// * `r3`: size: bytes of a Memory or Segment (of I/O ports: ports), slots of a Space, byte limit of a Quota, else 0.
+    /// * `r3`: size: bytes of a Memory or Segment (of I/O ports: ports), slots of a Space, byte
+    ///   limit of a Quota, else 0.
     ///
     /// # Errors
     /// * `NoCapability`: of `slot`.

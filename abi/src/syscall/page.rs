@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the manual's pages of system calls are made of: the comments of the structures, line by line, as they stand in the source.
+//! What the manual's pages of system calls are made of: the comments of the structures, line by
+//! line, as they stand in the source.
 
 use super::Op;
 

@@ -7,8 +7,9 @@ use crate::{Selector, UserAddr, Word};
 calls! {
     /// Start a stopped native thread.
     ///
-    /// Its registers become those of a thread that never ran: TLS descriptors, debug registers and FPU, too. It finds the
-    /// address of its UTCB slot in the register of `r1` and its argument in that of `r2`.
+    /// Its registers become those of a thread that never ran: TLS descriptors, debug registers and
+    /// FPU, too. It finds the address of its UTCB slot in the register of `r1` and its argument in
+    /// that of `r2`.
     ///
     /// # Returns
     /// A status.
@@ -30,8 +31,9 @@ calls! {
 
     /// Stop a thread.
     ///
-    /// A native thread ends the IPC that it waits in, or the call that it is in the middle of, with `Interrupted`, and stops. An alien
-    /// that runs raises an event of vector `STOPPED`; one that does not run stays as it is.
+    /// A native thread ends the IPC that it waits in, or the call that it is in the middle of, with
+    /// `Interrupted`, and stops. An alien that runs raises an event of vector `STOPPED`; one that
+    /// does not run stays as it is.
     ///
     /// # Returns
     /// A status.
@@ -46,17 +48,18 @@ calls! {
 
     /// Take a thread out of its Space, and bind it to a Space again.
     ///
-    /// Capabilities to it stay valid. Who waits for it fails with `PeerRestarted`. The thread is stopped then; an alien
-    /// waits as after `CreateThread`.
+    /// Capabilities to it stay valid. Who waits for it fails with `PeerRestarted`. The thread is
+    /// stopped then; an alien waits as after `CreateThread`.
     ///
     /// # Returns
     /// * `r1`, `r2`: as `CreateThread`.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `thread`, `space` or `home`.
-    /// * `BadArgument`: `space` and `home` do not go together, or `space` is a home; or the thread is the caller.
-    /// * `QuotaExceeded`, `PoolExhausted`, `BadState`: of the UTCB slot, as for `CreateThread`. The thread has no Space
-    ///   then; `Reset` can be called again.
+    /// * `BadArgument`: `space` and `home` do not go together, or `space` is a home; or the thread
+    ///   is the caller.
+    /// * `QuotaExceeded`, `PoolExhausted`, `BadState`: of the UTCB slot, as for `CreateThread`. The
+    ///   thread has no Space then; `Reset` can be called again.
     Reset {
         /// Thread (`CONTROL`).
         thread: Selector,
@@ -86,8 +89,8 @@ calls! {
 
     /// Name the thread that gets a thread's exceptions, or an alien's events.
     ///
-    /// The kernel keeps a copy of the capability: it is revoked with the one used. A thread halts at an exception if it has
-    /// no handler, is its own, or has one without a Space.
+    /// The kernel keeps a copy of the capability: it is revoked with the one used. A thread halts
+    /// at an exception if it has no handler, is its own, or has one without a Space.
     ///
     /// # Returns
     /// A status.
@@ -98,27 +101,30 @@ calls! {
     SetHandler {
         /// Thread (`CONTROL`).
         thread: Selector,
-        /// Thread (`CALL`), the handler, which will see the badge of this capability; or 0 for none.
+        /// Thread (`CALL`), the handler, which will see the badge of this capability; or 0 for
+        /// none.
         handler: Selector,
     }
 
     /// Set a part of a thread's state that only its kind of processor has.
     ///
     /// On IA-32 there are these parts:
-    /// * 0 to 2: TLS descriptors, with the selectors 0x33, 0x3b and 0x43. The first value is the base. The second has the limit in bits 19
-    ///   to 0; bit 20: the limit is in pages; bit 21: read-only; bit 22: 16-bit; bit 23: present.
+    /// * 0 to 2: TLS descriptors, with the selectors 0x33, 0x3b and 0x43. The first value is the
+    ///   base. The second has the limit in bits 19 to 0; bit 20: the limit is in pages; bit 21:
+    ///   read-only; bit 22: 16-bit; bit 23: present.
     /// * 16 to 19: the addresses of breakpoints, below `USER_END`, as the first value.
-    /// * 23: the control register of breakpoints: local enable bits, conditions and lengths as the first value.
+    /// * 23: the control register of breakpoints: local enable bits, conditions and lengths as the
+    ///   first value.
     ///
     /// # Returns
-    /// * `r1`: for parts from 16 on the status register of breakpoints, as of the last debug exception, which is then
-    ///   cleared; else 0.
+    /// * `r1`: for parts from 16 on the status register of breakpoints, as of the last debug
+    ///   exception, which is then cleared; else 0.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `thread`.
     /// * `BadState`: the thread has no Space.
-    /// * `BadArgument`: there is no such part; a limit has a bit above 23; an address is not the user's; the control
-    ///   register has another bit, or a breakpoint on I/O ports.
+    /// * `BadArgument`: there is no such part; a limit has a bit above 23; an address is not the
+    ///   user's; the control register has another bit, or a breakpoint on I/O ports.
     SetState {
         /// Thread (`CONTROL`).
         thread: Selector,
@@ -131,7 +137,8 @@ calls! {
     /// Read the registers of a thread that does not run.
     ///
     /// # Returns
-    /// A status. The registers are in the first words that are in no register (IA-32: UTCB words 3 to 18), as a `Frame`.
+    /// A status. The registers are in the first words that are in no register (IA-32: UTCB words 3
+    /// to 18), as a `Frame`.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `thread`.
@@ -143,10 +150,12 @@ calls! {
 
     /// Write the registers of a stopped native thread, and let it run.
     ///
-    /// What the thread may not have is masked. TLS descriptors, debug registers and FPU stay as they are.
+    /// What the thread may not have is masked. TLS descriptors, debug registers and FPU stay as
+    /// they are.
     ///
     /// # Arguments
-    /// * UTCB: The first words that are in no register (IA-32: 3 to 18) are the registers, as a `Frame`.
+    /// * UTCB: The first words that are in no register (IA-32: 3 to 18) are the registers, as a
+    ///   `Frame`.
     ///
     /// # Returns
     /// A status.
@@ -164,8 +173,8 @@ calls! {
 
     /// Put a thread's FPU registers into its UTCB slot.
     ///
-    /// The area in the slot is the truth until the thread uses the FPU again. `fpu` of the UTCB says whether this call is
-    /// needed.
+    /// The area in the slot is the truth until the thread uses the FPU again. `fpu` of the UTCB
+    /// says whether this call is needed.
     ///
     /// # Returns
     /// A status.

@@ -22,7 +22,10 @@ impl Value {
 
     /// Each divided by `divisor`.
     pub fn divided(self, divisor: f64) -> Self {
-        Self { median: self.median / divisor, spread: self.spread.map(|(least, most)| (least / divisor, most / divisor)) }
+        Self {
+            median: self.median / divisor,
+            spread: self.spread.map(|(least, most)| (least / divisor, most / divisor)),
+        }
     }
 }
 
@@ -75,7 +78,8 @@ pub fn needs_alone(count: &str) -> bool {
 /// Of the same program in small spaces and in large ones.
 pub const LARGE_RATIO: &str = "large_ratio";
 
-/// Of the same program with a kernel that searches the hashed table for each page, and with the usual one.
+/// Of the same program with a kernel that searches the hashed table for each page, and with the
+/// usual one.
 pub const CUT_OFF_RATIO: &str = "cutoff_ratio";
 
 /// Of an interval and of the one that its row names.
@@ -125,8 +129,12 @@ pub fn kind(count: &str) -> Option<Kind> {
         OTHER_RATIO => ("cycles, to those of another interval", "", true),
         LARGE_RATIO => ("cycles, small spaces to large ones", "", true),
         CUT_OFF_RATIO => ("instructions in the kernel, to those with the cut-off", "", false),
-        "ratio_without_trace_cache" => ("cycles without trace-cache misses, ours to Linux alone", "", true),
-        "handler_instructions" => ("instructions of the handler of a TLB miss", "instructions", true),
+        "ratio_without_trace_cache" => {
+            ("cycles without trace-cache misses, ours to Linux alone", "", true)
+        }
+        "handler_instructions" => {
+            ("instructions of the handler of a TLB miss", "instructions", true)
+        }
         "mb_per_s" => ("bandwidth", "MB/s", true),
         "microseconds" => ("time", "µs", true),
         _ => return None,
@@ -144,7 +152,9 @@ pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value
             let other = of_interval("cycles", report.intervals.get(&row.other?)?, cpu)?;
             return Some(of_interval("cycles", interval, cpu)?.divided(other.median));
         }
-        None if count == "mb_per_s" => return bandwidth(of_interval("cycles", interval, cpu)?, row, cpu),
+        None if count == "mb_per_s" => {
+            return bandwidth(of_interval("cycles", interval, cpu)?, row, cpu);
+        }
         None => of_interval(count, interval, cpu)?,
     };
     let value = match row.less {
@@ -154,7 +164,8 @@ pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value
     Some(value.divided(f64::from(row.per)))
 }
 
-/// The count of this name of a whole run: instructions are those of the kernel between two looks at interrupts, the most.
+/// The count of this name of a whole run: instructions are those of the kernel between two looks at
+/// interrupts, the most.
 fn of_run(count: &str, report: &Report) -> Option<Value> {
     let latency = report.latency.as_ref().filter(|_| count == "instructions")?;
     Some(Value { median: latency.longest as f64, spread: None })
@@ -189,7 +200,10 @@ fn of_interval(count: &str, interval: &IntervalReport, cpu: &Cpu) -> Option<Valu
 }
 
 /// What `value` makes of the medians of all events, of the least and of the most.
-fn of_events(interval: &IntervalReport, value: impl Fn(&ByOwner<Events>) -> Option<f64>) -> Option<Value> {
+fn of_events(
+    interval: &IntervalReport,
+    value: impl Fn(&ByOwner<Events>) -> Option<f64>,
+) -> Option<Value> {
     let each = |pick: fn(&Spread) -> u64| value(&interval.events.map(|part| part.map(pick)));
     let spread = (each(|spread| spread.min)?, each(|spread| spread.max)?);
     Some(Value { median: each(|spread| spread.median)?, spread: Some(spread) })
@@ -209,17 +223,30 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
             let Events { sysenter_entries, trap_entries, fault_entries, .. } = kernel;
             cycles(Events { sysenter_entries, trap_entries, fault_entries, ..some })
         }
-        "exit_cycles" => cycles(Events { sysexits: kernel.sysexits, far_returns: kernel.far_returns, ..some }),
+        "exit_cycles" => {
+            cycles(Events { sysexits: kernel.sysexits, far_returns: kernel.far_returns, ..some })
+        }
         "segment_cycles" => cycles(Events { segment_loads: kernel.segment_loads, ..some }),
-        "switch_cycles" => cycles(Events { space_switches: kernel.space_switches, tlb_flushes: kernel.tlb_flushes, ..some }),
+        "switch_cycles" => cycles(Events {
+            space_switches: kernel.space_switches,
+            tlb_flushes: kernel.tlb_flushes,
+            ..some
+        }),
         "code_cycles" => cycles(Events { instructions: kernel.instructions, ..some }),
-        "tlb_miss_cycles" => cycles(Events { itlb_misses: kernel.itlb_misses, dtlb_misses: kernel.dtlb_misses, ..some }),
+        "tlb_miss_cycles" => cycles(Events {
+            itlb_misses: kernel.itlb_misses,
+            dtlb_misses: kernel.dtlb_misses,
+            ..some
+        }),
         "cache_miss_cycles" => {
             let Events { l1i_misses, l1d_misses, l2_misses, trace_misses, .. } = kernel;
             cycles(Events { l1i_misses, l1d_misses, l2_misses, trace_misses, ..some })
         }
         // None is none of a miss.
-        "handler_instructions" => quotient(total.reload_instructions as f64, total.software_reloads as f64).unwrap_or_default(),
+        "handler_instructions" => {
+            quotient(total.reload_instructions as f64, total.software_reloads as f64)
+                .unwrap_or_default()
+        }
         "itlb_misses" => total.itlb_misses as f64,
         "dtlb_misses" => total.dtlb_misses as f64,
         "flushes" => total.flushes() as f64,
@@ -236,7 +263,8 @@ pub fn as_the_processor_would(events: Events, cpu: &Cpu) -> Events {
     if cpu.costs.sysenter_entries.source != Source::NoCost {
         return events;
     }
-    let (trap_entries, far_returns) = (events.trap_entries + events.sysenter_entries, events.far_returns + events.sysexits);
+    let (trap_entries, far_returns) =
+        (events.trap_entries + events.sysenter_entries, events.far_returns + events.sysexits);
     Events { trap_entries, far_returns, sysenter_entries: 0, sysexits: 0, ..events }
 }
 

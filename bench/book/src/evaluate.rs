@@ -3,7 +3,9 @@
 
 use crate::account;
 use crate::counts::{self, Kind, Value};
-use crate::figures::{Book, COUNT, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section, quotient};
+use crate::figures::{
+    Book, COUNT, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section, quotient,
+};
 use crate::papers::Papers;
 use crate::plan::{Breakdown, FigurePlan, Plan, Row, SectionPlan, Sweep};
 use crate::range::Range;
@@ -22,7 +24,8 @@ pub struct Counted {
     pub parts: Parts,
 }
 
-/// What a frame takes in an interval, by the interval and the part's name: here, and on Linux alone where that has such a part.
+/// What a frame takes in an interval, by the interval and the part's name: here, and on Linux alone
+/// where that has such a part.
 pub type Parts = BTreeMap<(u16, String), (f64, Option<f64>)>;
 
 /// What all runs counted, by the run's name and the CPU model's.
@@ -31,27 +34,60 @@ pub type Results = BTreeMap<(String, String), Counted>;
 /// CPU models by their names.
 pub type Cpus = BTreeMap<String, Cpu>;
 
-/// Puts the book together. `layouts` is what the same counted where code lies elsewhere, as far as it was run.
+/// Puts the book together. `layouts` is what the same counted where code lies elsewhere, as far as
+/// it was run.
 ///
 /// # Errors
 /// Says what was asked for and not measured, or is not in the papers.
-pub fn evaluate(plan: &Plan, papers: &Papers, cpus: &Cpus, results: &Results, layouts: &[Results], provenance: Provenance) -> Result<Book> {
-    let allowed: BTreeMap<&String, Allowed> = cpus.iter().map(|(name, cpu)| (name, Allowed::of(cpu))).collect();
+pub fn evaluate(
+    plan: &Plan,
+    papers: &Papers,
+    cpus: &Cpus,
+    results: &Results,
+    layouts: &[Results],
+    provenance: Provenance,
+) -> Result<Book> {
+    let allowed: BTreeMap<&String, Allowed> =
+        cpus.iter().map(|(name, cpu)| (name, Allowed::of(cpu))).collect();
     let chapters = plan.chapters.iter().map(|chapter| {
         let source = |name: &String| -> Result<String> {
-            let paper = papers.0.get(name).with_context(|| format!("there is no paper `{name}`"))?;
-            Ok(format!("{}: {}. {}, {}. Measured there on: {}", paper.authors, paper.title, paper.published, paper.year, paper.machine))
+            let paper =
+                papers.0.get(name).with_context(|| format!("there is no paper `{name}`"))?;
+            Ok(format!(
+                "{}: {}. {}, {}. Measured there on: {}",
+                paper.authors, paper.title, paper.published, paper.year, paper.machine
+            ))
         };
         let source = chapter.paper.as_ref().map(source).transpose()?;
         let paper = chapter.paper.as_deref().unwrap_or_default();
         let sections = chapter.section.iter().map(|section| {
-            let cpu = cpus.get(&section.model).with_context(|| format!("there is no CPU model `{}`", section.model))?;
+            let cpu = cpus
+                .get(&section.model)
+                .with_context(|| format!("there is no CPU model `{}`", section.model))?;
             let world = World::of(results, section, &section.model)?;
-            let of = |variant| Some((variant, World::of(results, section, &of_variant(&section.model, variant)).ok()?));
+            let of = |variant| {
+                Some((
+                    variant,
+                    World::of(results, section, &of_variant(&section.model, variant)).ok()?,
+                ))
+            };
             let variants = &cpu.variants.iter().filter_map(of).collect::<Vec<_>>();
-            let layouts = &layouts.iter().filter_map(|results| World::of(results, section, &section.model).ok()).collect::<Vec<_>>();
+            let layouts = &layouts
+                .iter()
+                .filter_map(|results| World::of(results, section, &section.model).ok())
+                .collect::<Vec<_>>();
             let allowed = &allowed[&section.model];
-            let from = Sources { plan, papers, chapter: paper, section, cpu, allowed, world: &world, variants, layouts };
+            let from = Sources {
+                plan,
+                papers,
+                chapter: paper,
+                section,
+                cpu,
+                allowed,
+                world: &world,
+                variants,
+                layouts,
+            };
             from.section().with_context(|| format!("section `{}`", section.name))
         });
         Ok(Chapter {
@@ -101,13 +137,24 @@ impl<'a> World<'a> {
             let found = results.get(&(run.clone(), model.into()));
             found.with_context(|| format!("`{run}` was not run for section `{}`", section.name))
         };
-        let others = section.row.iter().filter_map(|row| row.run.as_ref()).map(|run| Ok((run.as_str(), of(run)?)));
-        Ok(Self { counted: of(&section.run)?, large: section.large.as_ref().map(of).transpose()?, others: others.collect::<Result<_>>()? })
+        let others = section
+            .row
+            .iter()
+            .filter_map(|row| row.run.as_ref())
+            .map(|run| Ok((run.as_str(), of(run)?)));
+        Ok(Self {
+            counted: of(&section.run)?,
+            large: section.large.as_ref().map(of).transpose()?,
+            others: others.collect::<Result<_>>()?,
+        })
     }
 
     /// Where a row's interval is.
     fn of_row(&self, row: &Row) -> &'a Counted {
-        row.run.as_ref().and_then(|run| self.others.get(run.as_str()).copied()).unwrap_or(self.counted)
+        row.run
+            .as_ref()
+            .and_then(|run| self.others.get(run.as_str()).copied())
+            .unwrap_or(self.counted)
     }
 }
 
@@ -158,7 +205,11 @@ impl Sources<'_> {
                 .filter(|row| row.account)
                 .filter_map(|row| account::of(row, self.world.counted, self.cpu))
                 .collect(),
-            paths: section.path.iter().map(|path| self.path(path, &figures)).collect::<Result<_>>()?,
+            paths: section
+                .path
+                .iter()
+                .map(|path| self.path(path, &figures))
+                .collect::<Result<_>>()?,
             charts: section.sweep.iter().map(|sweep| self.chart(sweep)).collect::<Result<_>>()?,
             quotes: section.quote.iter().map(|name| self.quote(name)).collect::<Result<_>>()?,
             figures,
@@ -167,22 +218,28 @@ impl Sources<'_> {
 
     fn figure(&self, row: &Row, plan: &FigurePlan) -> Result<Figure> {
         let name = format!("{}.{}", row.name, plan.count);
-        let kind = counts::kind(&plan.count).with_context(|| format!("{name}: nothing is counted as `{}`", plan.count))?;
-        let (ours, native) = self.values(row, &plan.count).with_context(|| format!("{name} was not measured"))?;
+        let kind = counts::kind(&plan.count)
+            .with_context(|| format!("{name}: nothing is counted as `{}`", plan.count))?;
+        let (ours, native) =
+            self.values(row, &plan.count).with_context(|| format!("{name} was not measured"))?;
         let is_ratio = kind.is_ratio();
         let Kind { what, unit, modelled } = kind;
         // What is counted is the same wherever code lies.
-        let over = |at: &dyn Fn(&Self) -> Option<f64>| if modelled { self.over_layouts(at) } else { None };
+        let over =
+            |at: &dyn Fn(&Self) -> Option<f64>| if modelled { self.over_layouts(at) } else { None };
         let layouts = over(&|from| from.values(row, &plan.count).map(|(ours, _)| ours.median));
         let value = layouts.as_ref().map_or(ours.median, |layouts| layouts.median);
         let native = native.map(|native| {
-            let layouts = over(&|from| from.values(row, &plan.count)?.1.map(|native| native.median));
+            let layouts =
+                over(&|from| from.values(row, &plan.count)?.1.map(|native| native.median));
             layouts.map_or(native.median, |layouts| layouts.median)
         });
         let paper = self.paper(&plan.paper).with_context(|| name.clone())?;
         // Of a bandwidth more is better, of everything else less.
-        let behind = |paper: f64| if plan.count == "mb_per_s" { value < paper } else { value > paper };
-        let worse = counts::native(&plan.count).is_none() && paper.as_ref().is_some_and(|(paper, _)| behind(*paper));
+        let behind =
+            |paper: f64| if plan.count == "mb_per_s" { value < paper } else { value > paper };
+        let worse = counts::native(&plan.count).is_none()
+            && paper.as_ref().is_some_and(|(paper, _)| behind(*paper));
         Ok(Figure {
             label: row.label.clone(),
             what,
@@ -206,21 +263,39 @@ impl Sources<'_> {
 
     /// How far a ratio goes over what sources allow.
     fn range(&self, row: &Row, count: &str, ratio: f64) -> Range {
-        let at = |cpu: &Cpu, world: &World<'_>| Sources { cpu, world, ..*self }.values(row, count).map(|(value, _)| value.median);
-        let worlds = std::iter::once(self.world).chain(self.variants.iter().map(|(_, world)| world));
-        let corners = worlds.flat_map(|world| self.allowed.corners.iter().filter_map(move |corner| at(corner, world)));
+        let at = |cpu: &Cpu, world: &World<'_>| {
+            Sources { cpu, world, ..*self }.values(row, count).map(|(value, _)| value.median)
+        };
+        let worlds =
+            std::iter::once(self.world).chain(self.variants.iter().map(|(_, world)| world));
+        let corners = worlds.flat_map(|world| {
+            self.allowed.corners.iter().filter_map(move |corner| at(corner, world))
+        });
         let doubts = self.allowed.ends.iter();
-        let doubts = doubts.map(|(what, ends)| (what.clone(), ends.iter().filter_map(|end| at(end, self.world)).collect()));
-        let variants = self.variants.iter().map(|(variant, world)| (variant.what.clone(), at(self.cpu, world).into_iter().collect()));
-        Range::of(ratio, corners, at(&self.allowed.instructions, self.world), doubts.chain(variants).collect())
+        let doubts = doubts.map(|(what, ends)| {
+            (what.clone(), ends.iter().filter_map(|end| at(end, self.world)).collect())
+        });
+        let variants = self.variants.iter().map(|(variant, world)| {
+            (variant.what.clone(), at(self.cpu, world).into_iter().collect())
+        });
+        Range::of(
+            ratio,
+            corners,
+            at(&self.allowed.instructions, self.world),
+            doubts.chain(variants).collect(),
+        )
     }
 
-    /// A value over all layouts of code, of an even number the upper median; nothing if there is one layout only.
+    /// A value over all layouts of code, of an even number the upper median; nothing if there is
+    /// one layout only.
     fn over_layouts(&self, at: &dyn Fn(&Self) -> Option<f64>) -> Option<Layouts> {
         let others = self.layouts.iter().map(|world| Sources { world, ..*self });
-        let mut values: Vec<f64> = std::iter::once(*self).chain(others).filter_map(|from| at(&from)).collect();
+        let mut values: Vec<f64> =
+            std::iter::once(*self).chain(others).filter_map(|from| at(&from)).collect();
         values.sort_by(f64::total_cmp);
-        let ([least, .., most], median) = (&values[..], values.get(values.len() / 2)?) else { return None };
+        let ([least, .., most], median) = (&values[..], values.get(values.len() / 2)?) else {
+            return None;
+        };
         Some(Layouts { least: *least, median: *median, most: *most })
     }
 
@@ -230,15 +305,27 @@ impl Sources<'_> {
     }
 
     /// The same, of what was counted so.
-    fn values_of(&self, counted: &Counted, row: &Row, count: &str) -> Option<(Value, Option<Value>)> {
+    fn values_of(
+        &self,
+        counted: &Counted,
+        row: &Row,
+        count: &str,
+    ) -> Option<(Value, Option<Value>)> {
         if let Some(of) = counts::ratio_of(count) {
             let (ours, native) = self.values_of(counted, row, of)?;
-            return Some((Value { median: quotient(ours.median, native?.median)?, spread: None }, None));
+            return Some((
+                Value { median: quotient(ours.median, native?.median)?, spread: None },
+                None,
+            ));
         }
         if [counts::LARGE_RATIO, counts::CUT_OFF_RATIO].contains(&count) {
             let of = if count == counts::LARGE_RATIO { "cycles" } else { "kernel_instructions" };
-            let [ours, large] = [counted, self.world.large?].map(|counted| self.values_of(counted, row, of));
-            return Some((Value { median: quotient(ours?.0.median, large?.0.median)?, spread: None }, None));
+            let [ours, large] =
+                [counted, self.world.large?].map(|counted| self.values_of(counted, row, of));
+            return Some((
+                Value { median: quotient(ours?.0.median, large?.0.median)?, spread: None },
+                None,
+            ));
         }
         if let Some(of) = counts::native(count) {
             return Some((self.values_of(counted, row, of)?.1?, None));
@@ -255,7 +342,8 @@ impl Sources<'_> {
 
     /// The number of the papers that a figure is compared with.
     fn paper(&self, names: &[String]) -> Result<Option<(f64, String)>> {
-        let number = |name: &String| self.papers.number(&self.qualified(name)).map(|(_, number)| number);
+        let number =
+            |name: &String| self.papers.number(&self.qualified(name)).map(|(_, number)| number);
         Ok(match names {
             [] => None,
             [one] => number(one).map(|number| Some((number.value, number.at.clone())))?,
@@ -273,13 +361,27 @@ impl Sources<'_> {
         let rows = path.row.iter().map(|row| {
             let parts = path.part.iter().filter(|part| part.row == row.name);
             let (_, paper) = self.papers.number(&self.qualified(&row.paper))?;
-            Ok((row.name.clone(), row.besides + parts.map(|part| part.instructions).sum::<u32>(), paper.value))
+            Ok((
+                row.name.clone(),
+                row.besides + parts.map(|part| part.instructions).sum::<u32>(),
+                paper.value,
+            ))
         });
         for part in &path.part {
-            ensure!(path.row.iter().any(|row| row.name == part.row), "{}: no row is called `{}`", path.figure, part.row);
+            ensure!(
+                path.row.iter().any(|row| row.name == part.row),
+                "{}: no row is called `{}`",
+                path.figure,
+                part.row
+            );
         }
         let rows = rows.collect::<Result<_>>()?;
-        Ok(Path { title: figure.label.clone(), parts: path.part.clone(), rows, measured: figure.value })
+        Ok(Path {
+            title: figure.label.clone(),
+            parts: path.part.clone(),
+            rows,
+            measured: figure.value,
+        })
     }
 
     fn quote(&self, name: &str) -> Result<(String, String, String)> {
@@ -305,19 +407,30 @@ impl Sources<'_> {
             native.extend(figure.native.map(|native| (f64::from(x), native)));
             figures.push(figure);
         }
-        let mut lines = vec![Line { label: format!("Macadamia, {} spaces", sweep.suffix), points: ours }];
+        let mut lines =
+            vec![Line { label: format!("Macadamia, {} spaces", sweep.suffix), points: ours }];
         if self.world.large.is_some() {
             let point = |(x, row): (u32, Row)| {
-                let at = |from: &Self| Some(from.values_of(from.world.large?, &row, &sweep.count)?.0.median);
-                Some((f64::from(x), self.over_layouts(&at).map_or_else(|| at(self), |layouts| Some(layouts.median))?))
+                let at = |from: &Self| {
+                    Some(from.values_of(from.world.large?, &row, &sweep.count)?.0.median)
+                };
+                Some((
+                    f64::from(x),
+                    self.over_layouts(&at)
+                        .map_or_else(|| at(self), |layouts| Some(layouts.median))?,
+                ))
             };
-            lines.push(Line { label: "Macadamia, large spaces".into(), points: sweep.rows().filter_map(point).collect() });
+            lines.push(Line {
+                label: "Macadamia, large spaces".into(),
+                points: sweep.rows().filter_map(point).collect(),
+            });
         }
         if !native.is_empty() {
             lines[0].label = format!("Linux on Macadamia, {} spaces", sweep.suffix);
             lines.push(Line { label: "Linux alone".into(), points: native });
         }
-        let kind = counts::kind(&sweep.count).with_context(|| format!("nothing is counted as `{}`", sweep.count))?;
+        let kind = counts::kind(&sweep.count)
+            .with_context(|| format!("nothing is counted as `{}`", sweep.count))?;
         Ok(Chart { title: sweep.label.clone(), x: sweep.x.clone(), y: kind.what, lines, figures })
     }
 }
@@ -325,5 +438,8 @@ impl Sources<'_> {
 /// Instructions that were modelled, on both systems: from each machine's first marker to its last.
 #[must_use]
 pub fn instructions(counted: &Counted) -> f64 {
-    std::iter::once(&counted.ours).chain(&counted.native).map(|report| report.instructions as f64).sum()
+    std::iter::once(&counted.ours)
+        .chain(&counted.native)
+        .map(|report| report.instructions as f64)
+        .sum()
 }

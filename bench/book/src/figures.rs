@@ -19,13 +19,18 @@ impl Book {
     #[must_use]
     pub fn unexplained(&self) -> Vec<&str> {
         let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
-        sections.filter(|section| section.is_behind() && section.why.is_empty()).map(|section| section.name.as_str()).collect()
+        sections
+            .filter(|section| section.is_behind() && section.why.is_empty())
+            .map(|section| section.name.as_str())
+            .collect()
     }
 
     /// All figures, those of plots among them.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
-        sections.flat_map(|section| section.figures.iter().chain(section.charts.iter().flat_map(|chart| &chart.figures)))
+        sections.flat_map(|section| {
+            section.figures.iter().chain(section.charts.iter().flat_map(|chart| &chart.figures))
+        })
     }
 }
 
@@ -56,10 +61,17 @@ pub struct Model {
 impl From<&Cpu> for Model {
     fn from(cpu: &Cpu) -> Self {
         let known = cpu.costs.named().into_iter().filter(|(_, cost)| cost.source != Source::NoCost);
-        let costs = known.map(|(name, cost)| (name.replace('_', " "), cost.cycles, cost.source.to_string())).collect();
-        let ends = |doubt: &Doubt| cpu.ends(doubt).iter().map(|end| cpu.difference(end)).collect::<Vec<_>>().join("; or ");
-        let doubts = cpu.doubts.iter().map(|doubt| (doubt.what.clone(), ends(doubt), doubt.source.clone()));
-        let variants = cpu.variants.iter().map(|variant| (variant.what.clone(), "a run of its own".into(), variant.source.clone()));
+        let costs = known
+            .map(|(name, cost)| (name.replace('_', " "), cost.cycles, cost.source.to_string()))
+            .collect();
+        let ends = |doubt: &Doubt| {
+            cpu.ends(doubt).iter().map(|end| cpu.difference(end)).collect::<Vec<_>>().join("; or ")
+        };
+        let doubts =
+            cpu.doubts.iter().map(|doubt| (doubt.what.clone(), ends(doubt), doubt.source.clone()));
+        let variants = cpu.variants.iter().map(|variant| {
+            (variant.what.clone(), "a run of its own".into(), variant.source.clone())
+        });
         let open = doubts.chain(variants).collect();
         Self { name: cpu.name.clone(), clock_mhz: cpu.clock_mhz, costs, open }
     }
@@ -91,7 +103,8 @@ pub struct Section {
     pub why: String,
     /// The CPU model.
     pub model: String,
-    /// Instructions that were modelled for it, ours and on Linux alone, in thousands of millions, and how many it may be.
+    /// Instructions that were modelled for it, ours and on Linux alone, in thousands of millions,
+    /// and how many it may be.
     pub modelled: (f64, f64),
     /// Its figures; the points of plots are not among them.
     pub figures: Vec<Figure>,
@@ -108,7 +121,11 @@ pub struct Section {
 impl Section {
     /// Its figures, of plots the first and the last.
     pub(crate) fn tabled(&self) -> impl Iterator<Item = &Figure> {
-        self.figures.iter().chain(self.charts.iter().flat_map(|chart| chart.figures.first().into_iter().chain(chart.figures.last())))
+        self.figures.iter().chain(
+            self.charts
+                .iter()
+                .flat_map(|chart| chart.figures.first().into_iter().chain(chart.figures.last())),
+        )
     }
 
     /// Whether some figure is worse than the paper's or misses its goal.
@@ -136,7 +153,8 @@ pub struct Figure {
     pub range: Option<Range>,
     /// The least and most over layouts of code, if it depends on them and there are several.
     pub layouts: Option<(f64, f64)>,
-    /// The least and most over all repetitions, of the first layout. Of cycles: what the least and the most of each event amount to.
+    /// The least and most over all repetitions, of the first layout. Of cycles: what the least and
+    /// the most of each event amount to.
     pub spread: Option<(f64, f64)>,
     /// How many repetitions.
     pub repetitions: u64,

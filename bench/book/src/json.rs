@@ -29,7 +29,18 @@ pub fn object(book: &Book) -> serde_json::Result<String> {
             let paper = figure.paper.as_ref().map(|(paper, _)| rounded(*paper));
             let range = range.as_ref().map(|range| [rounded(range.low), rounded(range.high)]);
             let layouts = layouts.map(|(least, most)| [rounded(least), rounded(most)]);
-            (name.as_str(), Entry { value: rounded(*value), unit, paper, native: native.map(rounded), model, range, layouts })
+            (
+                name.as_str(),
+                Entry {
+                    value: rounded(*value),
+                    unit,
+                    paper,
+                    native: native.map(rounded),
+                    model,
+                    range,
+                    layouts,
+                },
+            )
         })
         .collect();
     Ok(serde_json::to_string_pretty(&entries)? + "\n")
@@ -50,7 +61,8 @@ pub(crate) fn short(value: f64) -> String {
         2
     };
     let text = format!("{:.decimals$}", value.abs());
-    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), ""), |(whole, fraction)| (whole, fraction));
+    let (whole, fraction) =
+        text.split_once('.').map_or((text.as_str(), ""), |(whole, fraction)| (whole, fraction));
     let mut grouped = String::new();
     for (i, digit) in whole.chars().enumerate() {
         if i > 0 && (whole.len() - i) % 3 == 0 {
@@ -59,7 +71,11 @@ pub(crate) fn short(value: f64) -> String {
         grouped.push(digit);
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    if fraction.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{fraction}") }
+    if fraction.is_empty() {
+        format!("{sign}{grouped}")
+    } else {
+        format!("{sign}{grouped}.{fraction}")
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,9 @@ mod range;
 mod svg;
 
 pub use evaluate::{Counted, Cpus, Parts, Results, evaluate, instructions, of_variant};
-pub use figures::{Account, Book, Chapter, Chart, Figure, Goal, Line, Model, Path, Provenance, Section};
+pub use figures::{
+    Account, Book, Chapter, Chart, Figure, Goal, Line, Model, Path, Provenance, Section,
+};
 pub use html::page;
 pub use json::object;
 pub use markdown::{goals, summary};

@@ -12,7 +12,11 @@ pub fn summary(book: &Book) -> String {
     let mut text = String::from("# Benchmark book\n\n");
     let Book { provenance, chapters } = book;
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "Commit {}, {}. How to read it: docs/bench.md.", provenance.commit, provenance.emulator);
+    let _ = writeln!(
+        text,
+        "Commit {}, {}. How to read it: docs/bench.md.",
+        provenance.commit, provenance.emulator
+    );
     text += &goals(book);
     for chapter in chapters {
         let _ = writeln!(text, "\n## {}\n\n{}", chapter.title, chapter.source);
@@ -29,11 +33,16 @@ pub fn goals(book: &Book) -> String {
         figure.goal.map(|_| format!("| `{}` | {ours} | {goal} |\n", figure.name))
     });
     let lines: String = lines.collect();
-    if lines.is_empty() { lines } else { format!("\n## Goals\n\n| figure | ours | at most |\n|---|---|---|\n{lines}") }
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\n## Goals\n\n| figure | ours | at most |\n|---|---|---|\n{lines}")
+    }
 }
 
 fn table(text: &mut String, section: &Section) {
-    let _ = writeln!(text, "\n### {} (`{}`, model {})\n", section.title, section.name, section.model);
+    let _ =
+        writeln!(text, "\n### {} (`{}`, model {})\n", section.title, section.name, section.model);
     text.push_str("| figure | ours | Linux alone | ours/alone | paper | ours/paper | goal | of instructions | rests on |\n|---|---|---|---|---|---|---|---|---|\n");
     for figure in section.tabled() {
         let [ours, native, to_native, paper, to_paper, goal] = cells(figure);
@@ -49,12 +58,20 @@ fn table(text: &mut String, section: &Section) {
     }
 }
 
-/// What stands in a figure's line: ours, on Linux alone, ours to it, the paper's, ours to it, the goal.
+/// What stands in a figure's line: ours, on Linux alone, ours to it, the paper's, ours to it, the
+/// goal.
 pub(crate) fn cells(figure: &Figure) -> [String; 6] {
     let optional = |value: Option<f64>| value.map_or_else(String::new, short);
-    let range = figure.range.as_ref().map(Range::text).filter(|text| !text.is_empty()).map_or_else(String::new, |text| format!("({text})"));
+    let range = figure
+        .range
+        .as_ref()
+        .map(Range::text)
+        .filter(|text| !text.is_empty())
+        .map_or_else(String::new, |text| format!("({text})"));
     let ours = format!("{} {}{range}", short(figure.value), figure.unit);
-    let layouts = figure.layouts.map_or_else(String::new, |(least, most)| format!(", layouts {} to {}", short(least), short(most)));
+    let layouts = figure.layouts.map_or_else(String::new, |(least, most)| {
+        format!(", layouts {} to {}", short(least), short(most))
+    });
     let goal = figure.goal.map_or_else(String::new, |goal| {
         let verdict = if figure.reached() == Some(true) { "reached" } else { "missed" };
         format!("{} {verdict}", short(goal.most))

@@ -53,7 +53,8 @@ impl Papers {
     pub fn read(folder: &Path) -> Result<Self> {
         let mut papers = BTreeMap::new();
         for (name, text) in files(folder)? {
-            let paper = toml::from_str(&text).with_context(|| format!("{}/{name}.toml", folder.display()))?;
+            let paper = toml::from_str(&text)
+                .with_context(|| format!("{}/{name}.toml", folder.display()))?;
             papers.insert(name, paper);
         }
         Ok(Self(papers))
@@ -75,7 +76,9 @@ impl Papers {
 /// The TOML files of a folder in the order of their names, which come without `.toml`.
 pub(crate) fn files(folder: &Path) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+    for entry in
+        std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -24,11 +24,13 @@ pub struct Plan {
 pub struct Run {
     /// A system description with a native program, or
     pub system: Option<String>,
-    /// a program for Linux, in C: it runs on Linux on Macadamia and on Linux alone. With a system, too, on Linux alone only.
+    /// a program for Linux, in C: it runs on Linux on Macadamia and on Linux alone. With a system,
+    /// too, on Linux alone only.
     pub program: Option<String>,
     /// The command by which Linux runs it; the program's name if absent.
     pub command: Option<String>,
-    /// The command that each Linux runs by itself which is not asked to run another one, if the system has several.
+    /// The command that each Linux runs by itself which is not asked to run another one, if the
+    /// system has several.
     pub beside: Option<String>,
     /// The system in which Linux runs on Macadamia, if not that of the shell.
     pub linux: Option<String>,
@@ -40,7 +42,8 @@ pub struct Run {
     pub spaces: Option<String>,
     /// Words for the kernel on Macadamia (docs/powerpc.md, *Boot words*).
     pub words: Option<String>,
-    /// Whether the program and BusyBox are linked so that they can be small (docs/small-spaces.md), on both Linuxes.
+    /// Whether the program and BusyBox are linked so that they can be small (docs/small-spaces.md),
+    /// on both Linuxes.
     #[serde(default)]
     pub small: bool,
     /// Files of the Debian archive that both Linuxes get, by their paths in it.
@@ -58,10 +61,11 @@ pub struct Run {
     /// Whether it is bench/linux/stream.c, of which is wanted what a frame takes, by parts.
     #[serde(default)]
     pub frames: bool,
-    /// How many pings come by the network card, one when the one before is answered; a datagram to port 9 ends the run. The system is
-    /// 10.0.2.40.
+    /// How many pings come by the network card, one when the one before is answered; a datagram to
+    /// port 9 ends the run. The system is 10.0.2.40.
     pub pings: Option<u32>,
-    /// How many datagrams come to port 7 in the same way, of 18 bytes; an empty one ends the run. Linux alone gets them, too.
+    /// How many datagrams come to port 7 in the same way, of 18 bytes; an empty one ends the run.
+    /// Linux alone gets them, too.
     pub echoes: Option<u32>,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
@@ -75,7 +79,16 @@ impl Run {
     pub fn is_same_alone(&self, other: &Self) -> bool {
         let files = |run: &Self| (run.debian.clone(), run.packages.clone(), run.sources.clone());
         let machine = |run: &Self| (run.board.clone(), run.emulated.clone(), run.network);
-        let parts = |run: &Self| (run.program.clone(), run.small, run.command.clone(), files(run), run.echoes, run.frames);
+        let parts = |run: &Self| {
+            (
+                run.program.clone(),
+                run.small,
+                run.command.clone(),
+                files(run),
+                run.echoes,
+                run.frames,
+            )
+        };
         self.program.is_some() && machine(self) == machine(other) && parts(self) == parts(other)
     }
 }
@@ -83,9 +96,11 @@ impl Run {
 /// Kinds of goals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goals {
-    /// Of what is counted on Macadamia: instructions, entries, flushes. Where code lies does not change them.
+    /// Of what is counted on Macadamia: instructions, entries, flushes. Where code lies does not
+    /// change them.
     Counts,
-    /// Of what depends on a CPU model, cycles and misses, which change when a function moves; and of what is compared with Linux alone.
+    /// Of what depends on a CPU model, cycles and misses, which change when a function moves; and
+    /// of what is compared with Linux alone.
     Cycles,
     /// All.
     All,
@@ -94,7 +109,8 @@ pub enum Goals {
 impl Goals {
     /// Whether a goal on this count is among them.
     fn include(self, count: &str) -> bool {
-        let is_counted = counts::kind(count).is_some_and(|kind| !kind.modelled) && !counts::needs_alone(count);
+        let is_counted =
+            counts::kind(count).is_some_and(|kind| !kind.modelled) && !counts::needs_alone(count);
         match self {
             Self::Counts => is_counted,
             Self::Cycles => !is_counted,
@@ -111,8 +127,8 @@ pub struct ChapterPlan {
     pub title: String,
     /// What it is about.
     pub text: String,
-    /// The paper whose numbers its sections show unless they say another: a file of `bench/papers`. Nobody has to have
-    /// published the like.
+    /// The paper whose numbers its sections show unless they say another: a file of `bench/papers`.
+    /// Nobody has to have published the like.
     pub paper: Option<String>,
     /// The sections.
     pub section: Vec<SectionPlan>,
@@ -128,7 +144,8 @@ pub struct SectionPlan {
     pub title: String,
     /// What is measured, and how that differs from what the paper measured.
     pub text: String,
-    /// Why figures are worse than the paper's or miss their goals. Without any such it is not shown.
+    /// Why figures are worse than the paper's or miss their goals. Without any such it is not
+    /// shown.
     #[serde(default)]
     pub why: String,
     /// The program, of the plan's runs.
@@ -201,10 +218,11 @@ pub struct Row {
     pub label: String,
     /// The run that it is of, of the same program, if not the section's.
     pub run: Option<String>,
-    /// The interval in the program. Without one the figure is of the whole run: the most instructions of the kernel
-    /// between two looks at interrupts.
+    /// The interval in the program. Without one the figure is of the whole run: the most
+    /// instructions of the kernel between two looks at interrupts.
     pub interval: Option<u16>,
-    /// An interval whose counts are subtracted, of the same repetitions: what has to be done anyway.
+    /// An interval whose counts are subtracted, of the same repetitions: what has to be done
+    /// anyway.
     pub less: Option<u16>,
     /// An interval with whose cycles its own are compared.
     pub other: Option<u16>,
@@ -235,7 +253,8 @@ const fn one() -> u32 {
 pub struct FigurePlan {
     /// What is counted: the last part of its name. The names are those of `counts.rs`.
     pub count: String,
-    /// The paper's number: `NAME`, or `PAPER/NAME` of another paper; with two of them, their quotient.
+    /// The paper's number: `NAME`, or `PAPER/NAME` of another paper; with two of them, their
+    /// quotient.
     #[serde(default)]
     pub paper: Vec<String>,
     /// The most that it should be, if somebody has said so.
@@ -284,7 +303,12 @@ impl Sweep {
                 per: 1,
                 bytes: 0,
                 account: false,
-                figure: vec![FigurePlan { count: self.count.clone(), paper: Vec::new(), goal: None, held: false }],
+                figure: vec![FigurePlan {
+                    count: self.count.clone(),
+                    paper: Vec::new(),
+                    goal: None,
+                    held: false,
+                }],
             };
             (x, row)
         })
@@ -292,37 +316,57 @@ impl Sweep {
 }
 
 fn needed<'a>(sections: impl Iterator<Item = &'a SectionPlan>) -> BTreeSet<(String, String)> {
-    sections.flat_map(|section| section.runs().map(|run| (run.clone(), section.model.clone()))).collect()
+    sections
+        .flat_map(|section| section.runs().map(|run| (run.clone(), section.model.clone())))
+        .collect()
 }
 
 impl SectionPlan {
     /// Whether a figure is a ratio of cycles.
     fn has_ratio(&self) -> bool {
-        self.row.iter().flat_map(|row| &row.figure).any(|figure| counts::kind(&figure.count).is_some_and(|kind| kind.is_ratio()))
+        self.row
+            .iter()
+            .flat_map(|row| &row.figure)
+            .any(|figure| counts::kind(&figure.count).is_some_and(|kind| kind.is_ratio()))
     }
 
     /// Whether a figure depends on where code lies: cycles and misses do.
     fn depends_on_layout(&self) -> bool {
-        let counts =
-            self.row.iter().flat_map(|row| &row.figure).map(|figure| &figure.count).chain(self.sweep.iter().map(|sweep| &sweep.count));
+        let counts = self
+            .row
+            .iter()
+            .flat_map(|row| &row.figure)
+            .map(|figure| &figure.count)
+            .chain(self.sweep.iter().map(|sweep| &sweep.count));
         counts.filter_map(|count| counts::kind(count)).any(|kind| kind.modelled)
     }
 
     /// What it needs, of the plan's runs.
     fn runs(&self) -> impl Iterator<Item = &String> {
-        std::iter::once(&self.run).chain(&self.large).chain(self.row.iter().filter_map(|row| row.run.as_ref()))
+        std::iter::once(&self.run)
+            .chain(&self.large)
+            .chain(self.row.iter().filter_map(|row| row.run.as_ref()))
     }
 
     /// The names of its figures.
     fn names(&self) -> Vec<String> {
-        let rows = self.row.iter().cloned().chain(self.sweep.iter().flat_map(|sweep| sweep.rows().map(|(_, row)| row)));
-        rows.flat_map(|row| row.figure.into_iter().map(move |figure| format!("{}.{}", row.name, figure.count))).collect()
+        let rows = self
+            .row
+            .iter()
+            .cloned()
+            .chain(self.sweep.iter().flat_map(|sweep| sweep.rows().map(|(_, row)| row)));
+        rows.flat_map(|row| {
+            row.figure.into_iter().map(move |figure| format!("{}.{}", row.name, figure.count))
+        })
+        .collect()
     }
 
     /// Only the figures with goals of this kind that a test holds on to.
     fn held(mut self, goals: Goals) -> Self {
         self.sweep.clear();
-        self.row.iter_mut().for_each(|row| row.figure.retain(|figure| figure.held && goals.include(&figure.count)));
+        self.row.iter_mut().for_each(|row| {
+            row.figure.retain(|figure| figure.held && goals.include(&figure.count))
+        });
         self.row.retain(|row| !row.figure.is_empty());
         self
     }
@@ -330,7 +374,9 @@ impl SectionPlan {
     /// Whether the first word of a figure's name is `group`.
     #[must_use]
     pub fn is_of_group(&self, group: &str) -> bool {
-        self.names().iter().any(|name| name.split_once('.').is_some_and(|(first, _)| first == group))
+        self.names()
+            .iter()
+            .any(|name| name.split_once('.').is_some_and(|(first, _)| first == group))
     }
 
     /// Whether it is what `filter` asks for: a part of its name, or of a figure's.
@@ -340,19 +386,25 @@ impl SectionPlan {
     }
 }
 
-/// The runs of a file. What one with the key `like` does not say itself is as in the run of that name, which may have the key, too.
+/// The runs of a file. What one with the key `like` does not say itself is as in the run of that
+/// name, which may have the key, too.
 fn runs(text: &str) -> Result<BTreeMap<String, Run>> {
     let tables: BTreeMap<String, toml::Table> = toml::from_str(text)?;
     let whole = |name: &String| {
         let (mut all, mut next, mut seen) = (toml::Table::new(), name.clone(), BTreeSet::new());
         loop {
-            let table = tables.get(&next).with_context(|| format!("the run `{name}`: there is no run `{next}`"))?;
+            let table = tables
+                .get(&next)
+                .with_context(|| format!("the run `{name}`: there is no run `{next}`"))?;
             for (key, value) in table {
                 all.entry(key.clone()).or_insert_with(|| value.clone());
             }
             let Some(like) = all.remove("like") else { break };
             ensure!(seen.insert(next), "the run `{name}` is like itself");
-            next = like.as_str().with_context(|| format!("the run `{name}`: `like` is to name a run"))?.to_owned();
+            next = like
+                .as_str()
+                .with_context(|| format!("the run `{name}`: `like` is to name a run"))?
+                .to_owned();
         }
         Ok((name.clone(), all.try_into().with_context(|| format!("the run `{name}`"))?))
     };
@@ -366,11 +418,15 @@ impl Plan {
     /// Names the file that cannot be read or makes no sense.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("runs.toml");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let runs = runs(&text).with_context(|| path.display().to_string())?;
         let mut chapters = Vec::new();
         for (name, text) in files(&folder.join("sections"))? {
-            chapters.push(toml::from_str(&text).with_context(|| format!("{}/sections/{name}.toml", folder.display()))?);
+            chapters.push(
+                toml::from_str(&text)
+                    .with_context(|| format!("{}/sections/{name}.toml", folder.display()))?,
+            );
         }
         let plan = Self { runs, chapters };
         plan.check()?;
@@ -380,12 +436,19 @@ impl Plan {
     fn check(&self) -> Result<()> {
         let (mut sections, mut figures) = (BTreeSet::new(), BTreeSet::new());
         for (name, run) in &self.runs {
-            ensure!(run.system.is_some() || run.program.is_some(), "the run `{name}` needs a system or a program");
+            ensure!(
+                run.system.is_some() || run.program.is_some(),
+                "the run `{name}` needs a system or a program"
+            );
         }
         for section in self.sections() {
             ensure!(sections.insert(&section.name), "two sections are called `{}`", section.name);
             for run in section.runs() {
-                ensure!(self.runs.contains_key(run), "section `{}`: there is no run `{run}`", section.name);
+                ensure!(
+                    self.runs.contains_key(run),
+                    "section `{}`: there is no run `{run}`",
+                    section.name
+                );
             }
             for name in section.names() {
                 ensure!(!figures.contains(&name), "two figures are called `{name}`");
@@ -412,7 +475,8 @@ impl Plan {
     #[must_use]
     pub fn held(mut self, goals: Goals) -> Self {
         for chapter in &mut self.chapters {
-            chapter.section = chapter.section.drain(..).map(|section| section.held(goals)).collect();
+            chapter.section =
+                chapter.section.drain(..).map(|section| section.held(goals)).collect();
         }
         self.only(|section| !section.row.is_empty())
     }
@@ -420,7 +484,10 @@ impl Plan {
     /// Whether a figure cannot be told without what Linux alone takes.
     #[must_use]
     pub fn needs_alone(&self) -> bool {
-        self.sections().flat_map(|section| &section.row).flat_map(|row| &row.figure).any(|figure| counts::needs_alone(&figure.count))
+        self.sections()
+            .flat_map(|section| &section.row)
+            .flat_map(|row| &row.figure)
+            .any(|figure| counts::needs_alone(&figure.count))
     }
 
     /// What has to be run for its sections: runs, each with a CPU model.
@@ -429,18 +496,22 @@ impl Plan {
         needed(self.sections())
     }
 
-    /// What has to be run by variants of CPU models, too, to know how far ratios of cycles go: runs, each with a CPU model.
+    /// What has to be run by variants of CPU models, too, to know how far ratios of cycles go:
+    /// runs, each with a CPU model.
     #[must_use]
     pub fn ranged(&self) -> BTreeSet<(String, String)> {
         needed(self.sections().filter(|section| section.has_ratio()))
     }
 
-    /// What has to be run with other layouts of code, too, to know how cycles depend on them: runs of Linux, each with a CPU model. Of what is
-    /// sampled for its frames the parts are counted, not timed.
+    /// What has to be run with other layouts of code, too, to know how cycles depend on them: runs
+    /// of Linux, each with a CPU model. Of what is sampled for its frames the parts are counted,
+    /// not timed.
     #[must_use]
     pub fn laid_out(&self) -> BTreeSet<(String, String)> {
         let mut all = needed(self.sections().filter(|section| section.depends_on_layout()));
-        all.retain(|(run, _)| self.runs.get(run).is_some_and(|run| run.program.is_some() && !run.frames));
+        all.retain(|(run, _)| {
+            self.runs.get(run).is_some_and(|run| run.program.is_some() && !run.frames)
+        });
         all
     }
 }
@@ -450,14 +521,16 @@ mod tests {
     use super::{Goals, Plan, runs};
     use std::path::Path;
 
-    const RUNS: &str =
-        "[a]\nprogram = \"a\"\nbudget = 1.0\ntimeout = 1\n[b]\nlike = \"a\"\nboard = \"b\"\n[c]\nlike = \"b\"\ntimeout = 3\n";
+    const RUNS: &str = "[a]\nprogram = \"a\"\nbudget = 1.0\ntimeout = 1\n[b]\nlike = \"a\"\nboard = \"b\"\n[c]\nlike = \"b\"\ntimeout = 3\n";
 
     #[test]
     fn a_run_is_like_one_that_is_like_another() {
         let runs = runs(RUNS).expect("they are good");
         let c = &runs["c"];
-        assert_eq!((c.program.as_deref(), c.board.as_deref(), c.timeout), (Some("a"), Some("b"), 3));
+        assert_eq!(
+            (c.program.as_deref(), c.board.as_deref(), c.timeout),
+            (Some("a"), Some("b"), 3)
+        );
         assert_eq!((runs["b"].timeout, &runs["a"].board), (1, &None));
     }
 
@@ -467,8 +540,11 @@ mod tests {
             let plan = Plan::read(Path::new("..")).expect("the plan is good");
             plan.held(goals)
         });
-        let held = |name: &str| [&counts, &cycles, &all].map(|plan| plan.sections().any(|section| section.name == name));
-        // Small spaces of one home are compared by cycles, groups by writes of CR3, Linux at ring 1 by both.
+        let held = |name: &str| {
+            [&counts, &cycles, &all].map(|plan| plan.sections().any(|section| section.name == name))
+        };
+        // Small spaces of one home are compared by cycles, groups by writes of CR3, Linux at ring 1
+        // by both.
         assert_eq!(held("pingpong-small"), [false, true, true]);
         assert_eq!(held("ring"), [true, false, true]);
         assert_eq!(held("linux-small"), [true, true, true]);
@@ -479,7 +555,10 @@ mod tests {
 
     #[test]
     fn a_run_that_is_like_itself_is_refused() {
-        for (more, what) in [("[d]\nlike = \"e\"\n[e]\nlike = \"d\"\n", "is like itself"), ("[d]\nlike = \"x\"\n", "there is no run `x`")] {
+        for (more, what) in [
+            ("[d]\nlike = \"e\"\n[e]\nlike = \"d\"\n", "is like itself"),
+            ("[d]\nlike = \"x\"\n", "there is no run `x`"),
+        ] {
             let error = runs(&format!("{RUNS}{more}")).expect_err("it is bad").to_string();
             assert!(error.contains(what), "{error}");
         }

@@ -20,30 +20,47 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of a ratio with the value `ratio`: its values at corners, that of instructions, and of what is open the values by that alone.
-    pub(crate) fn of(ratio: f64, corners: impl Iterator<Item = f64>, instructions: Option<f64>, alone: Vec<(String, Vec<f64>)>) -> Self {
-        let extremes =
-            |values: &mut dyn Iterator<Item = f64>| values.fold((ratio, ratio), |(low, high), value| (low.min(value), high.max(value)));
-        let (low, high) = extremes(&mut corners.chain(alone.iter().flat_map(|(_, values)| values.clone())));
+    /// Of a ratio with the value `ratio`: its values at corners, that of instructions, and of what
+    /// is open the values by that alone.
+    pub(crate) fn of(
+        ratio: f64,
+        corners: impl Iterator<Item = f64>,
+        instructions: Option<f64>,
+        alone: Vec<(String, Vec<f64>)>,
+    ) -> Self {
+        let extremes = |values: &mut dyn Iterator<Item = f64>| {
+            values.fold((ratio, ratio), |(low, high), value| (low.min(value), high.max(value)))
+        };
+        let (low, high) =
+            extremes(&mut corners.chain(alone.iter().flat_map(|(_, values)| values.clone())));
         let alone = alone.into_iter().map(|(what, values)| {
             let (low, high) = extremes(&mut values.into_iter());
             (what, low, high)
         });
         let mut rests_on: Vec<(String, f64, f64)> = alone.collect();
-        rests_on.retain(|(_, least, most)| !same(*least, *most) && most - least >= NAMED * (high - low));
-        rests_on.sort_by(|(_, least, most), (_, lower, higher)| (higher - lower).total_cmp(&(most - least)));
+        rests_on.retain(|(_, least, most)| {
+            !same(*least, *most) && most - least >= NAMED * (high - low)
+        });
+        rests_on.sort_by(|(_, least, most), (_, lower, higher)| {
+            (higher - lower).total_cmp(&(most - least))
+        });
         rests_on.truncate(MOST);
         Self { low, high, instructions, rests_on }
     }
 
     /// `LOW to HIGH`; empty where they read the same.
     pub(crate) fn text(&self) -> String {
-        if same(self.low, self.high) { String::new() } else { format!("{:.2} to {:.2}", self.low, self.high) }
+        if same(self.low, self.high) {
+            String::new()
+        } else {
+            format!("{:.2} to {:.2}", self.low, self.high)
+        }
     }
 
     /// What moves it, for people.
     pub(crate) fn reasons(&self) -> String {
-        let reasons = self.rests_on.iter().map(|(what, low, high)| format!("{what} ({low:.2} to {high:.2})"));
+        let reasons =
+            self.rests_on.iter().map(|(what, low, high)| format!("{what} ({low:.2} to {high:.2})"));
         reasons.collect::<Vec<_>>().join(", ")
     }
 }
@@ -58,7 +75,8 @@ mod tests {
     use super::Range;
 
     fn range(alone: &[(&str, &[f64])]) -> Range {
-        let alone = alone.iter().map(|(what, values)| ((*what).to_string(), values.to_vec())).collect();
+        let alone =
+            alone.iter().map(|(what, values)| ((*what).to_string(), values.to_vec())).collect();
         Range::of(1.0, [0.9, 1.5].into_iter(), Some(1.1), alone)
     }
 
@@ -77,7 +95,8 @@ mod tests {
 
     #[test]
     fn what_reads_the_same_is_no_range() {
-        let range = Range::of(1.0, [1.001].into_iter(), None, vec![("nothing".into(), vec![1.001])]);
+        let range =
+            Range::of(1.0, [1.001].into_iter(), None, vec![("nothing".into(), vec![1.001])]);
         assert_eq!((range.text(), range.reasons()), (String::new(), String::new()));
     }
 }

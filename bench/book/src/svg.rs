@@ -17,7 +17,8 @@ const COLOURS: [RGBColor; 2] = [RGBColor(0xc0, 0x50, 0x18), RGBColor(0x20, 0x60,
 /// If the library cannot draw.
 pub fn plot(chart: &Chart) -> Result<String> {
     let mut svg = String::new();
-    draw(chart, &mut svg).map_err(|why| anyhow!("the plot `{}` cannot be drawn: {why}", chart.title))?;
+    draw(chart, &mut svg)
+        .map_err(|why| anyhow!("the plot `{}` cannot be drawn: {why}", chart.title))?;
     Ok(svg)
 }
 
@@ -26,11 +27,12 @@ fn draw(chart: &Chart, svg: &mut String) -> Result<(), Box<dyn std::error::Error
     let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max);
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut plot = ChartBuilder::on(&area)
-        .margin(12)
-        .x_label_area_size(48)
-        .y_label_area_size(84)
-        .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1) * 1.08)?;
+    let mut plot =
+        ChartBuilder::on(&area)
+            .margin(12)
+            .x_label_area_size(48)
+            .y_label_area_size(84)
+            .build_cartesian_2d(0.0..most(|point| point.0), 0.0..most(|point| point.1) * 1.08)?;
     let number = |value: &f64| short(*value);
     plot.configure_mesh()
         .x_desc(&chart.x)
@@ -43,8 +45,12 @@ fn draw(chart: &Chart, svg: &mut String) -> Result<(), Box<dyn std::error::Error
         .axis_desc_style(("sans-serif", 17))
         .draw()?;
     for (line, colour) in chart.lines.iter().zip(COLOURS) {
-        let drawn = plot.draw_series(LineSeries::new(line.points.clone(), colour.stroke_width(2)).point_size(3))?;
-        drawn.label(&line.label).legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
+        let drawn = plot.draw_series(
+            LineSeries::new(line.points.clone(), colour.stroke_width(2)).point_size(3),
+        )?;
+        drawn
+            .label(&line.label)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], colour.stroke_width(2)));
     }
     plot.configure_series_labels()
         .position(SeriesLabelPosition::LowerRight)

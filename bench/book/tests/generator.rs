@@ -2,7 +2,9 @@
 //! The book of a made-up run, by the plan and the papers that there are.
 
 use book::{Book, Counted, Cpus, Papers, Parts, Plan, Provenance, Results};
-use model_core::{ByOwner, Cpu, Events, IntervalReport, LatencyReport, Report, Spread, VisitReport};
+use model_core::{
+    ByOwner, Cpu, Events, IntervalReport, LatencyReport, Report, Spread, VisitReport,
+};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -15,12 +17,23 @@ fn spread(median: u64) -> Spread {
     Spread { median, min: median, max: median + 7 }
 }
 
-/// An interval of `instructions` in the kernel and half as many in user mode, with a TLB miss for each hundred.
+/// An interval of `instructions` in the kernel and half as many in user mode, with a TLB miss for
+/// each hundred.
 fn interval(instructions: u64) -> IntervalReport {
-    let kernel = Events { instructions, dtlb_misses: instructions / 100, trace_misses: 5, ..Events::default() };
+    let kernel = Events {
+        instructions,
+        dtlb_misses: instructions / 100,
+        trace_misses: 5,
+        ..Events::default()
+    };
     let user = Events { instructions: instructions / 2, ..Events::default() };
     // The visits that `ipc` measures: as many instructions as the plan says where they go.
-    let visit = |kernel_instructions| VisitReport { kernel_instructions, kernel_code_lines_32: 7, kernel_data_lines_32: 8, cr3_writes: 1 };
+    let visit = |kernel_instructions| VisitReport {
+        kernel_instructions,
+        kernel_code_lines_32: 7,
+        kernel_data_lines_32: 8,
+        cr3_writes: 1,
+    };
     IntervalReport {
         repetitions: 10,
         kernel_instructions: spread(instructions),
@@ -31,7 +44,8 @@ fn interval(instructions: u64) -> IntervalReport {
         invlpg: spread(0),
         kernel_code_lines_32: spread(7),
         kernel_data_lines_32: spread(8),
-        events: ByOwner { kernel, user, ..ByOwner::default() }.map(|events| events.map(|count| spread(*count))),
+        events: ByOwner { kernel, user, ..ByOwner::default() }
+            .map(|events| events.map(|count| spread(*count))),
         disturbed: 0,
         visits: vec![visit(52), visit(56)],
     }
@@ -39,10 +53,15 @@ fn interval(instructions: u64) -> IntervalReport {
 
 /// Any interval that a section could ask for. Those that are subtracted are half as long.
 fn report(plan: &Plan, instructions: u64) -> Report {
-    let less = |id| plan.sections().flat_map(|section| &section.row).any(|row| row.less == Some(id));
+    let less =
+        |id| plan.sections().flat_map(|section| &section.row).any(|row| row.less == Some(id));
     let interval = |id| interval(if less(id) { instructions / 2 } else { instructions });
     let latency = Some(LatencyReport { longest: instructions, ..LatencyReport::default() });
-    Report { intervals: (0..1000).map(|id| (id, interval(id))).collect(), latency, ..Report::default() }
+    Report {
+        intervals: (0..1000).map(|id| (id, interval(id))).collect(),
+        latency,
+        ..Report::default()
+    }
 }
 
 /// Without variants: made once for all tests.
@@ -52,38 +71,63 @@ fn book() -> &'static Book {
     &BOOK
 }
 
-/// Ours is three times Linux alone, and in small spaces one and a half times; by variants of CPU models, if they are in, four times.
-/// With other layouts of code Linux takes as many instructions as `layouts` says for each, here and alone.
+/// Ours is three times Linux alone, and in small spaces one and a half times; by variants of CPU
+/// models, if they are in, four times. With other layouts of code Linux takes as many instructions
+/// as `layouts` says for each, here and alone.
 fn book_of(variants: bool, layouts: &[(u64, u64)]) -> Book {
     let plan = Plan::read(&bench()).expect("the plan is good");
     let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
     let cpu = |name: &str| {
-        let text = std::fs::read_to_string(bench().join("../model/cpus").join(name).with_extension("toml")).expect("a CPU model");
+        let text = std::fs::read_to_string(
+            bench().join("../model/cpus").join(name).with_extension("toml"),
+        )
+        .expect("a CPU model");
         Cpu::parse(&text).expect("a good CPU model")
     };
-    let cpus: Cpus = plan.needed().into_iter().map(|(_, name)| (name.clone(), cpu(&name))).collect();
+    let cpus: Cpus =
+        plan.needed().into_iter().map(|(_, name)| (name.clone(), cpu(&name))).collect();
     let ours = |run: &str| report(&plan, if run.ends_with("small") { 300 } else { 600 });
     let rows = plan.sections().flat_map(|section| &section.row);
-    let parts: Parts = rows.filter_map(|row| Some(((row.interval?, row.part.clone()?), (300.0, Some(100.0))))).collect();
+    let parts: Parts = rows
+        .filter_map(|row| Some(((row.interval?, row.part.clone()?), (300.0, Some(100.0)))))
+        .collect();
     let native = |run: &str| plan.runs[run].program.is_some().then(|| report(&plan, 200));
-    let counted = |run: &str| Counted { ours: ours(run), native: native(run), parts: parts.clone() };
-    let mut results: Results = plan.needed().into_iter().map(|(run, model)| ((run.clone(), model), counted(&run))).collect();
+    let counted =
+        |run: &str| Counted { ours: ours(run), native: native(run), parts: parts.clone() };
+    let mut results: Results = plan
+        .needed()
+        .into_iter()
+        .map(|(run, model)| ((run.clone(), model), counted(&run)))
+        .collect();
     for (run, model) in plan.ranged().into_iter().filter(|_| variants) {
         let counted = Counted { ours: report(&plan, 800), ..counted(&run) };
         let named = |variant| ((run.clone(), book::of_variant(&model, variant)), counted.clone());
         results.extend(cpus[&model].variants.iter().map(named));
     }
     let of_layout = |(ours, native): &(u64, u64)| -> Results {
-        let counted = |run: &str| Counted { ours: report(&plan, *ours), native: Some(report(&plan, *native)), ..counted(run) };
-        plan.laid_out().into_iter().map(|(run, model)| ((run.clone(), model), counted(&run))).collect()
+        let counted = |run: &str| Counted {
+            ours: report(&plan, *ours),
+            native: Some(report(&plan, *native)),
+            ..counted(run)
+        };
+        plan.laid_out()
+            .into_iter()
+            .map(|(run, model)| ((run.clone(), model), counted(&run)))
+            .collect()
     };
     let layouts: Vec<Results> = layouts.iter().map(of_layout).collect();
-    let provenance = Provenance { commit: "<unknown>".into(), models: cpus.values().map(Into::into).collect(), ..Provenance::default() };
+    let provenance = Provenance {
+        commit: "<unknown>".into(),
+        models: cpus.values().map(Into::into).collect(),
+        ..Provenance::default()
+    };
     book::evaluate(&plan, &papers, &cpus, &results, &layouts, provenance).expect("a book")
 }
 
 fn figure<'a>(book: &'a Book, name: &str) -> &'a book::Figure {
-    book.figures().find(|figure| figure.name == name).unwrap_or_else(|| panic!("there is no {name}"))
+    book.figures()
+        .find(|figure| figure.name == name)
+        .unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 #[test]
@@ -96,7 +140,10 @@ fn ratios() {
     close(getpid.value, 900.0 * 0.88 + 6.0 * 48.0 + 5.0 * 3.66);
     close(getpid.native.expect("Linux alone"), 300.0 * 0.88 + 2.0 * 48.0 + 5.0 * 3.66);
     close(getpid.to_paper().expect("the paper has it"), getpid.value / 3837.0);
-    close(figure(book, "pingpong.dtlb.48.small.large_ratio").value, (450.0 * 0.88 + 3.0 * 48.0 + 5.0 * 3.66) / getpid.value);
+    close(
+        figure(book, "pingpong.dtlb.48.small.large_ratio").value,
+        (450.0 * 0.88 + 3.0 * 48.0 + 5.0 * 3.66) / getpid.value,
+    );
     let ratio = figure(book, "linux.getpid_int80.large.ratio");
     close(ratio.value, getpid.to_native().expect("Linux alone"));
     close(ratio.paper.as_ref().expect("the paper has both").0, 3837.0 / 1540.0);
@@ -115,8 +162,8 @@ fn ratios() {
     close(figure(book, "ipc.large.bad.kernel_cycles").value, (600.0 * 0.535 + 6.0 * 25.0) / 2.0);
 }
 
-/// The ends of a trace-cache miss, 2.44 and 4.88, are those of the ratio's range: of the other doubts' events none was counted, or
-/// as many as of instructions.
+/// The ends of a trace-cache miss, 2.44 and 4.88, are those of the ratio's range: of the other
+/// doubts' events none was counted, or as many as of instructions.
 #[test]
 fn a_ratio_of_cycles_has_a_range_and_says_what_it_rests_on() {
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
@@ -126,8 +173,16 @@ fn a_ratio_of_cycles_has_a_range_and_says_what_it_rests_on() {
     let text = std::fs::read_to_string("../../model/cpus/pentium4-1400.toml").expect("a CPU model");
     let corners = Cpu::parse(&text).expect("a good CPU model").corners();
     let by = |cpu: &Cpu, instructions: f64| {
-        let of = |events: [(&str, f64); 3]| cpu.cycles_of(&events.into_iter().map(|(name, count)| (name.to_string(), count)).collect());
-        of([("instructions", instructions), ("dtlb_misses", instructions / 150.0), ("trace_misses", 5.0)])
+        let of = |events: [(&str, f64); 3]| {
+            cpu.cycles_of(
+                &events.into_iter().map(|(name, count)| (name.to_string(), count)).collect(),
+            )
+        };
+        of([
+            ("instructions", instructions),
+            ("dtlb_misses", instructions / 150.0),
+            ("trace_misses", 5.0),
+        ])
     };
     let ratios: Vec<f64> = corners.iter().map(|cpu| by(cpu, 900.0) / by(cpu, 300.0)).collect();
     close(range.low, ratios.iter().copied().fold(f64::MAX, f64::min));
@@ -135,28 +190,48 @@ fn a_ratio_of_cycles_has_a_range_and_says_what_it_rests_on() {
     assert!(range.low < ratio.value && ratio.value < range.high, "{range:?}");
     close(range.instructions.expect("they were counted"), 3.0);
     assert!(range.rests_on.iter().any(|(what, _, _)| what == "a trace-cache miss"), "{range:?}");
-    let line = format!("| `linux.getpid_int80.large.ratio` | {:.2} ({:.2} to {:.2}) |", ratio.value, range.low, range.high);
+    let line = format!(
+        "| `linux.getpid_int80.large.ratio` | {:.2} ({:.2} to {:.2}) |",
+        ratio.value, range.low, range.high
+    );
     assert!(book::summary(book).contains(&line), "{line}");
     assert!(book::page(book).expect("a page").contains("a trace-cache miss ("));
-    assert!(figure(book, "linux.getpid_int80.large.cycles").range.is_none(), "only ratios have one");
-    assert!(figure(book, "linux.getpid_int80.large.instruction_ratio").range.is_none(), "it rests on nothing");
+    assert!(
+        figure(book, "linux.getpid_int80.large.cycles").range.is_none(),
+        "only ratios have one"
+    );
+    assert!(
+        figure(book, "linux.getpid_int80.large.instruction_ratio").range.is_none(),
+        "it rests on nothing"
+    );
 }
 
 #[test]
 fn a_variant_of_the_model_that_was_run_is_in_the_range() {
-    let range = |variants| figure(&book_of(variants, &[]), "linux.getpid_int80.large.ratio").range.clone().expect("a range");
+    let range = |variants| {
+        figure(&book_of(variants, &[]), "linux.getpid_int80.large.ratio")
+            .range
+            .clone()
+            .expect("a range")
+    };
     let (without, with) = (range(false), range(true));
     assert!(without.high < 3.1 && with.high > 3.6, "{with:?}");
     assert!(with.rests_on[0].0.contains("12 KiB of code"), "{with:?}");
 }
 
-/// Of 500, 600 and 800 instructions the median is what the first layout has; of 200, 300 and 400 on Linux alone it is not.
+/// Of 500, 600 and 800 instructions the median is what the first layout has; of 200, 300 and 400 on
+/// Linux alone it is not.
 #[test]
 fn a_figure_of_cycles_is_a_median_of_layouts() {
     let book = book_of(false, &[(800, 400), (500, 300)]);
-    let (one, all) = (figure(self::book(), "linux.getpid_int80.large.cycles"), figure(&book, "linux.getpid_int80.large.cycles"));
+    let (one, all) = (
+        figure(self::book(), "linux.getpid_int80.large.cycles"),
+        figure(&book, "linux.getpid_int80.large.cycles"),
+    );
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
-    let cycles = |instructions: f64| instructions * 1.5 * 0.88 + (instructions / 100.0).floor() * 48.0 + 5.0 * 3.66;
+    let cycles = |instructions: f64| {
+        instructions * 1.5 * 0.88 + (instructions / 100.0).floor() * 48.0 + 5.0 * 3.66
+    };
     close(all.value, one.value);
     let (least, most) = all.layouts.expect("three layouts");
     close(least, cycles(500.0));
@@ -169,15 +244,25 @@ fn a_figure_of_cycles_is_a_median_of_layouts() {
     let line = format!("`linux.getpid_int80.large.ratio` | {:.2} (", ratio.value);
     let summary = book::summary(&book);
     let cell = summary.lines().find(|text| text.contains(&line)).expect("a line of it");
-    assert!(cell.contains(&format!(", layouts {:.2} to ", ratio.layouts.expect("three layouts").0)), "{cell}");
-    assert!(figure(&book, "linux.getpid_int80.large.instruction_ratio").layouts.is_none(), "instructions are the same wherever code lies");
-    assert!(figure(&book, "ipc.large.bad.kernel_cycles").layouts.is_none(), "components have one layout");
+    assert!(
+        cell.contains(&format!(", layouts {:.2} to ", ratio.layouts.expect("three layouts").0)),
+        "{cell}"
+    );
+    assert!(
+        figure(&book, "linux.getpid_int80.large.instruction_ratio").layouts.is_none(),
+        "instructions are the same wherever code lies"
+    );
+    assert!(
+        figure(&book, "ipc.large.bad.kernel_cycles").layouts.is_none(),
+        "components have one layout"
+    );
     assert!(one.layouts.is_none());
 }
 
 #[test]
 fn names_are_stable() {
-    let object: serde_json::Value = serde_json::from_str(&book::object(book()).expect("an object")).expect("JSON");
+    let object: serde_json::Value =
+        serde_json::from_str(&book::object(book()).expect("an object")).expect("JSON");
     let object = object.as_object().expect("an object");
     let found: String = object.keys().map(|name| format!("{name}\n")).collect();
     let file = Path::new("tests/names.txt");
@@ -185,7 +270,11 @@ fn names_are_stable() {
         std::fs::write(file, &found).expect("the file can be written");
     }
     let expected = std::fs::read_to_string(file).expect("the names");
-    assert!(found == expected, "figures came, went or were renamed; if that is meant, MACADAMIA_BLESS=1 writes {}", file.display());
+    assert!(
+        found == expected,
+        "figures came, went or were renamed; if that is meant, MACADAMIA_BLESS=1 writes {}",
+        file.display()
+    );
     for entry in object.values() {
         let keys: Vec<&String> = entry.as_object().expect("an object").keys().collect();
         assert_eq!(keys, ["layouts", "model", "native", "paper", "range", "unit", "value"]);
@@ -195,11 +284,16 @@ fn names_are_stable() {
 
 #[test]
 fn the_page_is_well_formed_and_stands_alone() {
-    assert!(!scraper::Html::parse_document("<!DOCTYPE html><p></td>").errors.is_empty(), "the check finds nothing");
+    assert!(
+        !scraper::Html::parse_document("<!DOCTYPE html><p></td>").errors.is_empty(),
+        "the check finds nothing"
+    );
     let page = book::page(book()).expect("a page");
     let parsed = scraper::Html::parse_document(&page);
     assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
-    let count = |selector: &str| parsed.select(&scraper::Selector::parse(selector).expect("a selector")).count();
+    let count = |selector: &str| {
+        parsed.select(&scraper::Selector::parse(selector).expect("a selector")).count()
+    };
     for (selector, least) in [("section", 10), ("svg", 6), ("table", 20), ("svg polyline", 9)] {
         assert!(count(selector) >= least, "{} of `{selector}`", count(selector));
     }
@@ -208,7 +302,11 @@ fn the_page_is_well_formed_and_stands_alone() {
     }
     let targets = scraper::Selector::parse("a[href]").expect("a selector");
     for link in parsed.select(&targets) {
-        let to = link.value().attr("href").and_then(|href| href.strip_prefix('#')).expect("a link within the page");
+        let to = link
+            .value()
+            .attr("href")
+            .and_then(|href| href.strip_prefix('#'))
+            .expect("a link within the page");
         assert_eq!(count(&format!("[id=\"{to}\"]")), 1, "{to}");
     }
 }
@@ -221,15 +319,27 @@ fn the_summary_has_every_section() {
         assert!(summary.contains(&section.title), "{}", section.title);
     }
     let (_, sections) = summary.split_once("\n### ").expect("a section");
-    let columns: Vec<usize> = sections.lines().filter(|line| line.starts_with('|')).map(|line| line.matches('|').count()).collect();
+    let columns: Vec<usize> = sections
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(|line| line.matches('|').count())
+        .collect();
     assert!(columns.iter().all(|count| *count == 10), "{columns:?}");
 }
 
 #[test]
 fn what_was_not_measured_is_named() {
-    let plan = Plan::read(&bench()).expect("the plan is good").only(|section| section.name == "pager");
+    let plan =
+        Plan::read(&bench()).expect("the plan is good").only(|section| section.name == "pager");
     let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
-    let why = |results: &Results| match book::evaluate(&plan, &papers, &Cpus::new(), results, &[], Provenance::default()) {
+    let why = |results: &Results| match book::evaluate(
+        &plan,
+        &papers,
+        &Cpus::new(),
+        results,
+        &[],
+        Provenance::default(),
+    ) {
         Ok(_) => panic!("a book of nothing"),
         Err(error) => format!("{error:#}"),
     };
@@ -239,7 +349,12 @@ fn what_was_not_measured_is_named() {
 #[test]
 fn the_parts_of_the_paths_add_up() {
     let book = book();
-    let paths: Vec<&book::Path> = book.chapters.iter().flat_map(|chapter| &chapter.sections).flat_map(|section| &section.paths).collect();
+    let paths: Vec<&book::Path> = book
+        .chapters
+        .iter()
+        .flat_map(|chapter| &chapter.sections)
+        .flat_map(|section| &section.paths)
+        .collect();
     assert_eq!(paths.len(), 2);
     for path in paths {
         assert!(path.adds_up(), "{}: {} of {}", path.title, path.sum(), path.measured);

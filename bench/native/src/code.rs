@@ -24,7 +24,11 @@ impl Code {
     pub fn open(env: &Env, bytes: u32) -> Result<Self> {
         let rights = Rights::READ.union(Rights::WRITE).union(Rights::EXECUTE);
         let place = own().start;
-        let code = Self { place, window: Window::open(place, env.memory("code"), 0, bytes, rights)?, bytes };
+        let code = Self {
+            place,
+            window: Window::open(place, env.memory("code"), 0, bytes, rights)?,
+            bytes,
+        };
         code.put(0, &[RET]);
         Ok(code)
     }
@@ -43,7 +47,11 @@ impl Code {
     }
 
     fn put(&self, at: u32, bytes: &[u8]) {
-        assert!(at + bytes.len() as u32 <= self.bytes, "code at {at:#x} in {:#x} bytes", self.bytes);
+        assert!(
+            at + bytes.len() as u32 <= self.bytes,
+            "code at {at:#x} in {:#x} bytes",
+            self.bytes
+        );
         for (at, byte) in (at..).zip(bytes) {
             let shift = at % 4 * 8;
             let word = self.window.read(at & !3) & !(0xff << shift);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sends datagrams back, as bench/linux/echoes.c does, until an empty one comes. An interval begins before one is sent back and ends when the
-//! next is there: all that one takes, in whatever order.
+//! Sends datagrams back, as bench/linux/echoes.c does, until an empty one comes. An interval begins
+//! before one is sent back and ends when the next is there: all that one takes, in whatever order.
 
 use macadamia::interval::{begin, end};
 use macadamia::net::{Result, UdpSocket};

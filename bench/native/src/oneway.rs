@@ -55,8 +55,9 @@ const fn message(what: u32) -> Message {
     Message::new([what, 2, 3])
 }
 
-// Both sides' code begins a quarter into a page, and ends in it, wherever the linker puts it. A cache that has two lines for each
-// place in a page holds both, and what the kernel executes of a call, which lies in the first quarter: no misses, not by luck.
+// Both sides' code begins a quarter into a page, and ends in it, wherever the linker puts it. A
+// cache that has two lines for each place in a page holds both, and what the kernel executes of a
+// call, which lies in the first quarter: no misses, not by luck.
 global_asm!(".section .text.oneway, \"ax\", @progbits", ".balign {page}", ".skip {quarter}", ".text", page = const abi::PAGE_SIZE, quarter = const abi::PAGE_SIZE / 4);
 
 /// Answers every message; with what a message asks for, [`REPETITIONS`] of them within intervals.
@@ -76,9 +77,13 @@ pub fn serve(env: &Env) -> Result<Infallible> {
     }
 }
 
-/// Answers [`REPETITIONS`] messages and returns the handle of the next one, which is not answered yet.
+/// Answers [`REPETITIONS`] messages and returns the handle of the next one, which is not answered
+/// yet.
 #[inline(always)]
-fn answer_within<const BEGUN: u32, const ENDED: u32>(first: u32, prepare: impl Fn()) -> Result<u32> {
+fn answer_within<const BEGUN: u32, const ENDED: u32>(
+    first: u32,
+    prepare: impl Fn(),
+) -> Result<u32> {
     let mut handle = first;
     for _ in 0..REPETITIONS {
         prepare();
@@ -92,7 +97,11 @@ fn answer_within<const BEGUN: u32, const ENDED: u32>(first: u32, prepare: impl F
 
 /// Calls until the partner has answered [`REPETITIONS`] messages within intervals.
 #[inline(always)]
-fn call_within<const BEGUN: u32, const ENDED: u32>(partner: Thread, what: u32, prepare: impl Fn()) -> Result<()> {
+fn call_within<const BEGUN: u32, const ENDED: u32>(
+    partner: Thread,
+    what: u32,
+    prepare: impl Fn(),
+) -> Result<()> {
     let mut reply = call(partner, message(what));
     end::<ENDED>();
     checked(reply)?;

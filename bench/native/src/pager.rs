@@ -22,7 +22,8 @@ const RANGE: u32 = 0x1000_0000;
 /// Bytes of the range: a power of two.
 const BYTES: u32 = 64 * PAGE;
 const HALF: u32 = BYTES / 2;
-/// Where the pager itself sees the code while it writes it, from the first address of what it maps itself.
+/// Where the pager itself sees the code while it writes it, from the first address of what it maps
+/// itself.
 const VIEW: u32 = 0x0180_0000;
 const BADGE: u32 = 7;
 const SLOTS: u32 = 16;
@@ -32,7 +33,8 @@ const RW: Rights = Rights::READ.union(Rights::WRITE);
 /// an invalid instruction. Its registers but ESI begin as 0.
 fn program() -> [u8; 36] {
     let mut program = [0; 36];
-    let ([a, b, c, d], [e, f, g, h]) = (immediate(BEGIN, FAULT).to_le_bytes(), immediate(END, FAULT).to_le_bytes());
+    let ([a, b, c, d], [e, f, g, h]) =
+        (immediate(BEGIN, FAULT).to_le_bytes(), immediate(END, FAULT).to_le_bytes());
     let [i, j, k, l] = (RANGE + BYTES - 1).to_le_bytes();
     program[..7].copy_from_slice(&[OPCODE, a, b, c, d, 0x89, 0x06]); // mov [esi], eax
     program[7..12].copy_from_slice(&[OPCODE, e, f, g, h]);
@@ -70,7 +72,8 @@ pub fn measure(env: &mut Env) -> Result<()> {
     thread.stop()
 }
 
-// The pager's code begins with a page and ends in it, wherever the linker puts it: one TLB miss, not by luck.
+// The pager's code begins with a page and ends in it, wherever the linker puts it: one TLB miss,
+// not by luck.
 global_asm!(".section .text.pager, \"ax\", @progbits", ".balign {page}", ".text", page = const PAGE);
 
 // SAFETY: the section is one of code, and nothing else is in it.
@@ -86,13 +89,18 @@ fn serve(space: Space, frames: Memory) -> Result<()> {
             && error & fault::WRITE != 0
             && address == RANGE + count * PAGE % BYTES;
         assert!(expected, "not the fault that was due: {:?} at {address:#x}", received.kind);
-        // At the begin of each half the other half is taken back, within an interval that is no typical one.
+        // At the begin of each half the other half is taken back, within an interval that is no
+        // typical one.
         if (address - RANGE).is_multiple_of(HALF) {
             unmap(space, RANGE + (address - RANGE + HALF) % BYTES, HALF)?;
         }
-        let page = MapRecord::new(MapRecord::MAP, space.0, address, frames.0, address - RANGE, PAGE, RW);
+        let page =
+            MapRecord::new(MapRecord::MAP, space.0, address, frames.0, address - RANGE, PAGE, RW);
         received = map_reply_wait(received.handle, &page)?;
     }
-    assert!(received.kind == MessageKind::Exception && received.words[0] == vector::INVALID_OPCODE, "not its end");
+    assert!(
+        received.kind == MessageKind::Exception && received.words[0] == vector::INVALID_OPCODE,
+        "not its end"
+    );
     Ok(())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ping-pong beside a working set: the caller uses what fills a TLB or the trace cache, makes a call
-//! to another space, and uses it again. An interval holds the call and the second use.
+//! Ping-pong beside a working set: the caller uses what fills a TLB or the trace cache, makes a
+//! call to another space, and uses it again. An interval holds the call and the second use.
 
 use crate::code::Code;
 use crate::data::Data;
@@ -50,7 +50,8 @@ macro_rules! sweep {
 
 /// Everything that is measured here.
 pub fn measure(env: &Env) -> Result<()> {
-    let (partner, code, data) = (env.thread("partner"), Code::open(env, CODE_BYTES)?, Data::open(env, DATA_BYTES)?);
+    let (partner, code, data) =
+        (env.thread("partner"), Code::open(env, CODE_BYTES)?, Data::open(env, DATA_BYTES)?);
     sweep!(partner, 100, |i| code.nops(i * NOP_STEP), |_| code.run(), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
     sweep!(partner, 120, |i| code.jumps(i * ITLB_STEP, JUMP_STRIDE), |_| code.run(), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20);
     sweep!(partner, 150, |_| {}, |i: u32| data.read(i * DTLB_STEP, READ_STRIDE), 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A message goes around a ring of spaces: each receives it and sends it on to the next. The spaces are small ones, in as many
-//! homes as there are groups, or large ones. Neighbours in the ring are of one group, as far as that goes.
+//! A message goes around a ring of spaces: each receives it and sends it on to the next. The spaces
+//! are small ones, in as many homes as there are groups, or large ones. Neighbours in the ring are
+//! of one group, as far as that goes.
 
 use abi::arch::ia32::marker::{BEGIN, END, OPCODE, immediate};
 use abi::{Op, Tag};
@@ -9,14 +10,17 @@ use macadamia::ipc::{Message, receive, send};
 use macadamia::map::{Window, map, own};
 use macadamia::{Env, Error, Memory, Quota, Result, Rights, Space, Thread, slot};
 
-/// The interval of each ring: how many spaces, and in how many groups. It is a round, from the first space to itself.
-const RINGS: [(u32, usize, usize); 6] = [(300, 8, 1), (301, 8, 2), (302, 8, 4), (303, 32, 1), (304, 32, 2), (305, 32, 4)];
+/// The interval of each ring: how many spaces, and in how many groups. It is a round, from the
+/// first space to itself.
+const RINGS: [(u32, usize, usize); 6] =
+    [(300, 8, 1), (301, 8, 2), (302, 8, 4), (303, 32, 1), (304, 32, 2), (305, 32, 4)];
 const MOST: usize = 32;
 const MOST_GROUPS: usize = 4;
 const REPETITIONS: u32 = 20;
 
 const PAGE: u32 = abi::PAGE_SIZE;
-/// Where the code lies in each space, and where it is seen while it is written, from the first address of what is mapped.
+/// Where the code lies in each space, and where it is seen while it is written, from the first
+/// address of what is mapped.
 const CODE: u32 = 0x0040_0000;
 const VIEW: u32 = 0x01c0_0000;
 /// Where in its page the code of the first begins.
@@ -49,7 +53,8 @@ impl Program {
         }
     }
 
-    /// A system call without words: `mov eax, tag; mov ebx, first; mov ecx, esp; mov edx, return; sysenter`.
+    /// A system call without words: `mov eax, tag; mov ebx, first; mov ecx, esp; mov edx, return;
+    /// sysenter`.
     fn call(&mut self, op: Op, first: u32) {
         self.add(&[0xb8], Some(Tag::new(op, 0, 0).0));
         self.add(&[0xbb], Some(first));
@@ -111,7 +116,8 @@ pub fn measure(env: &mut Env) -> Result<()> {
     };
     copy(slot::THREAD, None, slots.starter, Rights::CALL, BADGE)?;
     let code = env.memory("frames").derive(0, PAGE, slots.code, Quota(slot::QUOTA))?;
-    let window = Window::open(own().start + VIEW, code, 0, PAGE, Rights::READ.union(Rights::WRITE))?;
+    let window =
+        Window::open(own().start + VIEW, code, 0, PAGE, Rights::READ.union(Rights::WRITE))?;
     for (id, count, groups) in RINGS {
         write_programs(id, &window);
         go_around(&slots, code, count, small.then_some(groups))?;
@@ -143,5 +149,9 @@ fn go_around(slots: &Slots, code: Memory, count: usize, groups: Option<usize>) -
             return Err(Error::BadArgument);
         }
     }
-    slots.threads[..count].iter().chain(&slots.spaces[..count]).chain(homes).try_for_each(|slot| delete(*slot))
+    slots.threads[..count]
+        .iter()
+        .chain(&slots.spaces[..count])
+        .chain(homes)
+        .try_for_each(|slot| delete(*slot))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel and the root server both know of the PC only: how to end it. What other boards have, too, is in `boards/isa`, what
-//! else the kernel drives in `kernel/plat/pc`, and what servers drive in `boards/pc.toml`.
+//! What the kernel and the root server both know of the PC only: how to end it. What other boards
+//! have, too, is in `boards/isa`, what else the kernel drives in `kernel/plat/pc`, and what servers
+//! drive in `boards/pc.toml`.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel and servers both know of ARM's Versatile platform baseboard: where its first serial line is, on which the kernel
-//! and the root server speak when nobody else can, the registers of such a line, and how to end the machine. What else the kernel
-//! drives is in `kernel/plat/versatilepb`, and what servers drive in `boards/versatilepb.toml`.
+//! What the kernel and servers both know of ARM's Versatile platform baseboard: where its first
+//! serial line is, on which the kernel and the root server speak when nobody else can, the
+//! registers of such a line, and how to end the machine. What else the kernel drives is in
+//! `kernel/plat/versatilepb`, and what servers drive in `boards/versatilepb.toml`.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -67,7 +68,8 @@ pub mod pci {
     pub const OWN_DEVICE: u32 = 0xc;
     /// In the registers: the upper 4 bits of where in RAM three windows of devices lead.
     pub const RAM_TOP: [u32; 3] = [0x14, 0x18, 0x1c];
-    /// The bridge's own configuration space, wherever it is on the bus, and all devices'; [`CONFIG_BYTES`] for each.
+    /// The bridge's own configuration space, wherever it is on the bus, and all devices';
+    /// [`CONFIG_BYTES`] for each.
     pub const OWN_CONFIG: u32 = 0x4100_0000;
     /// See [`OWN_CONFIG`].
     pub const CONFIG: u32 = 0x4200_0000;
@@ -81,7 +83,8 @@ pub mod pci {
     pub const MEMORY: u32 = 0x5000_0000;
     /// The part of it that is a device's.
     pub const DEVICE_BYTES: u32 = 1 << 20;
-    /// The first of the interrupt lines, how many there are, and which of them device 0 has, counted from the first.
+    /// The first of the interrupt lines, how many there are, and which of them device 0 has,
+    /// counted from the first.
     pub const FIRST_LINE: u32 = 27;
     /// See [`FIRST_LINE`].
     pub const LINES: u32 = 4;

@@ -29,7 +29,8 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// No alarms; their entries will be at this address of the pool, one for each thread but the first.
+    /// No alarms; their entries will be at this address of the pool, one for each thread but the
+    /// first.
     pub(crate) const fn new(start: u32) -> Self {
         Self { start, count: 0 }
     }
@@ -58,7 +59,9 @@ impl<P: Port> Kernel<P> {
 
     /// The thread at an index of the heap of alarms, and when it is due; nobody is at index 0.
     fn alarm_of(&self, index: u32) -> Option<(Ref<Thread>, u64)> {
-        let thread = (index <= self.alarms.count).then(|| self.pool[self.alarms.entry(index)].0.get()).flatten()?;
+        let thread = (index <= self.alarms.count)
+            .then(|| self.pool[self.alarms.entry(index)].0.get())
+            .flatten()?;
         Some((thread, self.pool[thread].alarm_at))
     }
 
@@ -97,7 +100,9 @@ impl<P: Port> Kernel<P> {
             self.put_alarm(index, above);
             index /= 2;
         }
-        while let Some((below, place)) = self.earlier_below(index).filter(|(below, _)| self.pool[*below].alarm_at < at) {
+        while let Some((below, place)) =
+            self.earlier_below(index).filter(|(below, _)| self.pool[*below].alarm_at < at)
+        {
             self.put_alarm(index, below);
             index = place;
         }

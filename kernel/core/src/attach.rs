@@ -27,8 +27,8 @@ pub mod attachment {
     pub const SMALL_IN_HOME: u32 = 4;
 }
 
-/// One (Memory, owner), (Segment, Space), (server, Space) or (small Space, home) pair: in a list of its source and in a tree of its owner
-/// (`attach.rs`).
+/// One (Memory, owner), (Segment, Space), (server, Space) or (small Space, home) pair: in a list of
+/// its source and in a tree of its owner (`attach.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Attachment {
@@ -38,8 +38,8 @@ pub struct Attachment {
     pub source: u32,
     /// Address of the Space or Segment that has it.
     pub owner: u32,
-    /// Where revoke goes on; of a directory, up to which of its entries the Space has copies. (In the line of what
-    /// a mapping reads.)
+    /// Where revoke goes on; of a directory, up to which of its entries the Space has copies. (In
+    /// the line of what a mapping reads.)
     pub cursor: u32,
     /// In the tree: the bit of a key that tells `lower` from `upper`.
     pub bit: u32,
@@ -67,7 +67,8 @@ const _: () = assert!(size_of::<Attachment>() <= ATTACHMENT_BYTES as usize);
 /// The lowest bit in which two keys can differ.
 const FIRST_BIT: u32 = pool::MIN_BYTES;
 
-/// Key of the record of a Segment, a server or a small Space: by the entry of the Space's directory where it begins.
+/// Key of the record of a Segment, a server or a small Space: by the entry of the Space's directory
+/// where it begins.
 pub(crate) const fn place(index: u32) -> u32 {
     index * FIRST_BIT
 }
@@ -85,7 +86,10 @@ impl Attachment {
 
     /// Whether it is of a directory, of which the Space has copies of entries.
     pub(crate) const fn is_of_directory(&self) -> bool {
-        matches!(self.kind, attachment::SEGMENT_IN_SPACE | attachment::SERVER_IN_SPACE | attachment::SMALL_IN_HOME)
+        matches!(
+            self.kind,
+            attachment::SEGMENT_IN_SPACE | attachment::SERVER_IN_SPACE | attachment::SMALL_IN_HOME
+        )
     }
 
     /// The directory's owner, of such a one.
@@ -107,7 +111,8 @@ impl Attachment {
         if self.kind == attachment::SERVER_IN_SPACE { 0 } else { self.index }
     }
 
-    /// What its owner's tree orders it by: a Memory's address; a directory, which may be there twice, by its place.
+    /// What its owner's tree orders it by: a Memory's address; a directory, which may be there
+    /// twice, by its place.
     const fn key(&self) -> u32 {
         if self.is_of_directory() { place(self.index) } else { self.source }
     }
@@ -139,21 +144,24 @@ fn find(pool: &Pool, root: Link<Attachment>, key: u32) -> Option<Ref<Attachment>
     None
 }
 
-/// The record of the Segment, server or small Space that begins at this entry of a space's directory.
+/// The record of the Segment, server or small Space that begins at this entry of a space's
+/// directory.
 #[must_use]
 pub fn attached_at(pool: &Pool, space: Ref<Space>, index: u32) -> Option<Ref<Attachment>> {
     find(pool, pool[space].segments, place(index))
 }
 
-/// Spaces with a Segment for which a port's seam is called one by one, from the first of its uses on.
+/// Spaces with a Segment for which a port's seam is called one by one, from the first of its uses
+/// on.
 pub(crate) const SPACES: usize = 8;
 
-/// The first of a Segment's uses by whose space's tables all of its entries before `end` can be told: a port that does for one space
-/// what is due for several may do it there. One that is being attached has only some of them. None: those that are asked one by one have
-/// less.
+/// The first of a Segment's uses by whose space's tables all of its entries before `end` can be
+/// told: a port that does for one space what is due for several may do it there. One that is being
+/// attached has only some of them. None: those that are asked one by one have less.
 #[must_use]
 pub fn first_with(pool: &Pool, segment: Ref<Segment>, end: u32) -> Option<Ref<Attachment>> {
-    let uses = core::iter::successors(pool[segment].region.uses.get(), |at| pool[*at].source_next.get());
+    let uses =
+        core::iter::successors(pool[segment].region.uses.get(), |at| pool[*at].source_next.get());
     uses.take(SPACES).find(|at| pool[*at].cursor >= end)
 }
 
@@ -194,11 +202,25 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Makes an attachment and puts it into its list and its tree; the owner's Quota pays.
-    pub(crate) fn attach_record(&mut self, owner: Owner, source: u32, kind: u32, index: u32, rights: Rights) -> Result<Ref<Attachment>> {
+    pub(crate) fn attach_record(
+        &mut self,
+        owner: Owner,
+        source: u32,
+        kind: u32,
+        index: u32,
+        rights: Rights,
+    ) -> Result<Ref<Attachment>> {
         let quota = self.quota_of(owner)?;
         let made: Ref<Attachment> = Ref::new(self.allocate(quota, ATTACHMENT_BYTES)?);
-        let mut record =
-            Attachment { kind, source, owner: owner.address(), index, rights: rights.0, bit: FIRST_BIT, ..Attachment::zeroed() };
+        let mut record = Attachment {
+            kind,
+            source,
+            owner: owner.address(),
+            index,
+            rights: rights.0,
+            bit: FIRST_BIT,
+            ..Attachment::zeroed()
+        };
         record.source_next = core::mem::replace(self.source_list(&record), made.link());
         if let Some(next) = record.source_next.get() {
             self.pool[next].source_prev = made.link();
@@ -241,7 +263,8 @@ impl<P: Port> Kernel<P> {
         self.release(quota, at.address(), ATTACHMENT_BYTES);
     }
 
-    /// Takes a record out of its tree: a leaf below it, whose key fits there as well, takes its place.
+    /// Takes a record out of its tree: a leaf below it, whose key fits there as well, takes its
+    /// place.
     fn uproot(&mut self, at: Ref<Attachment>, record: &Attachment) {
         let (mut above, mut leaf) = (at, at);
         while let Some(below) = self.pool[leaf].lower.get().or(self.pool[leaf].upper.get()) {

@@ -12,14 +12,20 @@ use bytemuck::Zeroable;
 use core::mem::offset_of;
 use pool::Ref;
 
-/// The Spaces that count a thread: the one that it runs in, and another one that its UTCB slot is in.
+/// The Spaces that count a thread: the one that it runs in, and another one that its UTCB slot is
+/// in.
 pub(crate) fn bound_to(runs_in: Ref<Space>, home: Ref<Space>) -> impl Iterator<Item = Ref<Space>> {
     [Some(runs_in), Some(home).filter(|home| *home != runs_in)].into_iter().flatten()
 }
 
 impl<P: Port> Kernel<P> {
     /// `create_thread`.
-    pub(crate) fn create_thread(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::CreateThread) -> Result<[Word; 3]> {
+    pub(crate) fn create_thread(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::CreateThread,
+    ) -> Result<[Word; 3]> {
         let quota: Ref<Quota> = self.object(space, call.quota, Kind::Quota, Rights::CONTROL)?;
         let (runs_in, home) = self.binding(space, call.space, call.home)?;
         let slot = self.empty_slot(space, call.destination)?;
@@ -33,7 +39,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The space a thread is to run in and the one its UTCB slot goes to.
-    fn binding(&self, space: Ref<Space>, runs_in: Selector, home: Selector) -> Result<(Ref<Space>, Ref<Space>)> {
+    fn binding(
+        &self,
+        space: Ref<Space>,
+        runs_in: Selector,
+        home: Selector,
+    ) -> Result<(Ref<Space>, Ref<Space>)> {
         let runs_in: Ref<Space> = self.object(space, runs_in, Kind::Space, Rights::CONTROL)?;
         let alien = self.pool[runs_in].slots == 0;
         let home = match home.given() {
@@ -46,11 +57,20 @@ impl<P: Port> Kernel<P> {
         if self.pool[runs_in].region.header.is_dying() || self.pool[home].region.header.is_dying() {
             return Err(Error::BadState);
         }
-        if alien == (home == runs_in) || self.pool[home].slots == 0 { Err(Error::BadArgument) } else { Ok((runs_in, home)) }
+        if alien == (home == runs_in) || self.pool[home].slots == 0 {
+            Err(Error::BadArgument)
+        } else {
+            Ok((runs_in, home))
+        }
     }
 
     /// A thread without a space.
-    pub(crate) fn new_thread(&mut self, quota: Ref<Quota>, original: Ref<Slot>, priority: u32) -> Result<Ref<Thread>> {
+    pub(crate) fn new_thread(
+        &mut self,
+        quota: Ref<Quota>,
+        original: Ref<Slot>,
+        priority: u32,
+    ) -> Result<Ref<Thread>> {
         self.charge(quota, Charge::threads(1))?;
         let Some(made) = self.threads.free.get() else {
             self.uncharge(quota.link(), Charge::threads(1));
@@ -61,7 +81,14 @@ impl<P: Port> Kernel<P> {
         let handle = handle.wrapping_add(SEQUENCE);
         // Whoever wore it out is gone, with all that he paid for.
         let epochs = if self.threads.is_worn(epochs) { 0 } else { epochs };
-        self.pool[made] = Thread { handle, epochs, priority, max_priority: priority, gate: gate::STOPPED, ..Thread::zeroed() };
+        self.pool[made] = Thread {
+            handle,
+            epochs,
+            priority,
+            max_priority: priority,
+            gate: gate::STOPPED,
+            ..Thread::zeroed()
+        };
         self.pool[made].header = Self::new_header(quota, original);
         Ok(made)
     }
@@ -71,7 +98,8 @@ impl<P: Port> Kernel<P> {
         let Thread { header, handle, epochs, .. } = self.pool[thread];
         self.pool[thread] = Thread { handle, epochs, next: self.threads.free, ..Thread::zeroed() };
         if let Some(quota) = header.quota.get().filter(|_| self.threads.is_worn(epochs)) {
-            // Servers may still have handles: nobody else gets this entry, and who wore it out goes on paying for it.
+            // Servers may still have handles: nobody else gets this entry, and who wore it out goes
+            // on paying for it.
             self.keep_worn(quota, thread);
         } else {
             self.threads.free = thread.link();
@@ -81,7 +109,12 @@ impl<P: Port> Kernel<P> {
 
     /// Binds a thread that has no space: gives it a UTCB slot and puts it into
     /// its first state.
-    pub(crate) fn bind(&mut self, thread: Ref<Thread>, runs_in: Ref<Space>, home: Ref<Space>) -> Result<()> {
+    pub(crate) fn bind(
+        &mut self,
+        thread: Ref<Thread>,
+        runs_in: Ref<Space>,
+        home: Ref<Space>,
+    ) -> Result<()> {
         let (address, utcb) = self.take_utcb_slot(home)?;
         let slots = self.pool[runs_in].slots;
         let t = &mut self.pool[thread];
@@ -99,7 +132,9 @@ impl<P: Port> Kernel<P> {
         self.clear_registers(thread);
         if slots != 0 {
             let at = utcb + offset_of!(Utcb, address) as u32;
-            self.pool.bytes_mut(at, size_of::<UserAddr>() as u32).copy_from_slice(bytemuck::bytes_of(&address));
+            self.pool
+                .bytes_mut(at, size_of::<UserAddr>() as u32)
+                .copy_from_slice(bytemuck::bytes_of(&address));
         }
         Ok(())
     }
@@ -126,7 +161,9 @@ impl<P: Port> Kernel<P> {
         let handler = self.pool[thread].handler;
         let frame = Frame { vector: vector::CREATED, ..P::Registers::frame(&self.pool[thread]) };
         let at = self.pool[thread].utcb;
-        self.pool.bytes_mut(at, size_of::<Frame>() as u32).copy_from_slice(bytemuck::bytes_of(&frame));
+        self.pool
+            .bytes_mut(at, size_of::<Frame>() as u32)
+            .copy_from_slice(bytemuck::bytes_of(&frame));
         let t = &mut self.pool[thread];
         t.handle = t.handle.wrapping_add(SEQUENCE);
         t.sending = MessageKind::Alien as u32;
@@ -140,7 +177,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `reset`: in steps, as everybody who waits for the thread has to be found.
-    pub(crate) fn reset(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::Reset) -> Result<Outcome> {
+    pub(crate) fn reset(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::Reset,
+    ) -> Result<Outcome> {
         let target: Ref<Thread> = self.object(space, call.thread, Kind::Thread, Rights::CONTROL)?;
         let (runs_in, home) = self.binding(space, call.space, call.home)?;
         if target == me {

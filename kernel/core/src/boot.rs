@@ -52,7 +52,8 @@ pub struct Machine<'a> {
 }
 
 /// Entries of the thread table for a pool of this size, and the bytes to reserve
-/// for them at the pool's start: a power of two, at least one for each 8 KiB. The heap of alarms is behind it.
+/// for them at the pool's start: a power of two, at least one for each 8 KiB. The heap of alarms is
+/// behind it.
 #[must_use]
 pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
     let count = (pool_bytes / 8192).next_power_of_two();
@@ -65,10 +66,15 @@ impl<P: Port> Kernel<P> {
     #[must_use]
     pub fn new(pool: Pool, port: P) -> Self {
         const { assert!(size_of::<P::Irqs>() <= MAX_IRQS * size_of::<Link<Irq>>()) };
-        const { assert!(P::Format::SPAN == abi::TABLE_SPAN, "a leaf table spans what the contract says") };
+        const {
+            assert!(P::Format::SPAN == abi::TABLE_SPAN, "a leaf table spans what the contract says")
+        };
         let _: () = const {
             let highest = P::Format::SPAN * P::Format::ENTRIES.pow(P::Format::LEVELS - 2) as Word;
-            assert!(abi::USER_END.is_multiple_of(highest), "users' addresses end with an entry of the highest table")
+            assert!(
+                abi::USER_END.is_multiple_of(highest),
+                "users' addresses end with an entry of the highest table"
+            )
         };
         let (count, _) = thread_table(pool.bytes());
         let threads = Table { start: TABLE, count, free: Link::NULL };
@@ -105,10 +111,16 @@ impl<P: Port> Kernel<P> {
     pub fn start_root(&mut self, machine: &Machine<'_>, kip: &Kip) -> Result<()> {
         let block = self.pool.allocate(QUOTA_BYTES).ok_or(Error::PoolExhausted)?;
         let quota: Ref<Quota> = Ref::new(block);
-        self.pool[quota].limit =
-            Charge { bytes: self.pool.free_bytes(), threads: self.threads.count - 1, slots: P::SLOTS, locks: P::LOCKS };
+        self.pool[quota].limit = Charge {
+            bytes: self.pool.free_bytes(),
+            threads: self.threads.count - 1,
+            slots: P::SLOTS,
+            locks: P::LOCKS,
+        };
         self.kip = self.allocate(quota, PAGE)?;
-        self.pool.bytes_mut(self.kip, size_of::<Kip>() as u32).copy_from_slice(bytemuck::bytes_of(kip));
+        self.pool
+            .bytes_mut(self.kip, size_of::<Kip>() as u32)
+            .copy_from_slice(bytemuck::bytes_of(kip));
         self.port.information_page(self.port.physical(self.kip));
 
         // The table has to exist before the slots in it are named.
@@ -129,7 +141,13 @@ impl<P: Port> Kernel<P> {
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
         give(self, slot::PORTS, class::SPECIAL, machine.special, all)?;
         give(self, slot::WINDOWS, class::WINDOW, machine.windows, all)?;
-        give(self, slot::IMAGE, class::RAM, image, Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL))?;
+        give(
+            self,
+            slot::IMAGE,
+            class::RAM,
+            image,
+            Rights::READ.union(Rights::EXECUTE).union(Rights::CONTROL),
+        )?;
         let (mut ram, mut ram_count) = ([PhysAddr::default(); RAM_RANGES], 0);
         for (range, base) in machine.ram.iter().zip(&mut ram) {
             give(self, slot::RAM + ram_count, class::RAM, *range, all)?;
@@ -155,15 +173,24 @@ impl<P: Port> Kernel<P> {
             ram,
         };
         let (utcb, address) = (self.pool[thread].utcb, self.pool[thread].utcb_address);
-        self.pool.bytes_mut(utcb, size_of::<Info>() as u32).copy_from_slice(bytemuck::bytes_of(&info));
-        let [entry, stack] = [machine.header.root_entry, machine.header.root_stack].map(|at| UserAddr(at as Word));
+        self.pool
+            .bytes_mut(utcb, size_of::<Info>() as u32)
+            .copy_from_slice(bytemuck::bytes_of(&info));
+        let [entry, stack] =
+            [machine.header.root_entry, machine.header.root_stack].map(|at| UserAddr(at as Word));
         P::Registers::start(&mut self.pool[thread].context, entry, stack, address, address.0);
         self.wake(thread);
         self.schedule();
         Ok(())
     }
 
-    fn give_memory(&mut self, quota: Ref<Quota>, space: Ref<Space>, selector: u32, what: (u32, Range, Rights)) -> Result<()> {
+    fn give_memory(
+        &mut self,
+        quota: Ref<Quota>,
+        space: Ref<Space>,
+        selector: u32,
+        what: (u32, Range, Rights),
+    ) -> Result<()> {
         let (class, range, rights) = what;
         if range.bytes == 0 {
             return Ok(());
@@ -171,7 +198,8 @@ impl<P: Port> Kernel<P> {
         let at = Space::slot(space, selector);
         let block = self.allocate(quota, pool::MIN_BYTES)?;
         let header = Header { quota: quota.link(), original: at.link(), ..Header::zeroed() };
-        self.pool[Ref::new(block)] = Memory { header, class, base: range.base, bytes: range.bytes, uses: Link::NULL };
+        self.pool[Ref::new(block)] =
+            Memory { header, class, base: range.base, bytes: range.bytes, uses: Link::NULL };
         self.put_original(at, Kind::Memory, block);
         self.limit_rights(at, rights);
         Ok(())
@@ -192,7 +220,12 @@ impl<P: Port> Kernel<P> {
         let header = machine.header;
         for offset in (0..header.root_bytes).step_by(PAGE_SIZE as usize) {
             let physical = machine.image + (header.root_offset + offset) as Word;
-            self.set_kernel_leaf(space, UserAddr((header.root_address + offset) as Word), physical, Rights::RWX)?;
+            self.set_kernel_leaf(
+                space,
+                UserAddr((header.root_address + offset) as Word),
+                physical,
+                Rights::RWX,
+            )?;
         }
         Ok(())
     }

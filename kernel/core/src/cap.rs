@@ -109,12 +109,24 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The object of this kind that a selector names with these rights.
-    pub(crate) fn object<T>(&self, space: Ref<Space>, selector: Selector, kind: Kind, rights: Rights) -> Result<Ref<T>> {
+    pub(crate) fn object<T>(
+        &self,
+        space: Ref<Space>,
+        selector: Selector,
+        kind: Kind,
+        rights: Rights,
+    ) -> Result<Ref<T>> {
         self.slot_of(space, selector, kind, rights).map(|(_, slot)| slot.object())
     }
 
     /// As [`object`](Self::object), with the slot.
-    pub(crate) fn slot_of(&self, space: Ref<Space>, selector: Selector, kind: Kind, rights: Rights) -> Result<(Ref<Slot>, Slot)> {
+    pub(crate) fn slot_of(
+        &self,
+        space: Ref<Space>,
+        selector: Selector,
+        kind: Kind,
+        rights: Rights,
+    ) -> Result<(Ref<Slot>, Slot)> {
         let (at, slot) = self.cap(space, selector)?;
         if slot.kind() != kind {
             return Err(Error::WrongKind);
@@ -128,7 +140,11 @@ impl<P: Port> Kernel<P> {
     /// An empty slot of a table, as a destination.
     pub(crate) fn empty_slot(&self, space: Ref<Space>, selector: Selector) -> Result<Ref<Slot>> {
         let at = self.slot(space, selector).map_err(|_| Error::BadSlot)?;
-        if self.pool[space].region.header.is_dying() || !self.pool[at].is_empty() { Err(Error::BadSlot) } else { Ok(at) }
+        if self.pool[space].region.header.is_dying() || !self.pool[at].is_empty() {
+            Err(Error::BadSlot)
+        } else {
+            Ok(at)
+        }
     }
 
     /// Writes the original capability of a new object.
@@ -148,7 +164,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes a child of `from` into the empty slot `to`.
-    pub(crate) fn derive(&mut self, from: Ref<Slot>, to: Ref<Slot>, child: (Kind, u32, Rights, u32)) -> Result<()> {
+    pub(crate) fn derive(
+        &mut self,
+        from: Ref<Slot>,
+        to: Ref<Slot>,
+        child: (Kind, u32, Rights, u32),
+    ) -> Result<()> {
         self.may_derive(from)?;
         let (kind, address, rights, badge) = child;
         let after = self.pool[from].next();
@@ -163,13 +184,23 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Copies a capability with at most these rights; a badge of 0 keeps the source's.
-    pub(crate) fn copy(&mut self, from: Ref<Slot>, to: Ref<Slot>, rights: Rights, badge: u32) -> Result<()> {
+    pub(crate) fn copy(
+        &mut self,
+        from: Ref<Slot>,
+        to: Ref<Slot>,
+        rights: Rights,
+        badge: u32,
+    ) -> Result<()> {
         let source = self.pool[from];
         if badge != 0 && (source.badge() != 0 || source.kind() != Kind::Thread) {
             return Err(Error::BadArgument);
         }
         let badge = if badge == 0 { source.badge() } else { badge };
-        self.derive(from, to, (source.kind(), source.address(), source.rights().intersection(rights), badge))
+        self.derive(
+            from,
+            to,
+            (source.kind(), source.address(), source.rights().intersection(rights), badge),
+        )
     }
 
     /// The next slot in the list if it is a descendant of `at`.

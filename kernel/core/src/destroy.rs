@@ -18,7 +18,12 @@ const LISTED: u32 = 1;
 
 impl<P: Port> Kernel<P> {
     /// `delete`.
-    pub(crate) fn delete(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::Delete) -> Result<Outcome> {
+    pub(crate) fn delete(
+        &mut self,
+        me: Ref<Thread>,
+        caller: Ref<Space>,
+        call: call::Delete,
+    ) -> Result<Outcome> {
         let mut progress = take(&mut self.pool[me].progress);
         loop {
             if progress == LISTED {
@@ -43,12 +48,20 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `revoke`.
-    pub(crate) fn revoke(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::Revoke) -> Result<Outcome> {
+    pub(crate) fn revoke(
+        &mut self,
+        me: Ref<Thread>,
+        caller: Ref<Space>,
+        call: call::Revoke,
+    ) -> Result<Outcome> {
         let (target, cap) = self.cap(caller, call.slot)?;
         loop {
             if let Some(child) = self.descendant(target) {
                 self.delete_step(me, child);
-            } else if cap.kind() != Kind::Memory || !self.is_original(target) || self.unmap_step(cap.object()) {
+            } else if cap.kind() != Kind::Memory
+                || !self.is_original(target)
+                || self.unmap_step(cap.object())
+            {
                 return Ok(Outcome::Done(NOTHING));
             }
             if self.port.interrupt_pending() {
@@ -69,8 +82,8 @@ impl<P: Port> Kernel<P> {
         self.header(slot.kind(), slot.address()).original.is(at)
     }
 
-    /// Removes one capability that derives from `target`, or at last that itself: true then. What ends
-    /// with it in time goes onto the work list of `worker`.
+    /// Removes one capability that derives from `target`, or at last that itself: true then. What
+    /// ends with it in time goes onto the work list of `worker`.
     pub(crate) fn delete_step(&mut self, worker: Ref<Thread>, target: Ref<Slot>) -> bool {
         let mut at = target;
         while let Some(child) = self.descendant(at) {
@@ -87,7 +100,8 @@ impl<P: Port> Kernel<P> {
         at == target
     }
 
-    /// One step of ending an object that nothing derives from any more. True when it needs no capability any more.
+    /// One step of ending an object that nothing derives from any more. True when it needs no
+    /// capability any more.
     fn end(&mut self, worker: Ref<Thread>, slot: Slot) -> bool {
         match slot.kind() {
             Kind::Thread => {

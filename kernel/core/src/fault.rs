@@ -18,8 +18,10 @@ use core::mem::offset_of;
 use pool::Ref;
 
 /// Where a native thread's frame is in a message: bytes from the receiver's UTCB.
-pub const FRAME_OFFSET: u32 = offset_of!(Utcb, words) as u32 + REGISTER_WORDS * size_of::<Word>() as u32;
-/// Words of the message that tells of an alien's event: its number, the address of a page fault, the error.
+pub const FRAME_OFFSET: u32 =
+    offset_of!(Utcb, words) as u32 + REGISTER_WORDS * size_of::<Word>() as u32;
+/// Words of the message that tells of an alien's event: its number, the address of a page fault,
+/// the error.
 pub const EVENT_WORDS: u32 = 3;
 const FRAME_BYTES: u32 = size_of::<Frame>() as u32;
 
@@ -56,7 +58,8 @@ impl<P: Port> Kernel<P> {
             self.halt(thread);
             return;
         }
-        let kind = if self.pool[thread].is_alien() { MessageKind::Alien } else { MessageKind::Exception };
+        let kind =
+            if self.pool[thread].is_alien() { MessageKind::Alien } else { MessageKind::Exception };
         self.pool[thread].sending = kind as u32;
         self.pool[thread].badge = handler.badge();
         self.pool[thread].partner = to.link();
@@ -75,16 +78,28 @@ impl<P: Port> Kernel<P> {
     fn halt(&mut self, thread: Ref<Thread>) {
         self.pool[thread].gate = gate::HALTED;
         let runner = self.pool[thread].partner.get();
-        if let Some(runner) = runner.filter(|r| self.pool[*r].state() == gate::RUN && self.pool[*r].partner.is(thread)) {
+        if let Some(runner) = runner
+            .filter(|r| self.pool[*r].state() == gate::RUN && self.pool[*r].partner.is(thread))
+        {
             self.fail(runner, Error::BadState);
         }
     }
 
     /// Delivers an exception to a handler that receives; the thread then waits for its reply.
-    pub(crate) fn transfer_exception(&mut self, from: Ref<Thread>, to: Ref<Thread>, badge: u32, handle: u32) {
+    pub(crate) fn transfer_exception(
+        &mut self,
+        from: Ref<Thread>,
+        to: Ref<Thread>,
+        badge: u32,
+        handle: u32,
+    ) {
         let frame = P::Registers::frame(&self.pool[from]);
         let alien = self.pool[from].is_alien();
-        let (kind, words) = if alien { (MessageKind::Alien, EVENT_WORDS) } else { (MessageKind::Exception, REGISTER_WORDS + frame::WORDS) };
+        let (kind, words) = if alien {
+            (MessageKind::Alien, EVENT_WORDS)
+        } else {
+            (MessageKind::Exception, REGISTER_WORDS + frame::WORDS)
+        };
         let at = if alien { self.pool[from].utcb } else { self.pool[to].utcb + FRAME_OFFSET };
         self.pool.bytes_mut(at, FRAME_BYTES).copy_from_slice(bytemuck::bytes_of(&frame));
         let t = &mut self.pool[from];
@@ -94,7 +109,12 @@ impl<P: Port> Kernel<P> {
                 (false, 0) => gate::EXCEPTION,
                 (false, _) => gate::SLOW,
             };
-        self.set_results(to, Delivery::new(kind, badge, words, 0).0, handle, Self::registers([frame.vector, frame.address, frame.error]));
+        self.set_results(
+            to,
+            Delivery::new(kind, badge, words, 0).0,
+            handle,
+            Self::registers([frame.vector, frame.address, frame.error]),
+        );
     }
 
     /// Takes a thread's registers as its handler left them: an alien's from its
@@ -124,7 +144,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `map_run`: an answer to an alien's page fault, mostly.
-    pub(crate) fn map_run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, call: call::MapRun) -> Result<Outcome> {
+    pub(crate) fn map_run(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        call: call::MapRun,
+    ) -> Result<Outcome> {
         let call::MapRun { handle, count } = call;
         if let Err(error) = self.waiting_alien(space, tag, handle) {
             // The records that an interruption had left.
@@ -144,7 +170,13 @@ impl<P: Port> Kernel<P> {
 
     /// `run`: reply to an alien, then wait for its next event or a notification.
     #[inline(always)]
-    pub(crate) fn run(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, handle: Word) -> Result<Outcome> {
+    pub(crate) fn run(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        handle: Word,
+    ) -> Result<Outcome> {
         let alien = self.waiting_alien(space, tag, handle)?;
         let bits = self.accepted(me);
         if bits != 0 {
@@ -178,7 +210,9 @@ impl<P: Port> Kernel<P> {
         let badge = self.pool[alien].handler.badge();
         self.transfer_exception(alien, me, badge, handle);
         let at = self.pool[alien].utcb + offset_of!(Frame, vector) as u32;
-        self.pool.bytes_mut(at, size_of::<Word>() as u32).copy_from_slice(&frame::vector::INTERRUPTED.to_ne_bytes());
+        self.pool
+            .bytes_mut(at, size_of::<Word>() as u32)
+            .copy_from_slice(&frame::vector::INTERRUPTED.to_ne_bytes());
         self.pool[alien].sending = MessageKind::Alien as u32;
         self.pool[alien].handle = handle;
         self.pool[alien].partner = me.link();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Homes: Spaces without threads, by whose tables the threads of several small Spaces run, so that it costs no switch of
-//! tables to go from one to another (uhlig-small-spaces-pentium-2002, section 3).
+//! Homes: Spaces without threads, by whose tables the threads of several small Spaces run, so that
+//! it costs no switch of tables to go from one to another (uhlig-small-spaces-pentium-2002, section
+//! 3).
 //!
-//! A small space has a size. The entries of its directory below that size are copied into its home's, from some place on.
-//! The processor adds that place to each address that its threads use, and keeps them within the size. So only the port knows
-//! of the place: for the portable kernel a small space has the addresses from 0 to its size.
+//! A small space has a size. The entries of its directory below that size are copied into its
+//! home's, from some place on. The processor adds that place to each address that its threads use,
+//! and keeps them within the size. So only the port knows of the place: for the portable kernel a
+//! small space has the addresses from 0 to its size.
 //!
-//! A space is in one home at most. So what changes in its directory is written to its home at once, and
-//! not in steps (`share.rs`).
+//! A space is in one home at most. So what changes in its directory is written to its home at once,
+//! and not in steps (`share.rs`).
 
 use crate::attach::attachment;
 use crate::port::Port;
@@ -33,7 +35,14 @@ impl<P: Port> Kernel<P> {
     }
 
     /// A Space to be attached to a home at an address. `begun`: its attaching may have begun.
-    pub(crate) fn small_source(&self, home: Ref<Space>, small: Ref<Space>, address: UserAddr, size: Word, begun: bool) -> Result<Source> {
+    pub(crate) fn small_source(
+        &self,
+        home: Ref<Space>,
+        small: Ref<Space>,
+        address: UserAddr,
+        size: Word,
+        begun: bool,
+    ) -> Result<Source> {
         if !SIZES.contains(&size) || !size.is_power_of_two() {
             return Err(Error::BadArgument);
         }
@@ -43,13 +52,18 @@ impl<P: Port> Kernel<P> {
         if !address.is_aligned(size) {
             return Err(Error::BadAddress);
         }
-        if !self.pool[home].is_home() || self.pool[small].is_home() || self.is_server(Owner::Space(small)) {
+        if !self.pool[home].is_home()
+            || self.pool[small].is_home()
+            || self.is_server(Owner::Space(small))
+        {
             return Err(Error::BadState);
         }
         let owner = Owner::Space(small);
         match self.smallness(owner).map(|at| self.pool[at]) {
             // What it has beyond its end is the window of a server that it shows.
-            None if size > self.pool[small].region.end.0 || self.has_more(owner, size) => return Err(Error::Occupied),
+            None if size > self.pool[small].region.end.0 || self.has_more(owner, size) => {
+                return Err(Error::Occupied);
+            }
             None => {}
             Some(record) if begun && record.is_at(home, P::Format::table_index(address)) => {}
             Some(_) => return Err(Error::Occupied),
@@ -57,7 +71,8 @@ impl<P: Port> Kernel<P> {
         Ok(Source { kind: attachment::SMALL_IN_HOME, owner, bytes: size })
     }
 
-    /// Whether a space has a leaf table or a large page of its own for an address at `size` or above.
+    /// Whether a space has a leaf table or a large page of its own for an address at `size` or
+    /// above.
     fn has_more(&self, owner: Owner, size: Word) -> bool {
         let mut range = (size / TABLE_SPAN) as usize..self.pool[owner.region()].tables() as usize;
         while !range.is_empty() {
@@ -70,8 +85,8 @@ impl<P: Port> Kernel<P> {
         false
     }
 
-    /// An entry was written to a range of a space's directory: if it is small, its home gets that, too, but for what is behind
-    /// its size, as the window of a server is that it shows.
+    /// An entry was written to a range of a space's directory: if it is small, its home gets that,
+    /// too, but for what is behind its size, as the window of a server is that it shows.
     pub(crate) fn bring_home(&mut self, space: Ref<Space>, range: Range<usize>, entry: Entry<P>) {
         let Some(at) = self.smallness(Owner::Space(space)) else { return };
         let end = range.end.min(self.pool[space].region.tables() as usize);
@@ -83,9 +98,13 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Where a range of a space is in its home as long as the port does not know of the place: the processor may find there what
-    /// was brought home until then.
-    pub(crate) fn unknown_place(&self, space: Ref<Space>, range: &Range<UserAddr>) -> Option<(Ref<Space>, Range<UserAddr>)> {
+    /// Where a range of a space is in its home as long as the port does not know of the place: the
+    /// processor may find there what was brought home until then.
+    pub(crate) fn unknown_place(
+        &self,
+        space: Ref<Space>,
+        range: &Range<UserAddr>,
+    ) -> Option<(Ref<Space>, Range<UserAddr>)> {
         let record = self.pool[self.smallness(Owner::Space(space))?];
         let Region { end, .. } = self.pool[space].region;
         let is_known = record.cursor == self.pool[space].region.tables();
@@ -105,10 +124,16 @@ impl<P: Port> Kernel<P> {
         let Attachment { source, large_tables, .. } = self.pool[at];
         let space: Ref<Space> = Ref::new(source);
         self.pool[space].region.end = P::Format::table_start(large_tables as usize);
-        self.port.space_moved(&mut self.pool, space, Link::NULL, UserAddr::default()..UserAddr::default());
+        self.port.space_moved(
+            &mut self.pool,
+            space,
+            Link::NULL,
+            UserAddr::default()..UserAddr::default(),
+        );
     }
 
-    /// Where the users' part of a space ends that shows a server from `window` on, or none any more.
+    /// Where the users' part of a space ends that shows a server from `window` on, or none any
+    /// more.
     pub(crate) fn set_end(&mut self, space: Ref<Space>, end: UserAddr) {
         match self.smallness(Owner::Space(space)) {
             Some(at) => self.pool[at].large_tables = (end.0 / TABLE_SPAN) as u32,
@@ -119,7 +144,9 @@ impl<P: Port> Kernel<P> {
     /// Where a space's own part ends when it is large.
     pub(crate) fn large_end(&self, space: Ref<Space>) -> UserAddr {
         let small = self.smallness(Owner::Space(space));
-        small.map_or(self.pool[space].region.end, |at| P::Format::table_start(self.pool[at].large_tables as usize))
+        small.map_or(self.pool[space].region.end, |at| {
+            P::Format::table_start(self.pool[at].large_tables as usize)
+        })
     }
 
     /// What `attach` takes as its last argument: rights, and a size above them.

@@ -26,11 +26,22 @@ impl<P: Port> Kernel<P> {
 
     /// Checks the parts of a tag that every sending operation has.
     pub(crate) fn check_tag(tag: Tag) -> Result<()> {
-        if tag.words() > MAX_WORDS || tag.0 & Tag::NOTIFICATIONS_ONLY != 0 { Err(Error::BadOperation) } else { Ok(()) }
+        if tag.words() > MAX_WORDS || tag.0 & Tag::NOTIFICATIONS_ONLY != 0 {
+            Err(Error::BadOperation)
+        } else {
+            Ok(())
+        }
     }
 
     /// `call` and `send`: `kind` says which.
-    pub(crate) fn send(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, receiver: Selector, kind: MessageKind) -> Result<Outcome> {
+    pub(crate) fn send(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        receiver: Selector,
+        kind: MessageKind,
+    ) -> Result<Outcome> {
         Self::check_tag(tag)?;
         let (_, slot) = self.slot_of(space, receiver, Kind::Thread, Rights::CALL)?;
         let to: Ref<Thread> = slot.object();
@@ -91,7 +102,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `receive`, and the second half of `reply_wait`.
-    pub(crate) fn receive(&mut self, me: Ref<Thread>, from: Option<Ref<Thread>>, tag: Tag) -> Result<Outcome> {
+    pub(crate) fn receive(
+        &mut self,
+        me: Ref<Thread>,
+        from: Option<Ref<Thread>>,
+        tag: Tag,
+    ) -> Result<Outcome> {
         let bits = self.accepted(me);
         if bits != 0 {
             self.take_signals(me, bits, MessageKind::Notification, 0);
@@ -141,10 +157,18 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The system call `receive`: open, or from the thread that it names.
-    pub(crate) fn receive_call(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, call: call::Receive) -> Result<Outcome> {
+    pub(crate) fn receive_call(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        call: call::Receive,
+    ) -> Result<Outcome> {
         let from = match call.sender.given() {
             None => None,
-            Some(selector) => Some(self.object::<Thread>(space, selector, Kind::Thread, Rights::CALL)?),
+            Some(selector) => {
+                Some(self.object::<Thread>(space, selector, Kind::Thread, Rights::CALL)?)
+            }
         };
         if from == Some(me) {
             return Err(Error::BadArgument);
@@ -168,7 +192,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `reply`: never waits.
-    pub(crate) fn reply(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, handle: Word) -> Result<()> {
+    pub(crate) fn reply(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        handle: Word,
+    ) -> Result<()> {
         Self::check_tag(tag)?;
         let caller = self.waiting_caller(space, handle)?;
         if self.pool[caller].sending == MessageKind::Call as u32 {
@@ -181,7 +211,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `reply_wait`.
-    pub(crate) fn reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, handle: Word) -> Result<Outcome> {
+    pub(crate) fn reply_wait(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        handle: Word,
+    ) -> Result<Outcome> {
         Self::check_tag(tag)?;
         if handle != 0 {
             self.reply(me, space, tag, handle)?;
@@ -190,14 +226,25 @@ impl<P: Port> Kernel<P> {
         if matches!(outcome, Outcome::Again) {
             // What is carried on is the receive: the reply was given.
             let context = &mut self.pool[me].context;
-            P::Registers::set_result(context, 0, (Tag::new(Op::Receive, 0, 0).0 | tag.0 & Tag::POLL) as Word);
+            P::Registers::set_result(
+                context,
+                0,
+                (Tag::new(Op::Receive, 0, 0).0 | tag.0 & Tag::POLL) as Word,
+            );
             P::Registers::set_result(context, 1, 0);
         }
         Ok(outcome)
     }
 
-    /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can fail but a receive that polls.
-    pub(crate) fn map_reply_wait(&mut self, me: Ref<Thread>, space: Ref<Space>, tag: Tag, call: call::MapReplyWait) -> Result<Outcome> {
+    /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can
+    /// fail but a receive that polls.
+    pub(crate) fn map_reply_wait(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        tag: Tag,
+        call: call::MapReplyWait,
+    ) -> Result<Outcome> {
         Self::check_tag(tag)?;
         if tag.words() != 0 || tag.caps() != 0 {
             return Err(Error::BadOperation);
@@ -218,23 +265,30 @@ impl<P: Port> Kernel<P> {
     fn next_sender(&self, me: Ref<Thread>, from: Option<Ref<Thread>>) -> Option<Ref<Thread>> {
         match from {
             None => self.pool[me].senders.get(),
-            Some(from) => (self.pool[from].state() == gate::SENDING && self.pool[from].partner.is(me)).then_some(from),
+            Some(from) => (self.pool[from].state() == gate::SENDING
+                && self.pool[from].partner.is(me))
+            .then_some(from),
         }
     }
 
-    /// Whether a queued sender still has the capability that it sends with: for an exception its handler's.
+    /// Whether a queued sender still has the capability that it sends with: for an exception its
+    /// handler's.
     fn may_still_send(&self, sender: Ref<Thread>, to: Ref<Thread>) -> bool {
         let t = &self.pool[sender];
         let slot = if self.raised(sender) {
             Some(t.handler)
         } else {
             let selector = Selector(P::Registers::argument(&t.context, 1));
-            t.space.get().and_then(|space| self.slot_of(space, selector, Kind::Thread, Rights::CALL).ok()).map(|(_, slot)| slot)
+            t.space
+                .get()
+                .and_then(|space| self.slot_of(space, selector, Kind::Thread, Rights::CALL).ok())
+                .map(|(_, slot)| slot)
         };
         slot.is_some_and(|slot| !slot.is_empty() && slot.object() == to && slot.badge() == t.badge)
     }
 
-    /// A sender lost its capability while it waited in a queue. An exception goes to the handler that the thread has now.
+    /// A sender lost its capability while it waited in a queue. An exception goes to the handler
+    /// that the thread has now.
     fn refuse(&mut self, sender: Ref<Thread>) {
         if self.raised(sender) {
             self.raise(sender);
@@ -290,7 +344,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn leave_senders(&mut self, receiver: Ref<Thread>, sender: Ref<Thread>) {
         let Thread { next, priority, group_next, group_prev, .. } = self.pool[sender];
         if let (Some(before), Some(behind)) = (group_prev.get(), group_next.get()) {
-            let heir = next.get().filter(|next| *next != sender && self.pool[*next].priority == priority);
+            let heir =
+                next.get().filter(|next| *next != sender && self.pool[*next].priority == priority);
             let alone = behind == sender;
             self.pool[sender].group_next = Link::NULL;
             self.pool[sender].group_prev = Link::NULL;
@@ -309,13 +364,20 @@ impl<P: Port> Kernel<P> {
         self.pool[receiver].senders = rest;
     }
 
-    /// The call that a thread waits in ends without an answer. Its handle is never to be good again;
-    /// but a handler that takes its own alien knows that, and would wear out the entry.
+    /// The call that a thread waits in ends without an answer. Its handle is never to be good
+    /// again; but a handler that takes its own alien knows that, and would wear out the entry.
     pub(crate) fn forget_handle(&mut self, thread: Ref<Thread>) {
         let t = &self.pool[thread];
         let (alien, passed_on) = (t.is_alien(), t.flags & flag::PASSED_ON != 0);
-        let holder = t.partner.get().filter(|_| t.state() == gate::REPLY).map(|partner| self.pool[partner].space);
-        let knows = alien && self.current().is_some_and(|me| holder == Some(self.pool[me].space) && holder != Some(Link::NULL));
+        let holder = t
+            .partner
+            .get()
+            .filter(|_| t.state() == gate::REPLY)
+            .map(|partner| self.pool[partner].space);
+        let knows = alien
+            && self.current().is_some_and(|me| {
+                holder == Some(self.pool[me].space) && holder != Some(Link::NULL)
+            });
         if passed_on || holder.is_some() && !knows {
             let handle = self.threads.next_epoch(self.pool[thread].handle);
             let t = &mut self.pool[thread];
@@ -325,12 +387,16 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Writes why the waiting of a thread ends as the result of what it waits in. False for an exception: nothing may
-    /// be written over its registers.
+    /// Writes why the waiting of a thread ends as the result of what it waits in. False for an
+    /// exception: nothing may be written over its registers.
     pub(crate) fn write_failure(&mut self, thread: Ref<Thread>, error: Error) -> bool {
         match self.pool[thread].state() {
             gate::SENDING | gate::REPLY if self.raised(thread) => return false,
-            gate::SENDING | gate::REPLY if self.pool[thread].sending == MessageKind::Send as u32 => self.set_status(thread, Err(error)),
+            gate::SENDING | gate::REPLY
+                if self.pool[thread].sending == MessageKind::Send as u32 =>
+            {
+                self.set_status(thread, Err(error))
+            }
             _ => self.set_failed(thread, error),
         }
         true

@@ -29,7 +29,9 @@ impl<P: Port> Kernel<P> {
     pub fn interrupt(&mut self, line: u32) {
         self.port.set_irq(line, false);
         let irq = self.irqs.as_ref().get(line as usize).and_then(|irq| irq.get());
-        if let Some(target) = irq.map(|irq| self.pool[irq].target).filter(|target| !target.is_empty()) {
+        if let Some(target) =
+            irq.map(|irq| self.pool[irq].target).filter(|target| !target.is_empty())
+        {
             self.notify(target.object(), target.badge());
         }
         self.schedule();

@@ -10,11 +10,14 @@ use core::fmt::{Result, Write};
 use mmu::Format;
 use pool::Ref;
 
-const STATES: [&str; 9] = ["stopped", "ready", "open", "closed", "reply", "run", "sending", "halted", "notified"];
+const STATES: [&str; 9] =
+    ["stopped", "ready", "open", "closed", "reply", "run", "sending", "halted", "notified"];
 
 impl<P: Port> Kernel<P> {
     fn bound_threads(&self) -> impl Iterator<Item = (u32, Ref<Thread>)> {
-        (0..self.threads.count).filter_map(|i| Some((i, self.threads.get(i)?))).filter(|(_, t)| !self.pool[*t].space.is_null())
+        (0..self.threads.count)
+            .filter_map(|i| Some((i, self.threads.get(i)?)))
+            .filter(|(_, t)| !self.pool[*t].space.is_null())
     }
 
     /// One line for each thread that has a space.
@@ -28,7 +31,8 @@ impl<P: Port> Kernel<P> {
             let t = &self.pool[thread];
             let state = STATES.get(t.state() as usize).unwrap_or(&"?");
             let shown = |flag, name| if t.gate & flag == 0 { ' ' } else { name };
-            let kind = if t.is_alien() { shown(gate::ALIEN, 'a') } else { shown(gate::EXCEPTION, 'e') };
+            let kind =
+                if t.is_alien() { shown(gate::ALIEN, 'a') } else { shown(gate::EXCEPTION, 'e') };
             writeln!(
                 out,
                 "{}{}{index:5}  {:08x}  {:08x}  {:4} {state:8}{}{} {:08x}  {:08x}  {:08x}",
@@ -47,7 +51,8 @@ impl<P: Port> Kernel<P> {
         Ok(())
     }
 
-    /// Each space that a thread runs in: tables, capabilities, who pays, and what is attached to it.
+    /// Each space that a thread runs in: tables, capabilities, who pays, and what is attached to
+    /// it.
     ///
     /// # Errors
     /// Those of `out`.
@@ -55,12 +60,20 @@ impl<P: Port> Kernel<P> {
         for (index, thread) in self.bound_threads() {
             let Some(space) = self.pool[thread].space.get() else { continue };
             // Once each: with the first of its threads.
-            if self.bound_threads().any(|(other, t)| other < index && self.pool[t].space.is(space)) {
+            if self.bound_threads().any(|(other, t)| other < index && self.pool[t].space.is(space))
+            {
                 continue;
             }
             let s = &self.pool[space];
-            let used = (0..s.slots).filter(|i| !self.pool[Space::slot(space, *i)].is_empty()).count();
-            write!(out, "space {:08x}: tables {:08x}, {used} of {} capabilities", space.address(), s.region.top.value(), s.slots)?;
+            let used =
+                (0..s.slots).filter(|i| !self.pool[Space::slot(space, *i)].is_empty()).count();
+            write!(
+                out,
+                "space {:08x}: tables {:08x}, {used} of {} capabilities",
+                space.address(),
+                s.region.top.value(),
+                s.slots
+            )?;
             match (s.window, self.smallness(Owner::Space(space))) {
                 (UserAddr(0), None) => writeln!(out)?,
                 (UserAddr(0), Some(at)) => {
@@ -68,7 +81,9 @@ impl<P: Port> Kernel<P> {
                     let (start, bytes) = (P::Format::table_start(index as usize).0, s.region.end.0);
                     writeln!(out, ", small: {bytes:x} bytes at {start:08x} of home {owner:08x}")?;
                 }
-                (window, _) => writeln!(out, ", a server, window {:08x} to {:08x}", window.0, s.region.end.0)?,
+                (window, _) => {
+                    writeln!(out, ", a server, window {:08x} to {:08x}", window.0, s.region.end.0)?
+                }
             }
             if let Some(quota) = s.region.header.quota.get() {
                 let Quota { used, limit, .. } = self.pool[quota];
@@ -76,7 +91,14 @@ impl<P: Port> Kernel<P> {
                 writeln!(
                     out,
                     "  quota {address:08x}: {} of {} bytes, {} of {} threads, {} of {} slots, {} of {} locks",
-                    used.bytes, limit.bytes, used.threads, limit.threads, used.slots, limit.slots, used.locks, limit.locks
+                    used.bytes,
+                    limit.bytes,
+                    used.threads,
+                    limit.threads,
+                    used.slots,
+                    limit.slots,
+                    used.locks,
+                    limit.locks
                 )?;
             }
             for root in [s.region.attached, s.segments] {
@@ -85,9 +107,15 @@ impl<P: Port> Kernel<P> {
                     let Attachment { kind, source, index, .. } = self.pool[at];
                     let start = P::Format::table_start(index as usize).0;
                     result = result.and_then(|()| match kind {
-                        attachment::SEGMENT_IN_SPACE => writeln!(out, "  segment {source:08x} at {start:08x}"),
-                        attachment::SERVER_IN_SPACE => writeln!(out, "  server {source:08x} from {start:08x} on"),
-                        attachment::SMALL_IN_HOME => writeln!(out, "  small space {source:08x} at {start:08x}"),
+                        attachment::SEGMENT_IN_SPACE => {
+                            writeln!(out, "  segment {source:08x} at {start:08x}")
+                        }
+                        attachment::SERVER_IN_SPACE => {
+                            writeln!(out, "  server {source:08x} from {start:08x} on")
+                        }
+                        attachment::SMALL_IN_HOME => {
+                            writeln!(out, "  small space {source:08x} at {start:08x}")
+                        }
                         _ => writeln!(out, "  memory {source:08x}"),
                     });
                 });
@@ -102,13 +130,24 @@ impl<P: Port> Kernel<P> {
     /// # Errors
     /// Those of `out`.
     pub fn show_capabilities(&self, space: u32, out: &mut dyn Write) -> Result {
-        let Some((_, thread)) = self.bound_threads().find(|(_, t)| self.pool[*t].space.value() == space) else {
+        let Some((_, thread)) =
+            self.bound_threads().find(|(_, t)| self.pool[*t].space.value() == space)
+        else {
             return writeln!(out, "no thread runs in a space {space:08x}");
         };
         let Some(space) = self.pool[thread].space.get() else { return Ok(()) };
-        for (index, slot) in (0..self.pool[space].slots).map(|i| (i, &self.pool[Space::slot(space, i)])).filter(|(_, s)| !s.is_empty()) {
+        for (index, slot) in (0..self.pool[space].slots)
+            .map(|i| (i, &self.pool[Space::slot(space, i)]))
+            .filter(|(_, s)| !s.is_empty())
+        {
             let kind: Kind = slot.kind();
-            writeln!(out, "  {index:5}  {kind:?} {:08x}  rights {:06b}  badge {:05x}", slot.address(), slot.rights().0, slot.badge())?;
+            writeln!(
+                out,
+                "  {index:5}  {kind:?} {:08x}  rights {:06b}  badge {:05x}",
+                slot.address(),
+                slot.rights().0,
+                slot.badge()
+            )?;
         }
         Ok(())
     }

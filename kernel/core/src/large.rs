@@ -29,14 +29,18 @@ fn span<F: Format>(index: usize) -> Range<UserAddr> {
 impl<P: Port> Kernel<P> {
     /// The owner's own large page at an index of its directories.
     fn own_large(&self, owner: Owner, index: usize) -> Option<Leaf> {
-        P::Format::decode_large(self.table_entry(owner, index)).and_then(|(leaf, shared)| (!shared).then_some(leaf))
+        P::Format::decode_large(self.table_entry(owner, index))
+            .and_then(|(leaf, shared)| (!shared).then_some(leaf))
     }
 
     /// A table in reserve, if there is a large page at an index. The page has to go at once.
     pub(crate) fn take_spare(&mut self, owner: Owner, index: usize) -> Option<Ref<Table>> {
         self.own_large(owner, index)?;
         let table = self.pool[owner.region()].spares.get()?;
-        let next = core::mem::replace(&mut self.pool[Ref::<Spare>::new(table.address())], Spare(Link::NULL));
+        let next = core::mem::replace(
+            &mut self.pool[Ref::<Spare>::new(table.address())],
+            Spare(Link::NULL),
+        );
         self.pool[owner.region()].spares = next.0;
         Some(table)
     }
@@ -70,16 +74,24 @@ impl<P: Port> Kernel<P> {
         let leaf = self.own_large(owner, index)?;
         let table = self.take_spare(owner, index)?;
         self.unlooked += LOOK;
-        self.write_entries(table, 0..P::Format::ENTRIES, |entries| fill_pages::<P::Format>(entries, P::Format::leaf(leaf)));
+        self.write_entries(table, 0..P::Format::ENTRIES, |entries| {
+            fill_pages::<P::Format>(entries, P::Format::leaf(leaf))
+        });
         let span = span::<P::Format>(index);
         self.set_table(owner, index, table);
-        // A processor may hold the large page in pieces, which the flush of a single page would leave.
+        // A processor may hold the large page in pieces, which the flush of a single page would
+        // leave.
         self.flush(owner, span);
         Some(table)
     }
 
     /// Removes the owner's large page at an index, or changes its rights; false if there is none.
-    pub(crate) fn change_large(&mut self, owner: Owner, index: usize, rights: Option<Rights>) -> bool {
+    pub(crate) fn change_large(
+        &mut self,
+        owner: Owner,
+        index: usize,
+        rights: Option<Rights>,
+    ) -> bool {
         let Some(leaf) = self.own_large(owner, index) else { return false };
         let span = span::<P::Format>(index);
         let changed = rights.map(|rights| Leaf { rights: rights.intersection(leaf.most), ..leaf });
@@ -97,9 +109,14 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    /// Takes a range of physical memory, from `base` on, out of the owner's large page at an index. What
-    /// is left of the page is split.
-    pub(crate) fn take_from_large(&mut self, owner: Owner, index: usize, (base, bytes): (PhysAddr, Word)) {
+    /// Takes a range of physical memory, from `base` on, out of the owner's large page at an index.
+    /// What is left of the page is split.
+    pub(crate) fn take_from_large(
+        &mut self,
+        owner: Owner,
+        index: usize,
+        (base, bytes): (PhysAddr, Word),
+    ) {
         let Some(Leaf { physical, .. }) = self.own_large(owner, index) else { return };
         let offset = physical.offset_from(base);
         if offset < bytes && bytes - offset >= TABLE_SPAN {

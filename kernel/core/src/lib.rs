@@ -27,8 +27,8 @@
 //! The objects refer to each other, so every module takes their types from here.
 #![no_std]
 #![forbid(unsafe_code)]
-// Nothing that a user says ends in a panic. Arithmetic is not among these lints: it wraps in a kernel as built, and the tests on the host
-// run with every check of it.
+// Nothing that a user says ends in a panic. Arithmetic is not among these lints: it wraps in a
+// kernel as built, and the tests on the host run with every check of it.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![warn(missing_docs)]
 

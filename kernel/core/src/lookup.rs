@@ -26,15 +26,21 @@ impl<P: Port> Kernel<P> {
         }
         let memory = match memory.given() {
             None => None,
-            Some(selector) => Some(self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?]),
+            Some(selector) => Some(
+                self.pool[self.object::<Memory>(caller, selector, Kind::Memory, Rights::NONE)?],
+            ),
         };
         // Other numbers are no physical addresses.
         if memory.is_some_and(|memory| matches!(memory.class, class::SPECIAL | class::WINDOW)) {
             return Err(Error::BadArgument);
         }
         let (found, bytes) = self.translate(space, address);
-        let Some(Leaf { physical, rights, attributes, .. }) = found else { return Ok([0, bytes, ELSEWHERE]) };
-        let offset = memory.and_then(|memory| Some(physical.offset_from(memory.base)).filter(|offset| *offset < memory.bytes));
+        let Some(Leaf { physical, rights, attributes, .. }) = found else {
+            return Ok([0, bytes, ELSEWHERE]);
+        };
+        let offset = memory.and_then(|memory| {
+            Some(physical.offset_from(memory.base)).filter(|offset| *offset < memory.bytes)
+        });
         let flag = if attributes == Attributes::Cached { 0 } else { MapRecord::UNCACHED };
         Ok([(rights.0 | flag) as Word, bytes, offset.unwrap_or(ELSEWHERE)])
     }
@@ -43,13 +49,17 @@ impl<P: Port> Kernel<P> {
     fn translate(&self, space: Ref<Space>, address: UserAddr) -> (Option<Leaf>, Word) {
         let entry = self.table_entry(Owner::Space(space), P::Format::table_index(address));
         if let Some((large, _)) = P::Format::decode_large(entry) {
-            let physical = large.physical + (address.align_down(PAGE_SIZE) - address.align_down(TABLE_SPAN));
+            let physical =
+                large.physical + (address.align_down(PAGE_SIZE) - address.align_down(TABLE_SPAN));
             return (Some(Leaf { physical, ..large }), TABLE_SPAN);
         }
         let Some((physical, _)) = P::Format::decode_table(entry) else { return (None, TABLE_SPAN) };
         let table: Ref<Table> = Ref::new(self.port.pool_address(physical));
         let leaf = self.entry(table, P::Format::leaf_index(address)).and_then(P::Format::decode);
-        let leaf = leaf.map(|leaf| Leaf { rights: leaf.rights.intersection(P::Format::table_rights(entry)), ..leaf });
+        let leaf = leaf.map(|leaf| Leaf {
+            rights: leaf.rights.intersection(P::Format::table_rights(entry)),
+            ..leaf
+        });
         (leaf, PAGE_SIZE)
     }
 }

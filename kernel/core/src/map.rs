@@ -63,7 +63,12 @@ pub(crate) fn fill_pages<F: Format>(entries: &mut [F::Entry], first: F::Entry) {
 
 impl<P: Port> Kernel<P> {
     /// `map`: the records in the caller's UTCB.
-    pub(crate) fn map_batch(&mut self, me: Ref<Thread>, space: Ref<Space>, call::Map { count }: call::Map) -> Result<Outcome> {
+    pub(crate) fn map_batch(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call::Map { count }: call::Map,
+    ) -> Result<Outcome> {
         match self.map_records(me, space, count)? {
             Batch::Done => Ok(Outcome::Done([count, 0, 0])),
             Batch::Again => Ok(Outcome::Again),
@@ -76,7 +81,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The records in the caller's UTCB, from the one it was interrupted in.
-    pub(crate) fn map_records(&mut self, me: Ref<Thread>, caller: Ref<Space>, count: Word) -> Result<Batch> {
+    pub(crate) fn map_records(
+        &mut self,
+        me: Ref<Thread>,
+        caller: Ref<Space>,
+        count: Word,
+    ) -> Result<Batch> {
         let count = crate::narrow(count)?;
         if count == 0 || count > MapRecord::MAX {
             return Err(Error::BadArgument);
@@ -84,7 +94,8 @@ impl<P: Port> Kernel<P> {
         let first = core::mem::take(&mut self.pool[me].progress);
         self.unlooked = 0;
         for index in first..count {
-            let done = if self.is_time(RECORD) { Ok(false) } else { self.map_record(me, caller, index) };
+            let done =
+                if self.is_time(RECORD) { Ok(false) } else { self.map_record(me, caller, index) };
             match done {
                 Ok(true) => {}
                 Ok(false) => {
@@ -97,8 +108,8 @@ impl<P: Port> Kernel<P> {
         Ok(Batch::Done)
     }
 
-    /// Adds to the work since the last look at the interrupt controller, and looks if that is enough:
-    /// whether an interrupt waits.
+    /// Adds to the work since the last look at the interrupt controller, and looks if that is
+    /// enough: whether an interrupt waits.
     fn is_time(&mut self, pages: u32) -> bool {
         self.unlooked += pages;
         if self.unlooked < LOOK {
@@ -108,7 +119,8 @@ impl<P: Port> Kernel<P> {
         self.port.interrupt_pending()
     }
 
-    /// What a step of so many bytes counts, in pages: of what is not there they may be more than 32 bits can tell.
+    /// What a step of so many bytes counts, in pages: of what is not there they may be more than 32
+    /// bits can tell.
     fn effort(bytes: Word) -> u32 {
         (bytes / PAGE_SIZE).min(LOOK as Word) as u32
     }
@@ -116,7 +128,8 @@ impl<P: Port> Kernel<P> {
     /// One record of the UTCB; false if an interrupt came first: what is left stands there then.
     fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
         let at = self.pool[me].utcb + index * RECORD_BYTES;
-        let mut record = MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
+        let mut record =
+            MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
         let done = self.carry_out_record(caller, &mut record)?;
         if !done {
             self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
@@ -124,13 +137,19 @@ impl<P: Port> Kernel<P> {
         Ok(done)
     }
 
-    /// A record of one page; its length is not given. False if an interrupt came first: then all of it
-    /// is to be done again.
-    pub(crate) fn map_page(&mut self, caller: Ref<Space>, [selectors, address, offset]: [Word; 3]) -> Result<bool> {
+    /// A record of one page; its length is not given. False if an interrupt came first: then all of
+    /// it is to be done again.
+    pub(crate) fn map_page(
+        &mut self,
+        caller: Ref<Space>,
+        [selectors, address, offset]: [Word; 3],
+    ) -> Result<bool> {
         let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
         match self.record_memory(caller, &record)? {
             // As many of what is special as a page has bytes are nothing that anybody means.
-            Some((memory, _)) if self.pool[memory].class == class::SPECIAL => Err(Error::BadArgument),
+            Some((memory, _)) if self.pool[memory].class == class::SPECIAL => {
+                Err(Error::BadArgument)
+            }
             memory => self.carry_out_pages(caller, &mut record, memory),
         }
     }
@@ -143,7 +162,9 @@ impl<P: Port> Kernel<P> {
             return Ok(true);
         }
         let memory = self.record_memory(caller, record)?;
-        if let Some((memory, rights)) = memory.filter(|(memory, _)| self.pool[*memory].class == class::SPECIAL) {
+        if let Some((memory, rights)) =
+            memory.filter(|(memory, _)| self.pool[*memory].class == class::SPECIAL)
+        {
             self.map_special(caller, record, memory, rights)?;
             self.unlooked += LOOK;
             return Ok(true);
@@ -152,7 +173,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// As [`carry_out_record`](Self::carry_out_record), of a record that is for memory.
-    fn carry_out_pages(&mut self, caller: Ref<Space>, record: &mut MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<bool> {
+    fn carry_out_pages(
+        &mut self,
+        caller: Ref<Space>,
+        record: &mut MapRecord,
+        memory: Option<(Ref<Memory>, Rights)>,
+    ) -> Result<bool> {
         loop {
             let request = self.request(caller, record, memory)?;
             // What somebody else has changed goes first.
@@ -192,20 +218,39 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The Memory of a record that needs one.
-    fn record_memory(&self, caller: Ref<Space>, record: &MapRecord) -> Result<Option<(Ref<Memory>, Rights)>> {
+    fn record_memory(
+        &self,
+        caller: Ref<Space>,
+        record: &MapRecord,
+    ) -> Result<Option<(Ref<Memory>, Rights)>> {
         let found = self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE);
         match (record.op(), found) {
             (MapRecord::MAP, Err(error)) => Err(error),
-            (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].header.is_dying() => Err(Error::BadState),
-            (MapRecord::MAP, Ok((_, cap))) if self.pool[cap.object::<Memory>()].class == class::WINDOW => Err(Error::BadArgument),
-            (MapRecord::MAP | MapRecord::UNMAP, Ok((_, cap))) => Ok(Some((cap.object(), cap.rights()))),
+            (MapRecord::MAP, Ok((_, cap)))
+                if self.pool[cap.object::<Memory>()].header.is_dying() =>
+            {
+                Err(Error::BadState)
+            }
+            (MapRecord::MAP, Ok((_, cap)))
+                if self.pool[cap.object::<Memory>()].class == class::WINDOW =>
+            {
+                Err(Error::BadArgument)
+            }
+            (MapRecord::MAP | MapRecord::UNMAP, Ok((_, cap))) => {
+                Ok(Some((cap.object(), cap.rights())))
+            }
             (MapRecord::UNMAP, Err(_)) | (MapRecord::PROTECT, _) => Ok(None),
             _ => Err(Error::BadArgument),
         }
     }
 
     /// Checks all of a record.
-    fn request(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Option<(Ref<Memory>, Rights)>) -> Result<Request> {
+    fn request(
+        &mut self,
+        caller: Ref<Space>,
+        record: &MapRecord,
+        memory: Option<(Ref<Memory>, Rights)>,
+    ) -> Result<Request> {
         let (_, cap) = self.cap(caller, record.space())?;
         let owner = match cap.kind() {
             Kind::Space => Owner::Space(cap.object()),
@@ -258,7 +303,8 @@ impl<P: Port> Kernel<P> {
         let Request { owner, operation, address, bytes, .. } = *request;
         if operation == MapRecord::MAP {
             let rest = bytes.min(TABLE_SPAN - address.0 % TABLE_SPAN);
-            let is_large = rest == TABLE_SPAN && request.source.is_some_and(|(physical, _)| physical.is_aligned(TABLE_SPAN));
+            let is_large = rest == TABLE_SPAN
+                && request.source.is_some_and(|(physical, _)| physical.is_aligned(TABLE_SPAN));
             return if is_large { rest } else { rest.min(MAPPED as Word * PAGE_SIZE) };
         }
         let last = address + (bytes - 1);
@@ -275,8 +321,9 @@ impl<P: Port> Kernel<P> {
         let index = all.start + first;
         let start = address.max(P::Format::table_start(index));
         let rest = (P::Format::table_start(index) + (TABLE_SPAN - 1)).min(last) - start + 1;
-        let at_once =
-            rest == TABLE_SPAN && (operation == MapRecord::UNMAP || P::Format::decode_large(self.table_entry(owner, index)).is_some());
+        let at_once = rest == TABLE_SPAN
+            && (operation == MapRecord::UNMAP
+                || P::Format::decode_large(self.table_entry(owner, index)).is_some());
         let most = if operation == MapRecord::UNMAP { MAPPED } else { CHANGED };
         start - address + if at_once { rest } else { rest.min(most as Word * PAGE_SIZE) }
     }
@@ -284,7 +331,8 @@ impl<P: Port> Kernel<P> {
     /// The first entry that is not empty, or how many there are, and whether there is one.
     pub(crate) fn first_used(entries: &[Entry<P>]) -> (usize, bool) {
         let (strides, _) = entries.as_chunks::<STRIDE>();
-        let unused = |some: &&[Entry<P>; STRIDE]| some.iter().all(|entry| P::Format::is_empty(*entry));
+        let unused =
+            |some: &&[Entry<P>; STRIDE]| some.iter().all(|entry| P::Format::is_empty(*entry));
         let passed = strides.iter().take_while(unused).count() * STRIDE;
         let found = entries.iter().skip(passed).position(|entry| !P::Format::is_empty(*entry));
         (found.map_or(entries.len(), |first| passed + first), found.is_some())
@@ -295,8 +343,11 @@ impl<P: Port> Kernel<P> {
         let Request { owner, address, rights, .. } = *request;
         let end = address + bytes;
         if request.operation == MapRecord::MAP {
-            let Some((physical, attributes)) = request.source else { return Err(Error::NoCapability) };
-            let leaf = Leaf { physical, rights, most: rights, attributes, global: self.is_global(owner) };
+            let Some((physical, attributes)) = request.source else {
+                return Err(Error::NoCapability);
+            };
+            let leaf =
+                Leaf { physical, rights, most: rights, attributes, global: self.is_global(owner) };
             return self.map_pages(owner, address..end, leaf);
         }
         // Only the last table of a step can be there.
@@ -320,12 +371,13 @@ impl<P: Port> Kernel<P> {
     /// Maps a range within one table's span.
     fn map_pages(&mut self, owner: Owner, range: Range<UserAddr>, first: Leaf) -> Result<()> {
         let index = P::Format::table_index(range.start);
-        let replaced = if range.end - range.start == TABLE_SPAN && first.physical.is_aligned(TABLE_SPAN) {
-            self.map_large(owner, index, first)?
-        } else {
-            let table = self.table_for(owner, index)?;
-            self.write_leaves(owner, table, range.clone(), first)
-        };
+        let replaced =
+            if range.end - range.start == TABLE_SPAN && first.physical.is_aligned(TABLE_SPAN) {
+                self.map_large(owner, index, first)?
+            } else {
+                let table = self.table_for(owner, index)?;
+                self.write_leaves(owner, table, range.clone(), first)
+            };
         if replaced {
             self.flush(owner, range);
         }
@@ -339,7 +391,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Maps a range within one table; whether another mapping was replaced.
-    fn write_leaves(&mut self, owner: Owner, table: Ref<Table>, range: Range<UserAddr>, first: Leaf) -> bool {
+    fn write_leaves(
+        &mut self,
+        owner: Owner,
+        table: Ref<Table>,
+        range: Range<UserAddr>,
+        first: Leaf,
+    ) -> bool {
         let leaves = Self::leaves(&range);
         let entry = P::Format::leaf(first);
         let (mut others, mut replaced) = (false, false);
@@ -352,7 +410,11 @@ impl<P: Port> Kernel<P> {
             page = P::Format::next(page);
         }
         if others {
-            self.before(owner, range, if replaced { Change::Replace } else { Change::Protect(first.rights) });
+            self.before(
+                owner,
+                range,
+                if replaced { Change::Replace } else { Change::Protect(first.rights) },
+            );
         }
         self.write_entries(table, leaves, |entries| fill_pages::<P::Format>(entries, entry));
         others
@@ -364,7 +426,8 @@ impl<P: Port> Kernel<P> {
             let Some(rights) = rights else { return leaves.fill(P::Format::empty()) };
             for entry in leaves {
                 if let Some(leaf) = P::Format::decode(*entry) {
-                    *entry = P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf });
+                    *entry =
+                        P::Format::leaf(Leaf { rights: rights.intersection(leaf.most), ..leaf });
                 }
             }
         });

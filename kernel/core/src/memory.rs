@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory: ranges of physical addresses, or of what else a processor has, which users map; or of what they may take for a
-//! server's window.
+//! Memory: ranges of physical addresses, or of what else a processor has, which users map; or of
+//! what they may take for a server's window.
 
 use crate::port::{Change, Port};
-use crate::{Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread};
+use crate::{
+    Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread,
+};
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, Selector, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
@@ -47,7 +49,12 @@ const PASSED: usize = 128;
 
 impl<P: Port> Kernel<P> {
     /// `derive_memory`.
-    pub(crate) fn derive_memory(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::DeriveMemory) -> Result<[Word; 3]> {
+    pub(crate) fn derive_memory(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::DeriveMemory,
+    ) -> Result<[Word; 3]> {
         let call::DeriveMemory { memory, offset, length, destination } = call;
         let (parent_slot, cap) = self.slot_of(space, memory, Kind::Memory, Rights::CONTROL)?;
         let parent: Ref<Memory> = cap.object();
@@ -60,11 +67,22 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadState);
         }
         let granule = if kind == class::SPECIAL { 1 } else { PAGE_SIZE };
-        if length == 0 || !offset.is_multiple_of(granule) || !length.is_multiple_of(granule) || offset > bytes || length > bytes - offset {
+        if length == 0
+            || !offset.is_multiple_of(granule)
+            || !length.is_multiple_of(granule)
+            || offset > bytes
+            || length > bytes - offset
+        {
             return Err(Error::BadArgument);
         }
         let block: Ref<Memory> = Ref::new(self.allocate(quota, pool::MIN_BYTES)?);
-        let made = Memory { header: Self::new_header(quota, slot), class: kind, base: base + offset, bytes: length, uses: Link::NULL };
+        let made = Memory {
+            header: Self::new_header(quota, slot),
+            class: kind,
+            base: base + offset,
+            bytes: length,
+            uses: Link::NULL,
+        };
         self.pool[block] = made;
         self.derive(parent_slot, slot, (Kind::Memory, block.address(), cap.rights(), 0))?;
         Ok(NOTHING)
@@ -79,7 +97,8 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    /// Searches a part of one owner's tables for pages of a Memory. True when no mapping of it is left.
+    /// Searches a part of one owner's tables for pages of a Memory. True when no mapping of it is
+    /// left.
     pub(crate) fn unmap_step(&mut self, memory: Ref<Memory>) -> bool {
         let Memory { class: kind, base, bytes, uses, .. } = self.pool[memory];
         let Some(at) = uses.get() else { return true };
@@ -93,7 +112,8 @@ impl<P: Port> Kernel<P> {
             return false;
         }
         let parts = P::Format::ENTRIES / PAGES;
-        let (mut index, mut part) = (self.pool[at].cursor as usize / parts, self.pool[at].cursor as usize % parts);
+        let (mut index, mut part) =
+            (self.pool[at].cursor as usize / parts, self.pool[at].cursor as usize % parts);
         let tables = self.pool[owner.region()].tables() as usize;
         // Since this began the space may have come to show a server: it has fewer then.
         if index >= tables {
@@ -111,7 +131,13 @@ impl<P: Port> Kernel<P> {
             self.take_from_large(owner, index, (base, bytes));
             match self.own_table(owner, index) {
                 Some(table) => {
-                    self.unmap_in_table(owner, P::Format::table_start(index), table, part * PAGES, (base, bytes));
+                    self.unmap_in_table(
+                        owner,
+                        P::Format::table_start(index),
+                        table,
+                        part * PAGES,
+                        (base, bytes),
+                    );
                     part += 1;
                 }
                 None => (index, part) = (index + 1, 0),
@@ -121,17 +147,31 @@ impl<P: Port> Kernel<P> {
         false
     }
 
-    /// Unmaps pages of a range of physical memory from a part of a table, from entry `first` on. The table maps what is at `start`.
-    fn unmap_in_table(&mut self, owner: Owner, start: UserAddr, table: Ref<Table>, first: usize, (base, bytes): (PhysAddr, Word)) {
+    /// Unmaps pages of a range of physical memory from a part of a table, from entry `first` on.
+    /// The table maps what is at `start`.
+    fn unmap_in_table(
+        &mut self,
+        owner: Owner,
+        start: UserAddr,
+        table: Ref<Table>,
+        first: usize,
+        (base, bytes): (PhysAddr, Word),
+    ) {
         let leaves = first..first + PAGES;
-        let within = |entry: Entry<P>| P::Format::decode(entry).is_some_and(|leaf| leaf.physical.offset_from(base) < bytes);
-        let entries = self.pool[table].entries::<P::Format>().get(leaves.clone()).unwrap_or_default();
+        let within = |entry: Entry<P>| {
+            P::Format::decode(entry).is_some_and(|leaf| leaf.physical.offset_from(base) < bytes)
+        };
+        let entries =
+            self.pool[table].entries::<P::Format>().get(leaves.clone()).unwrap_or_default();
         let Some(low) = entries.iter().position(|entry| within(*entry)) else { return };
         let high = entries.iter().rposition(|entry| within(*entry)).unwrap_or(low);
         let at = |index: usize| start + (first + index) as Word * PAGE_SIZE;
         self.before(owner, at(low)..at(high + 1), Change::Remove);
         self.write_entries(table, leaves, |entries| {
-            entries.iter_mut().filter(|entry| within(**entry)).for_each(|entry| *entry = P::Format::empty());
+            entries
+                .iter_mut()
+                .filter(|entry| within(**entry))
+                .for_each(|entry| *entry = P::Format::empty());
         });
         self.flush(owner, at(low)..at(high + 1));
     }

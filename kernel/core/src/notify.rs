@@ -13,7 +13,11 @@ use pool::Ref;
 impl<P: Port> Kernel<P> {
     /// The bits that are pending and that the thread's next receive accepts.
     pub(crate) fn accepted(&self, thread: Ref<Thread>) -> u32 {
-        if self.pool[thread].utcb == 0 { 0 } else { self.pool[thread].signals & self.utcb_word(thread, offset_of!(Utcb, accept)) }
+        if self.pool[thread].utcb == 0 {
+            0
+        } else {
+            self.pool[thread].signals & self.utcb_word(thread, offset_of!(Utcb, accept))
+        }
     }
 
     /// Changes the pending bits and their mirror.
@@ -43,9 +47,20 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Delivers bits as the result of the thread's receive.
-    pub(crate) fn take_signals(&mut self, thread: Ref<Thread>, bits: u32, kind: MessageKind, handle: u32) {
+    pub(crate) fn take_signals(
+        &mut self,
+        thread: Ref<Thread>,
+        bits: u32,
+        kind: MessageKind,
+        handle: u32,
+    ) {
         let signals = self.pool[thread].signals & !bits;
         self.set_signals(thread, signals);
-        self.set_results(thread, Delivery::new(kind, 0, 1, 0).0, handle, Self::registers([bits as Word, 0, 0]));
+        self.set_results(
+            thread,
+            Delivery::new(kind, 0, 1, 0).0,
+            handle,
+            Self::registers([bits as Word, 0, 0]),
+        );
     }
 }

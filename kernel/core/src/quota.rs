@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quotas: who pays for kernel memory, for entries of the thread table, and for the processor's slots and locked lines. Every
-//! block of the pool is charged to a Quota at its full size, every thread, slot and range of lines as one;
-//! a child's limits are charged to its parent at once, so that what a Quota has
-//! left is there, whatever others do.
+//! Quotas: who pays for kernel memory, for entries of the thread table, and for the processor's
+//! slots and locked lines. Every block of the pool is charged to a Quota at its full size, every
+//! thread, slot and range of lines as one; a child's limits are charged to its parent at once, so
+//! that what a Quota has left is there, whatever others do.
 
 use crate::port::Port;
 use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
@@ -42,9 +42,11 @@ pub struct Charge {
     pub bytes: u32,
     /// Threads.
     pub threads: u32,
-    /// Slots that spaces are relocated to, where the processor has such ([`Placement::wants_slot`](crate::port::Placement::wants_slot)).
+    /// Slots that spaces are relocated to, where the processor has such
+    /// ([`Placement::wants_slot`](crate::port::Placement::wants_slot)).
     pub slots: u16,
-    /// Ranges whose lines stay in a cache, where the processor can do that ([`Caches::lock_lines`](crate::port::Caches::lock_lines)).
+    /// Ranges whose lines stay in a cache, where the processor can do that
+    /// ([`Caches::lock_lines`](crate::port::Caches::lock_lines)).
     pub locks: u16,
 }
 
@@ -89,7 +91,10 @@ impl Charge {
     }
 
     const fn is_within(self, limit: Self) -> bool {
-        self.bytes <= limit.bytes && self.threads <= limit.threads && self.slots <= limit.slots && self.locks <= limit.locks
+        self.bytes <= limit.bytes
+            && self.threads <= limit.threads
+            && self.slots <= limit.slots
+            && self.locks <= limit.locks
     }
 }
 
@@ -107,7 +112,8 @@ pub struct Quota {
     pub depth: u32,
     /// Next of the emptied ones.
     pub next: Link<Quota>,
-    /// Entries of the thread table that were worn out at its expense ([`Thread::handle`]): charged as long as it is there.
+    /// Entries of the thread table that were worn out at its expense ([`Thread::handle`]): charged
+    /// as long as it is there.
     pub worn: Link<Thread>,
     /// The last of them.
     pub worn_last: Link<Thread>,
@@ -133,7 +139,11 @@ pub const fn block(bytes: u32) -> u32 {
 
 impl<P: Port> Kernel<P> {
     /// `create_quota`.
-    pub(crate) fn create_quota(&mut self, space: Ref<Space>, call: call::CreateQuota) -> Result<[Word; 3]> {
+    pub(crate) fn create_quota(
+        &mut self,
+        space: Ref<Space>,
+        call: call::CreateQuota,
+    ) -> Result<[Word; 3]> {
         let call::CreateQuota { parent, bytes, destination, counts } = call;
         let parent: Ref<Quota> = self.object(space, parent, Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, destination)?;
@@ -144,7 +154,12 @@ impl<P: Port> Kernel<P> {
         let narrow = |limit: Word| u32::try_from(limit).map_err(|_| Error::QuotaExceeded);
         let bytes = narrow(bytes)?;
         narrow(counts.0)?;
-        let limit = Charge { bytes, threads: counts.threads(), slots: counts.relocation_slots(), locks: counts.locked_ranges() };
+        let limit = Charge {
+            bytes,
+            threads: counts.threads(),
+            slots: counts.relocation_slots(),
+            locks: counts.locked_ranges(),
+        };
         let total = limit.and(Charge::bytes(QUOTA_BYTES)).ok_or(Error::QuotaExceeded)?;
         self.charge(parent, total)?;
         let Some(block) = self.pool.allocate(QUOTA_BYTES) else {
@@ -168,12 +183,16 @@ impl<P: Port> Kernel<P> {
         if q.header.is_dying() {
             return Err(Error::BadState);
         }
-        q.used = q.used.and(charge).filter(|used| used.is_within(q.limit)).ok_or(Error::QuotaExceeded)?;
+        q.used = q
+            .used
+            .and(charge)
+            .filter(|used| used.is_within(q.limit))
+            .ok_or(Error::QuotaExceeded)?;
         Ok(())
     }
 
-    /// Gives a charge back. A dying Quota without charges is *emptied*. It ends, which may empty its
-    /// parent, but one does here: freeing its block takes up to 1,300 instructions.
+    /// Gives a charge back. A dying Quota without charges is *emptied*. It ends, which may empty
+    /// its parent, but one does here: freeing its block takes up to 1,300 instructions.
     pub(crate) fn uncharge(&mut self, quota: Link<Quota>, charge: Charge) {
         if let Some(quota) = quota.get() {
             self.give_back(quota, charge);
@@ -270,7 +289,9 @@ impl<P: Port> Kernel<P> {
         let quota: Ref<Quota> = self.object(space, call.quota, Kind::Quota, Rights::CONTROL)?;
         let Quota { used, limit, .. } = self.pool[quota];
         let results = match call.part {
-            call::QuotaInfo::MEMORY_AND_THREADS => [used.bytes, limit.bytes, used.threads | limit.threads << 16],
+            call::QuotaInfo::MEMORY_AND_THREADS => {
+                [used.bytes, limit.bytes, used.threads | limit.threads << 16]
+            }
             call::QuotaInfo::RELOCATION_SLOTS => [used.slots.into(), limit.slots.into(), 0],
             call::QuotaInfo::LOCKED_RANGES => [used.locks.into(), limit.locks.into(), 0],
             _ => return Err(Error::BadArgument),

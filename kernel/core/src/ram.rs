@@ -5,7 +5,8 @@ use crate::boot::Range;
 use abi::boot::RAM_RANGES;
 use abi::{PAGE_SIZE, PhysAddr, Word};
 
-/// Ranges of whole pages, at most as many as the root server is told of. If there are more, the smallest are left out.
+/// Ranges of whole pages, at most as many as the root server is told of. If there are more, the
+/// smallest are left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ram {
     ranges: [Range; RAM_RANGES],
@@ -43,7 +44,12 @@ impl Ram {
             self.count += 1;
             return;
         }
-        if let Some(smallest) = self.ranges.iter_mut().min_by_key(|range| range.bytes).filter(|range| range.bytes < added.bytes) {
+        if let Some(smallest) = self
+            .ranges
+            .iter_mut()
+            .min_by_key(|range| range.bytes)
+            .filter(|range| range.bytes < added.bytes)
+        {
             core::mem::swap(smallest, &mut added);
         }
         self.left_out += added.bytes;

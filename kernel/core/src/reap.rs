@@ -7,10 +7,10 @@
 //! in the table of a Space that ends comes before it, and no step descends to it again.
 //!
 //! If that thread is ended by another, its list goes on to that one's; if it is stopped, or ends
-//! itself, to the *reaper*: a thread of the kernel's own, with no space, that runs with the priority of
-//! the thread that left the work. So nobody waits for ever for somebody who is gone, and interrupts are
-//! never kept waiting. How urgent that is may be the choice of what ends: so no thread of a dying Space
-//! runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
+//! itself, to the *reaper*: a thread of the kernel's own, with no space, that runs with the
+//! priority of the thread that left the work. So nobody waits for ever for somebody who is gone,
+//! and interrupts are never kept waiting. How urgent that is may be the choice of what ends: so no
+//! thread of a dying Space runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
 
 use crate::bind::bound_to;
 use crate::port::Port;
@@ -41,7 +41,10 @@ impl Default for Left {
 }
 
 impl Left {
-    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the mask keeps it in bounds, and the compiler sees that"
+    )]
     fn list(&mut self, priority: u32) -> &mut List {
         &mut self.lists[(priority & 255) as usize]
     }
@@ -137,11 +140,14 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Takes the current thread out of a Space that dies, and leaves it to the reaper: what began to end that
-    /// may be less urgent than it is, for ever. False if neither of its Spaces dies, or it ends them itself.
+    /// Takes the current thread out of a Space that dies, and leaves it to the reaper: what began
+    /// to end that may be less urgent than it is, for ever. False if neither of its Spaces dies, or
+    /// it ends them itself.
     pub(crate) fn end_doomed(&mut self, thread: Ref<Thread>) -> bool {
         let Thread { space, home, flags, .. } = self.pool[thread];
-        let dies = |kernel: &Self, space: Link<Space>| space.get().is_some_and(|space| kernel.pool[space].region.header.is_dying());
+        let dies = |kernel: &Self, space: Link<Space>| {
+            space.get().is_some_and(|space| kernel.pool[space].region.header.is_dying())
+        };
         if flags & flag::AGAIN != 0 || !dies(self, space) && !dies(self, home) {
             return false;
         }
@@ -219,15 +225,18 @@ impl<P: Port> Kernel<P> {
         if self.fail_waiters(thread) {
             self.pop_work(worker);
             if self.pool[thread].header.is_dying() {
-                let handler = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
+                let handler = Ref::<Slot>::new(
+                    thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR),
+                );
                 self.clear_slot(handler);
                 self.free_thread(thread);
             }
         }
     }
 
-    /// Takes a thread out of its space: it stops. Everybody who waits for it fails with `error`, which
-    /// is [`fail_waiters`](Self::fail_waiters)'s work. What it was ending is `worker`'s to end.
+    /// Takes a thread out of its space: it stops. Everybody who waits for it fails with `error`,
+    /// which is [`fail_waiters`](Self::fail_waiters)'s work. What it was ending is `worker`'s to
+    /// end.
     pub(crate) fn take_out(&mut self, thread: Ref<Thread>, error: Error, worker: Ref<Thread>) {
         let runner = self.pool[thread].partner;
         self.forget_handle(thread);
@@ -235,7 +244,9 @@ impl<P: Port> Kernel<P> {
         self.cancel_alarm(thread);
         self.port.unload(&mut self.pool, thread, false);
         self.free_utcb_slot(thread);
-        if let (Some(runs_in), Some(home)) = (self.pool[thread].space.get(), self.pool[thread].home.get()) {
+        if let (Some(runs_in), Some(home)) =
+            (self.pool[thread].space.get(), self.pool[thread].home.get())
+        {
             for space in bound_to(runs_in, home) {
                 self.pool[space].threads -= 1;
             }
@@ -261,13 +272,14 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Whether a thread is an alien whose waiters are known: who tries to send to it, and who runs it
-    /// if anybody does. It receives no messages, and the only one who can run it is its partner.
+    /// Whether a thread is an alien whose waiters are known: who tries to send to it, and who runs
+    /// it if anybody does. It receives no messages, and the only one who can run it is its partner.
     fn is_unwatched(&self, thread: Ref<Thread>) -> bool {
         self.pool[thread].flags & (flag::ALIEN | flag::WATCHED) == flag::ALIEN
     }
 
-    /// Fails some of those who wait for a thread that was taken out of its space; true when all have.
+    /// Fails some of those who wait for a thread that was taken out of its space; true when all
+    /// have.
     pub(crate) fn fail_waiters(&mut self, thread: Ref<Thread>) -> bool {
         let Some(error) = Error::from_code(self.pool[thread].leaving) else { return true };
         let mut failed = 0;
@@ -287,7 +299,9 @@ impl<P: Port> Kernel<P> {
                     self.pool[thread].header.cursor = index;
                     return false;
                 }
-                if let Some(waiter) = self.threads.get(index).filter(|waiter| self.pool[*waiter].partner.is(thread)) {
+                if let Some(waiter) =
+                    self.threads.get(index).filter(|waiter| self.pool[*waiter].partner.is(thread))
+                {
                     self.abandon(waiter, thread, error);
                     failed += 1;
                 }
@@ -321,7 +335,9 @@ impl<P: Port> Kernel<P> {
             self.empty_of_capabilities(worker, space, cursor - self.threads.count);
         } else if !self.spread(Owner::Space(space)) {
             // Another step of what was changed last.
-        } else if let Some(at) = self.pool[space].region.uses.get().or(self.pool[space].segments.get()) {
+        } else if let Some(at) =
+            self.pool[space].region.uses.get().or(self.pool[space].segments.get())
+        {
             self.detach_record(at);
         } else if let Some(at) = self.pool[space].region.attached.get() {
             self.drop_record(at);
@@ -338,8 +354,8 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Takes threads out of a dying space, and aliens whose UTCB slots lie in it. Nobody binds one to it any more: without any left the
-    /// search is over.
+    /// Takes threads out of a dying space, and aliens whose UTCB slots lie in it. Nobody binds one
+    /// to it any more: without any left the search is over.
     fn empty_of_threads(&mut self, worker: Ref<Thread>, space: Ref<Space>, first: u32) {
         if self.pool[space].threads == 0 {
             self.pool[space].region.header.cursor = self.threads.count;

@@ -37,22 +37,34 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `stop`. An alien that runs raises an event; a native thread's own IPC fails.
-    pub(crate) fn stop(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::Stop) -> Result<[Word; 3]> {
+    pub(crate) fn stop(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::Stop,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
         }
         if self.pool[thread].is_alien() {
             if self.pool[thread].state() == gate::READY {
-                let stopped = Frame { vector: vector::STOPPED, error: 0, ..P::Registers::frame(&self.pool[thread]) };
+                let stopped = Frame {
+                    vector: vector::STOPPED,
+                    error: 0,
+                    ..P::Registers::frame(&self.pool[thread])
+                };
                 P::Registers::load_frame(&mut self.pool[thread], &stopped);
                 self.raise(thread);
             }
             return Ok(NOTHING);
         }
         match self.pool[thread].state() {
-            // What it finds if its registers are set and it goes on: not the tag of a call that it was in the middle of.
-            gate::READY if self.pool[thread].flags & flag::AGAIN != 0 => self.fail_call(thread, Error::Interrupted),
+            // What it finds if its registers are set and it goes on: not the tag of a call that it
+            // was in the middle of.
+            gate::READY if self.pool[thread].flags & flag::AGAIN != 0 => {
+                self.fail_call(thread, Error::Interrupted)
+            }
             gate::READY | gate::STOPPED | gate::HALTED => {}
             _ => {
                 self.write_failure(thread, Error::Interrupted);
@@ -72,7 +84,8 @@ impl<P: Port> Kernel<P> {
         Ok(NOTHING)
     }
 
-    /// A system call that a thread was in the middle of is not carried on. What it was ending ends all the same.
+    /// A system call that a thread was in the middle of is not carried on. What it was ending ends
+    /// all the same.
     pub(crate) fn forget_steps(&mut self, thread: Ref<Thread>) {
         self.pool[thread].flags &= !thread::flag::AGAIN;
         self.pool[thread].progress = 0;
@@ -80,7 +93,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_priority`.
-    pub(crate) fn set_priority(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::SetPriority) -> Result<[Word; 3]> {
+    pub(crate) fn set_priority(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::SetPriority,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         let limit = self.pool[me].max_priority;
         let (priority, most) = (crate::narrow(call.priority)?, crate::narrow(call.most)?);
@@ -96,7 +114,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_handler`.
-    pub(crate) fn set_handler(&mut self, space: Ref<Space>, call: call::SetHandler) -> Result<[Word; 3]> {
+    pub(crate) fn set_handler(
+        &mut self,
+        space: Ref<Space>,
+        call: call::SetHandler,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         let source = match call.handler.given() {
             None => None,
@@ -105,7 +127,9 @@ impl<P: Port> Kernel<P> {
         if let Some((at, _)) = source {
             self.may_derive(at)?;
         }
-        let slot = Ref::<Slot>::new(thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR));
+        let slot = Ref::<Slot>::new(
+            thread.address() + (offset_of!(Thread, handler) as u32 - thread::ANCHOR),
+        );
         if !self.pool[slot].is_empty() {
             self.clear_slot(slot);
         }
@@ -118,7 +142,11 @@ impl<P: Port> Kernel<P> {
             // An alien that has not run yet waits for its handler.
             if self.pool[thread].is_alien() && self.pool[thread].state() == gate::REPLY {
                 let to: Ref<Thread> = cap.object();
-                if self.pool[thread].partner.get().is_some_and(|from| self.pool[from].space != self.pool[to].space) {
+                if self.pool[thread]
+                    .partner
+                    .get()
+                    .is_some_and(|from| self.pool[from].space != self.pool[to].space)
+                {
                     self.pool[thread].flags |= flag::PASSED_ON;
                 }
                 self.pool[thread].partner = to.link();
@@ -129,7 +157,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `set_state`.
-    pub(crate) fn set_state(&mut self, space: Ref<Space>, call: call::SetState) -> Result<[Word; 3]> {
+    pub(crate) fn set_state(
+        &mut self,
+        space: Ref<Space>,
+        call: call::SetState,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() {
             return Err(Error::BadState);
@@ -145,7 +177,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `get_registers`.
-    pub(crate) fn get_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::GetRegisters) -> Result<[Word; 3]> {
+    pub(crate) fn get_registers(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::GetRegisters,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         if self.pool[thread].space.is_null() || self.pool[thread].state() == gate::READY {
             return Err(Error::BadState);
@@ -155,15 +192,24 @@ impl<P: Port> Kernel<P> {
             P::Registers::frame(&self.pool[thread])
         } else {
             // What its handler has is the truth; the fast path writes nothing else.
-            bytemuck::pod_read_unaligned(self.pool.bytes_at(self.pool[thread].utcb, size_of::<Frame>() as u32))
+            bytemuck::pod_read_unaligned(
+                self.pool.bytes_at(self.pool[thread].utcb, size_of::<Frame>() as u32),
+            )
         };
         let at = self.pool[me].utcb + FRAME_OFFSET;
-        self.pool.bytes_mut(at, size_of::<Frame>() as u32).copy_from_slice(bytemuck::bytes_of(&frame));
+        self.pool
+            .bytes_mut(at, size_of::<Frame>() as u32)
+            .copy_from_slice(bytemuck::bytes_of(&frame));
         Ok(NOTHING)
     }
 
     /// `set_registers`.
-    pub(crate) fn set_registers(&mut self, me: Ref<Thread>, space: Ref<Space>, call: call::SetRegisters) -> Result<[Word; 3]> {
+    pub(crate) fn set_registers(
+        &mut self,
+        me: Ref<Thread>,
+        space: Ref<Space>,
+        call: call::SetRegisters,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         let stopped = matches!(self.pool[thread].state(), gate::STOPPED | gate::HALTED);
         if self.pool[thread].space.is_null() || self.pool[thread].is_alien() || !stopped {
@@ -174,7 +220,8 @@ impl<P: Port> Kernel<P> {
         }
         self.port.unload(&mut self.pool, thread, true);
         let at = self.pool[me].utcb + FRAME_OFFSET;
-        let frame: Frame = bytemuck::pod_read_unaligned(self.pool.bytes_at(at, size_of::<Frame>() as u32));
+        let frame: Frame =
+            bytemuck::pod_read_unaligned(self.pool.bytes_at(at, size_of::<Frame>() as u32));
         P::Registers::load_frame(&mut self.pool[thread], &frame);
         if call.runs == 1 {
             self.wake(thread);
@@ -193,7 +240,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `thread_info`.
-    pub(crate) fn thread_info(&self, space: Ref<Space>, call: call::ThreadInfo) -> Result<[Word; 3]> {
+    pub(crate) fn thread_info(
+        &self,
+        space: Ref<Space>,
+        call: call::ThreadInfo,
+    ) -> Result<[Word; 3]> {
         let thread = self.thread(space, call.thread)?;
         let state = match self.pool[thread].state() {
             gate::STOPPED => ThreadState::Stopped,

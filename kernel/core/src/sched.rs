@@ -26,7 +26,10 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Levels([u32; PRIORITIES as usize / 32]);
 
 impl Levels {
-    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the mask keeps it in bounds, and the compiler sees that"
+    )]
     pub(crate) fn mark(&mut self, priority: u32, occupied: bool) {
         let word = &mut self.0[(priority >> 5 & 7) as usize];
         let bit = 1 << (priority & 31);
@@ -41,7 +44,8 @@ impl Levels {
     }
 }
 
-/// Ready queues and the slice that runs. The layout is what fast paths know of it, too: see [`place`].
+/// Ready queues and the slice that runs. The layout is what fast paths know of it, too: see
+/// [`place`].
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Debug, Pod, Zeroable)]
 pub struct Scheduler {
@@ -53,9 +57,11 @@ pub struct Scheduler {
     programmed: u64,
     /// Whose slice it is.
     owner: Link<Thread>,
-    /// A ready thread in no queue, for which the caller may make way. None between two system calls.
+    /// A ready thread in no queue, for which the caller may make way. None between two system
+    /// calls.
     handoff: Link<Thread>,
-    /// Not 0 if an alarm was set or a slice began since the timer was looked at. Always 0 between two system calls.
+    /// Not 0 if an alarm was set or a slice began since the timer was looked at. Always 0 between
+    /// two system calls.
     stale: u32,
     /// Fills the last word of 8 bytes.
     gap: u32,
@@ -98,14 +104,20 @@ impl Scheduler {
         self.stale = 1;
     }
 
-    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the mask keeps it in bounds, and the compiler sees that"
+    )]
     fn head(&mut self, priority: u32) -> &mut Link<Thread> {
         &mut self.heads[(priority & 255) as usize]
     }
 
     /// First thread of the queue of a priority.
     #[must_use]
-    #[expect(clippy::indexing_slicing, reason = "the mask keeps it in bounds, and the compiler sees that")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the mask keeps it in bounds, and the compiler sees that"
+    )]
     pub fn first(&self, priority: u32) -> Option<Ref<Thread>> {
         self.heads[(priority & 255) as usize].get()
     }
@@ -160,7 +172,11 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Removes from a circle; returns its new head.
-    pub(crate) fn remove_circular(&mut self, head: Link<Thread>, thread: Ref<Thread>) -> Link<Thread> {
+    pub(crate) fn remove_circular(
+        &mut self,
+        head: Link<Thread>,
+        thread: Ref<Thread>,
+    ) -> Link<Thread> {
         let Thread { next, prev, .. } = self.pool[thread];
         self.pool[thread].next = Link::NULL;
         self.pool[thread].prev = Link::NULL;
@@ -189,10 +205,15 @@ impl<P: Port> Kernel<P> {
         t.flags &= !flag::EXPIRED;
         if expired {
             self.enqueue(thread, false);
-        } else if let Some(earlier) = core::mem::replace(&mut self.sched.handoff, thread.link()).get() {
+        } else if let Some(earlier) =
+            core::mem::replace(&mut self.sched.handoff, thread.link()).get()
+        {
             // Two woken in one call (a death, say): the more urgent is offered the processor.
-            let (first, other) =
-                if self.pool[earlier].priority >= self.pool[thread].priority { (earlier, thread) } else { (thread, earlier) };
+            let (first, other) = if self.pool[earlier].priority >= self.pool[thread].priority {
+                (earlier, thread)
+            } else {
+                (thread, earlier)
+            };
             self.sched.handoff = first.link();
             self.enqueue(other, false);
         }
@@ -213,7 +234,9 @@ impl<P: Port> Kernel<P> {
         if queued {
             self.dequeue(thread);
         }
-        let waits_at = (self.pool[thread].state() == gate::SENDING).then(|| self.pool[thread].partner.get()).flatten();
+        let waits_at = (self.pool[thread].state() == gate::SENDING)
+            .then(|| self.pool[thread].partner.get())
+            .flatten();
         if let Some(receiver) = waits_at {
             self.leave_senders(receiver, thread);
         }
@@ -245,8 +268,10 @@ impl<P: Port> Kernel<P> {
 
     /// Puts whoever runs next in `current`, of the running thread, the handoff and the queues.
     fn reschedule(&mut self) {
-        let running = self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
-        let handoff = core::mem::take(&mut self.sched.handoff).get().filter(|h| Some(*h) != running);
+        let running =
+            self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));
+        let handoff =
+            core::mem::take(&mut self.sched.handoff).get().filter(|h| Some(*h) != running);
         let top = self.sched.top();
         match (running, handoff) {
             (Some(current), Some(woken)) => {
@@ -320,11 +345,15 @@ impl<P: Port> Kernel<P> {
     /// The slice is over: others of the same priority get their turn. If it was lent
     /// by a caller that still waits, that one loses its turn instead.
     pub(crate) fn end_slice(&mut self) {
-        let Some(current) = self.current().filter(|c| self.pool[*c].state() == gate::READY) else { return };
+        let Some(current) = self.current().filter(|c| self.pool[*c].state() == gate::READY) else {
+            return;
+        };
         if self.port.now() < self.sched.slice_end {
             return;
         }
-        if let Some(owner) = self.sched.owner.get().filter(|o| *o != current && self.pool[*o].state() == gate::REPLY) {
+        if let Some(owner) =
+            self.sched.owner.get().filter(|o| *o != current && self.pool[*o].state() == gate::REPLY)
+        {
             self.pool[owner].flags |= flag::EXPIRED;
             self.pool[owner].gate |= gate::SLOW;
         }

@@ -27,7 +27,11 @@ const _: () = assert!(size_of::<Segment>() <= (1 + ALIGN) * pool::MIN_BYTES as u
 
 impl<P: Port> Kernel<P> {
     /// `create_segment`.
-    pub(crate) fn create_segment(&mut self, space: Ref<Space>, call: call::CreateSegment) -> Result<[Word; 3]> {
+    pub(crate) fn create_segment(
+        &mut self,
+        space: Ref<Space>,
+        call: call::CreateSegment,
+    ) -> Result<[Word; 3]> {
         let call::CreateSegment { quota, bytes, destination } = call;
         let quota: Ref<Quota> = self.object(space, quota, Kind::Quota, Rights::CONTROL)?;
         let slot = self.empty_slot(space, destination)?;
@@ -39,7 +43,12 @@ impl<P: Port> Kernel<P> {
         match self.allocate_table(quota) {
             Ok(top) => {
                 let s = &mut self.pool[block];
-                s.region = Region { header: Self::new_header(quota, slot), top: top.link(), end: UserAddr(bytes), ..Region::zeroed() };
+                s.region = Region {
+                    header: Self::new_header(quota, slot),
+                    top: top.link(),
+                    end: UserAddr(bytes),
+                    ..Region::zeroed()
+                };
                 self.port.segment_created(&mut self.pool, block);
                 self.put_original(slot, Kind::Segment, block.address());
                 Ok(NOTHING)

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Servers: spaces that others show, so that it costs no switch of tables to enter them.
 //!
-//! A server has a window, the addresses from some place to the end of the users' part. Its directory's entries for the window
-//! are copied into each space that shows it (`share.rs`), where the processor keeps the space's own threads off them. So the server's
-//! threads run by the tables of such a space, if these are the processor's, and reach all that the space's threads reach. What they reach
-//! outside the window depends on whose tables these are: so a server maps nothing there.
+//! A server has a window, the addresses from some place to the end of the users' part. Its
+//! directory's entries for the window are copied into each space that shows it (`share.rs`), where
+//! the processor keeps the space's own threads off them. So the server's threads run by the tables
+//! of such a space, if these are the processor's, and reach all that the space's threads reach.
+//! What they reach outside the window depends on whose tables these are: so a server maps nothing
+//! there.
 //!
-//! All windows end at one address. So if there is one server alone, no space shows anything else at its addresses, and the
-//! translations of its pages may stay when the tables change: it can be *global*. A space that shows none and maps
-//! something there itself harms itself: its accesses may find the supervisor's pages.
+//! All windows end at one address. So if there is one server alone, no space shows anything else at
+//! its addresses, and the translations of its pages may stay when the tables change: it can be *global*.
+//! A space that shows none and maps something there itself harms itself: its accesses may find the
+//! supervisor's pages.
 
 use crate::memory::class;
 use crate::port::Port;
@@ -20,7 +23,8 @@ use pool::{Link, Ref};
 impl<P: Port> Kernel<P> {
     /// Whether an owner of tables is a server.
     pub(crate) fn is_server(&self, owner: Owner) -> bool {
-        P::SERVERS && matches!(owner, Owner::Space(space) if self.pool[space].window != UserAddr::default())
+        P::SERVERS
+            && matches!(owner, Owner::Space(space) if self.pool[space].window != UserAddr::default())
     }
 
     /// `serve`.
@@ -53,7 +57,8 @@ impl<P: Port> Kernel<P> {
         // All below the window is nobody's to map, either.
         s.area_start = UserAddr::default();
         // Tables that somebody has emptied may still be there.
-        let places = P::Format::table_index(area_start)..P::Format::table_index(area_start) + (bytes / TABLE_SPAN) as usize;
+        let places = P::Format::table_index(area_start)
+            ..P::Format::table_index(area_start) + (bytes / TABLE_SPAN) as usize;
         self.change_table_entries(Owner::Space(space), places, |entries| {
             entries.iter_mut().for_each(|entry| *entry = P::Format::supervisor(*entry));
         });
@@ -75,7 +80,8 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Whether a space is native and as it was made: without threads, and without anything of a user's in its tables.
+    /// Whether a space is native and as it was made: without threads, and without anything of a
+    /// user's in its tables.
     fn is_fresh(&self, space: Ref<Space>) -> bool {
         let Space { region, segments, utcb_map, window, .. } = self.pool[space];
         let is_bare = !region.header.is_dying()

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Directories of which others have copies: a Segment's, in the spaces that it is attached to
-//! (fass-wombat-arm-2007, section 3.4), a server's, in the spaces that show it, and a small space's, in its home. Spaces with
-//! copies share the leaf tables. A list of uses at the directory's owner finds them.
+//! (fass-wombat-arm-2007, section 3.4), a server's, in the spaces that show it, and a small
+//! space's, in its home. Spaces with copies share the leaf tables. A list of uses at the
+//! directory's owner finds them.
 //!
 //! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
-//! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of it
-//! next finishes that first. An operation has ended when all copies are written. Between its steps threads run by old copies, so what
-//! was done about the old entry beforehand, for the caches, is done again after the last step.
+//! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of
+//! it next finishes that first. An operation has ended when all copies are written. Between its
+//! steps threads run by old copies, so what was done about the old entry beforehand, for the
+//! caches, is done again after the last step.
 
 use crate::attach::{attachment, place};
 use crate::port::{Change, Port};
 use crate::tables::TABLE_BYTES;
-use crate::{Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Region, Result, Segment, Space, Thread};
+use crate::{
+    Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Region, Result, Segment, Space, Thread,
+};
 use abi::{Error, Kind, Rights, Selector, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use core::ops::Range;
 use mmu::Format;
@@ -32,7 +36,8 @@ pub(crate) struct Source {
 }
 
 impl<P: Port> Kernel<P> {
-    /// Whether an attachment is of a server to a space that shows it: none is where there are no servers.
+    /// Whether an attachment is of a server to a space that shows it: none is where there are no
+    /// servers.
     const fn is_servers(kind: u32) -> bool {
         P::SERVERS && kind == attachment::SERVER_IN_SPACE
     }
@@ -42,7 +47,8 @@ impl<P: Port> Kernel<P> {
         P::HOMES && kind == attachment::SMALL_IN_HOME
     }
 
-    /// A directory's entry was written that others have copies of: those follow, in steps ([`spread`](Self::spread)).
+    /// A directory's entry was written that others have copies of: those follow, in steps
+    /// ([`spread`](Self::spread)).
     pub(crate) fn entry_changed(&mut self, owner: Owner, index: usize) {
         let region = &mut self.pool[owner.region()];
         debug_assert!(region.changing == 0, "a change while another one is copied");
@@ -106,7 +112,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// `attach`: in steps, as there may be many entries.
-    pub(crate) fn attach(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::Attach) -> Result<Outcome> {
+    pub(crate) fn attach(
+        &mut self,
+        me: Ref<Thread>,
+        caller: Ref<Space>,
+        call: call::Attach,
+    ) -> Result<Outcome> {
         let call::Attach { space, address, source, rights } = call;
         let begun = core::mem::take(&mut self.pool[me].progress) != 0;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
@@ -126,7 +137,14 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadState);
         }
         // If it has begun, the address is good.
-        let there = if begun { self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)) } else { None };
+        let there = if begun {
+            self.attachment(
+                self.pool[space].segments,
+                place(P::Format::table_index(address) as u32),
+            )
+        } else {
+            None
+        };
         let there = there.filter(|at| self.pool[*at].source == source.owner.address());
         // To reserve may need several tables: it is a step of its own.
         let (made, mut is_filled) = match there {
@@ -141,15 +159,25 @@ impl<P: Port> Kernel<P> {
             is_filled = self.fill(made);
         }
         match source.owner {
-            owner if Self::is_servers(source.kind) => self.port.server_shown(&mut self.pool, space, Link::from_value(owner.address())),
-            Owner::Space(small) if Self::is_smalls(source.kind) => self.moved_in(small, space, address),
+            owner if Self::is_servers(source.kind) => {
+                self.port.server_shown(&mut self.pool, space, Link::from_value(owner.address()))
+            }
+            Owner::Space(small) if Self::is_smalls(source.kind) => {
+                self.moved_in(small, space, address)
+            }
             _ => {}
         }
         Ok(Outcome::Done(NOTHING))
     }
 
     /// The directory that a selector names, to be attached at an address with these rights.
-    fn source(&self, caller: Ref<Space>, selector: Selector, address: UserAddr, rights: Rights) -> Result<Source> {
+    fn source(
+        &self,
+        caller: Ref<Space>,
+        selector: Selector,
+        address: UserAddr,
+        rights: Rights,
+    ) -> Result<Source> {
         let (_, cap) = self.cap(caller, selector)?;
         Ok(if cap.kind() == Kind::Space {
             let server: Ref<Space> = self.object(caller, selector, Kind::Space, Rights::CONTROL)?;
@@ -173,7 +201,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Notes that a directory is attached to a space, and marks its part of the space's.
-    fn reserve(&mut self, space: Ref<Space>, source: &Source, address: UserAddr, rights: Rights) -> Result<Ref<Attachment>> {
+    fn reserve(
+        &mut self,
+        space: Ref<Space>,
+        source: &Source,
+        address: UserAddr,
+        rights: Rights,
+    ) -> Result<Ref<Attachment>> {
         let owner = Owner::Space(space);
         if !address.is_aligned(TABLE_SPAN) || !self.is_users(owner, address, source.bytes) {
             // A small space ends with its size.
@@ -181,7 +215,8 @@ impl<P: Port> Kernel<P> {
             let shown = shows && self.pool[space].region.end == address;
             return Err(if shown { Error::Occupied } else { Error::BadAddress });
         }
-        let places = P::Format::table_index(address)..P::Format::table_index(address) + (source.bytes / TABLE_SPAN) as usize;
+        let places = P::Format::table_index(address)
+            ..P::Format::table_index(address) + (source.bytes / TABLE_SPAN) as usize;
         let mut index = places.start;
         while index < places.end {
             index += match self.table_entries(owner, index..places.end) {
@@ -193,14 +228,21 @@ impl<P: Port> Kernel<P> {
         // What is attached has a directory's size at most: it lies in two of them, or in one.
         self.make_directory(owner, places.start)?;
         self.make_directory(owner, places.end - 1)?;
-        let made = self.attach_record(owner, source.owner.address(), source.kind, places.start as u32, rights)?;
+        let made = self.attach_record(
+            owner,
+            source.owner.address(),
+            source.kind,
+            places.start as u32,
+            rights,
+        )?;
         if Self::is_servers(source.kind) {
             // Nothing of the window is the space's own until it is detached.
             self.pool[space].region.end = address;
         } else if Self::is_smalls(source.kind) {
             // Nothing behind its size is a small space's.
             let region = &mut self.pool[source.owner.region()];
-            let large_tables = core::mem::replace(&mut region.end, UserAddr(source.bytes)).0 / TABLE_SPAN;
+            let large_tables =
+                core::mem::replace(&mut region.end, UserAddr(source.bytes)).0 / TABLE_SPAN;
             self.pool[made].large_tables = large_tables as u32;
         }
         self.pool[made].cursor = self.entries(made).start;
@@ -235,10 +277,15 @@ impl<P: Port> Kernel<P> {
         let call::Detach { space, address } = call;
         let space: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
         // A server begins where the space's own part ends.
-        if !address.is_aligned(TABLE_SPAN) || address.0 >= USER_END || address > self.large_end(space) {
+        if !address.is_aligned(TABLE_SPAN)
+            || address.0 >= USER_END
+            || address > self.large_end(space)
+        {
             return Err(Error::NotThere);
         }
-        let at = self.attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32)).ok_or(Error::NotThere)?;
+        let at = self
+            .attachment(self.pool[space].segments, place(P::Format::table_index(address) as u32))
+            .ok_or(Error::NotThere)?;
         self.detach_record(at);
         Ok(NOTHING)
     }

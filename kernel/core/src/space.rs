@@ -4,7 +4,9 @@
 use crate::port::Port;
 use crate::tables::TABLE_BYTES;
 use crate::work::Work;
-use crate::{ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread};
+use crate::{
+    ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread,
+};
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
@@ -22,17 +24,20 @@ pub struct Space {
     pub slots: u32,
     /// Which UTCB slots are taken (native spaces).
     pub utcb_map: Link<SlotMap>,
-    /// Address of what it has that only one kind of processor has ([`Processor::Special`](crate::port::Processor::Special)); 0: nothing.
+    /// Address of what it has that only one kind of processor has
+    /// ([`Processor::Special`](crate::port::Processor::Special)); 0: nothing.
     pub special: u32,
     /// Segments that are attached to it, the server that it shows, and, in a home, small Spaces.
     pub segments: Link<Attachment>,
     /// What the port keeps: where words are short, the first eight are a cache line of their own.
     pub hw: [u32; HW_WORDS],
-    /// Bytes of its block are 2 to this power. Its capability table grows into that while it is made.
+    /// Bytes of its block are 2 to this power. Its capability table grows into that while it is
+    /// made.
     pub order: u8,
     /// 1 if it is a home (`home.rs`), else 0.
     pub home: u8,
-    /// How many threads run in it, or have their UTCB slots in it: a Space without any needs no search for them when it ends.
+    /// How many threads run in it, or have their UTCB slots in it: a Space without any needs no
+    /// search for them when it ends.
     pub threads: u16,
     /// Next on the work list that it is on while it dies (`reap.rs`).
     pub work_next: Work,
@@ -58,10 +63,15 @@ const GAP: usize = ALIGN * (HW_WORDS % 2);
 /// 32-bit words for that and for [`Space::hw`].
 const ROOM: usize = 9 + 25 * ALIGN;
 
-/// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in a space of aliens.
+/// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in
+/// a space of aliens.
 pub const HEADER_BYTES: u32 = 128 << ALIGN;
-const _: () = assert!(crate::thread::MAX_THREADS - 1 <= u16::MAX as u32, "`threads` counts all but the kernel's own");
-const _: () = assert!(size_of::<Space>() == HEADER_BYTES as usize && Space::bytes(0) == HEADER_BYTES);
+const _: () = assert!(
+    crate::thread::MAX_THREADS - 1 <= u16::MAX as u32,
+    "`threads` counts all but the kernel's own"
+);
+const _: () =
+    assert!(size_of::<Space>() == HEADER_BYTES as usize && Space::bytes(0) == HEADER_BYTES);
 
 impl Space {
     /// Bytes of the block for a Space with this many slots.
@@ -87,10 +97,16 @@ const GROWTH: u32 = 512;
 
 impl<P: Port> Kernel<P> {
     /// `create_space`: in steps, as a large table takes time to clear.
-    pub(crate) fn create_space(&mut self, me: Ref<Thread>, caller: Ref<Space>, call: call::CreateSpace) -> Result<Outcome> {
+    pub(crate) fn create_space(
+        &mut self,
+        me: Ref<Thread>,
+        caller: Ref<Space>,
+        call: call::CreateSpace,
+    ) -> Result<Outcome> {
         let made = match take(&mut self.pool[me].progress) {
             0 => {
-                let quota: Ref<Quota> = self.object(caller, call.quota, Kind::Quota, Rights::CONTROL)?;
+                let quota: Ref<Quota> =
+                    self.object(caller, call.quota, Kind::Quota, Rights::CONTROL)?;
                 let slot = self.empty_slot(caller, call.destination)?;
                 let slots = crate::narrow(call.slots)?;
                 if slots > MAX_SLOTS {
@@ -114,13 +130,23 @@ impl<P: Port> Kernel<P> {
 
     /// A space with an empty capability table that will have at least `slots` entries
     /// ([`grow_table`](Self::grow_table)), and the kernel's part at `place`.
-    pub(crate) fn build_space(&mut self, quota: Ref<Quota>, original: Ref<Slot>, slots: u32, place: Word) -> Result<Ref<Space>> {
+    pub(crate) fn build_space(
+        &mut self,
+        quota: Ref<Quota>,
+        original: Ref<Slot>,
+        slots: u32,
+        place: Word,
+    ) -> Result<Ref<Space>> {
         let is_home = slots == 0 && place == abi::HOME;
         let bytes = Space::bytes(slots);
         let block = self.allocate_uncleared(quota, bytes)?;
         self.pool.bytes_mut(block, HEADER_BYTES).fill(0);
         let made: Ref<Space> = Ref::new(block);
-        self.pool[made].region = Region { header: Self::new_header(quota, original), end: UserAddr(USER_END), ..Region::zeroed() };
+        self.pool[made].region = Region {
+            header: Self::new_header(quota, original),
+            end: UserAddr(USER_END),
+            ..Region::zeroed()
+        };
         self.pool[made].order = bytes.trailing_zeros() as u8;
         self.pool[made].home = u8::from(is_home);
         self.grow_table(made);
@@ -139,8 +165,8 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Clears some more of a space's block for its capability table, a part at a time; true when the table
-    /// has its size. What is cleared can be used.
+    /// Clears some more of a space's block for its capability table, a part at a time; true when
+    /// the table has its size. What is cleared can be used.
     pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> bool {
         let Space { order, slots, .. } = self.pool[space];
         let capacity = (((1 << order) - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
@@ -162,7 +188,10 @@ impl<P: Port> Kernel<P> {
         self.pool[made].utcb_map = map.link();
         let threads = self.threads_a_space();
         self.charge(quota, threads)?;
-        let area = self.port.area(&mut self.pool, made, place).inspect_err(|_| self.uncharge(quota.link(), threads))?;
+        let area = self
+            .port
+            .area(&mut self.pool, made, place)
+            .inspect_err(|_| self.uncharge(quota.link(), threads))?;
         let s = &mut self.pool[made];
         (s.area_start, s.area_end, s.first_slot) = (area.start, area.end, area.first_slot);
         let Some(kip) = area.kip else { return Ok(()) };
@@ -174,7 +203,8 @@ impl<P: Port> Kernel<P> {
         Charge::threads(abi::utcb::threads_a_space(self.threads.count))
     }
 
-    /// Nothing in the processor names a space's tables any more. What it had of the processor goes back to its Quota.
+    /// Nothing in the processor names a space's tables any more. What it had of the processor goes
+    /// back to its Quota.
     pub(crate) fn drop_space(&mut self, space: Ref<Space>) {
         let had = self.port.space_dropped(&mut self.pool, space);
         if had != Charge::NONE {
@@ -184,10 +214,12 @@ impl<P: Port> Kernel<P> {
 
     /// Frees a space that has no threads, capabilities or attachments any more.
     pub(crate) fn discard_space(&mut self, space: Ref<Space>) {
-        let Space { region: Region { header, top, .. }, utcb_map, order, kip, area_end, .. } = self.pool[space];
+        let Space { region: Region { header, top, .. }, utcb_map, order, kip, area_end, .. } =
+            self.pool[space];
         if let Some(top) = top.get() {
             self.drop_space(space);
-            // Of one that could not be made there are the table of its information page and what leads to it.
+            // Of one that could not be made there are the table of its information page and what
+            // leads to it.
             if kip != UserAddr::default() {
                 self.free_only(space, kip);
             }

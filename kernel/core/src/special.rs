@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only one kind of processor has, such as I/O ports. Here it is a range of numbers: who may have which is a
-//! Memory's matter as of anything that is mapped. What a Space has of them is an object of the port's ([`Special`]),
-//! which a Space gets with the first of them and its Quota pays.
+//! What only one kind of processor has, such as I/O ports. Here it is a range of numbers: who may
+//! have which is a Memory's matter as of anything that is mapped. What a Space has of them is an
+//! object of the port's ([`Special`]), which a Space gets with the first of them and its Quota
+//! pays.
 
 use crate::port::{Port, Special};
 use crate::{Kernel, Memory, Owner, Result, Space};
@@ -9,9 +10,17 @@ use abi::{Error, Kind, MapRecord, Rights};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
-    /// A record of `map` that names a Memory of the class `SPECIAL`, to which the capability allows `allowed`.
-    pub(crate) fn map_special(&mut self, caller: Ref<Space>, record: &MapRecord, memory: Ref<Memory>, allowed: Rights) -> Result<()> {
-        let space: Ref<Space> = self.object(caller, record.space(), Kind::Space, Rights::CONTROL)?;
+    /// A record of `map` that names a Memory of the class `SPECIAL`, to which the capability allows
+    /// `allowed`.
+    pub(crate) fn map_special(
+        &mut self,
+        caller: Ref<Space>,
+        record: &MapRecord,
+        memory: Ref<Memory>,
+        allowed: Rights,
+    ) -> Result<()> {
+        let space: Ref<Space> =
+            self.object(caller, record.space(), Kind::Space, Rights::CONTROL)?;
         let owner = Owner::Space(space);
         let quota = self.quota_of(owner)?;
         let Memory { base, bytes: size, .. } = self.pool[memory];

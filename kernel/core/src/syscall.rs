@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoding system calls: raw registers become the structure of their operation, with which the function is called that checks
-//! everything before it acts.
+//! Decoding system calls: raw registers become the structure of their operation, with which the
+//! function is called that checks everything before it acts.
 
 use crate::port::{Port, Registers};
 use crate::thread::{flag, gate};
@@ -10,17 +10,20 @@ use abi::{Error, Kind, MessageKind, Op, Rights, Tag, Word};
 use pool::Ref;
 
 impl<P: Port> Kernel<P> {
-    /// The current thread, native, made the system call that is in its registers. Returns whether it just
-    /// goes on: neither who runs nor the rest of a system call in steps is to be looked at.
+    /// The current thread, native, made the system call that is in its registers. Returns whether
+    /// it just goes on: neither who runs nor the rest of a system call in steps is to be looked at.
     pub fn system_call(&mut self) -> bool {
         let finished = self.current().is_some_and(|me| self.dispatch(me));
         self.schedule() && finished
     }
 
     /// Carries on the system call that the current thread was interrupted in, if
-    /// any, or what the reaper has to do. A port calls this before it leaves to user mode, until it returns false.
+    /// any, or what the reaper has to do. A port calls this before it leaves to user mode, until it
+    /// returns false.
     pub fn carry_on(&mut self) -> bool {
-        let Some(me) = self.current().filter(|me| self.pool[*me].flags & flag::AGAIN != 0) else { return false };
+        let Some(me) = self.current().filter(|me| self.pool[*me].flags & flag::AGAIN != 0) else {
+            return false;
+        };
         if me == self.threads.reaper() {
             self.reap();
         } else {
@@ -87,10 +90,30 @@ impl<P: Port> Kernel<P> {
             return Ok(Outcome::Again);
         }
         let results = match op {
-            Op::Call => return self.send(me, space, tag, call::Call::of(words).receiver, MessageKind::Call),
-            Op::Send => return self.send(me, space, tag, call::Send::of(words).receiver, MessageKind::Send),
-            Op::ReplyWait => return self.reply_wait(me, space, tag, call::ReplyWait::of(words).handle),
-            Op::MapReplyWait => return self.map_reply_wait(me, space, tag, call::MapReplyWait::of(words)),
+            Op::Call => {
+                return self.send(
+                    me,
+                    space,
+                    tag,
+                    call::Call::of(words).receiver,
+                    MessageKind::Call,
+                );
+            }
+            Op::Send => {
+                return self.send(
+                    me,
+                    space,
+                    tag,
+                    call::Send::of(words).receiver,
+                    MessageKind::Send,
+                );
+            }
+            Op::ReplyWait => {
+                return self.reply_wait(me, space, tag, call::ReplyWait::of(words).handle);
+            }
+            Op::MapReplyWait => {
+                return self.map_reply_wait(me, space, tag, call::MapReplyWait::of(words));
+            }
             Op::MapRun => return self.map_run(me, space, tag, call::MapRun::of(words)),
             Op::Receive => return self.receive_call(me, space, tag, call::Receive::of(words)),
             Op::Run => return self.run(me, space, tag, call::Run::of(words).handle),
@@ -98,7 +121,9 @@ impl<P: Port> Kernel<P> {
             Op::Revoke => return self.revoke(me, space, call::Revoke::of(words)),
             Op::Reset => return self.reset(me, space, call::Reset::of(words)),
             Op::Map => return self.map_batch(me, space, call::Map::of(words)),
-            Op::Reply => self.reply(me, space, tag, call::Reply::of(words).handle).map(|()| NOTHING)?,
+            Op::Reply => {
+                self.reply(me, space, tag, call::Reply::of(words).handle).map(|()| NOTHING)?
+            }
             Op::Notify => self.notify_call(space, call::Notify::of(words))?,
             Op::Yield => self.yield_call(me),
             Op::CreateQuota => self.create_quota(space, call::CreateQuota::of(words))?,

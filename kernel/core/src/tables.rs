@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Translation tables: who owns them, making and freeing them, and their entries.
 //!
-//! A table belongs to one owner, a Space or a Segment, whose Quota pays for it. A Segment has one directory and the leaf
-//! tables in it. So has a Space where the processor walks two levels. With more, a Space has a tree above its
-//! directories: it is made as it is needed, and stays until the Space ends. Leaf tables are numbered through all
-//! directories of a Space.
+//! A table belongs to one owner, a Space or a Segment, whose Quota pays for it. A Segment has one
+//! directory and the leaf tables in it. So has a Space where the processor walks two levels. With
+//! more, a Space has a tree above its directories: it is made as it is needed, and stays until the
+//! Space ends. Leaf tables are numbered through all directories of a Space.
 
 use crate::attach::SPACES;
 use crate::map::LOOK;
 use crate::port::{Change, Port};
-use crate::{ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space};
-use abi::{CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, Selector, TABLE_SPAN, UserAddr, Word, call};
+use crate::{
+    ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space,
+};
+use abi::{
+    CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, Selector, TABLE_SPAN, UserAddr,
+    Word, call,
+};
 use bytemuck::{Pod, Zeroable};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
@@ -28,7 +33,8 @@ impl Table {
     pub fn entries<F: Format>(&self) -> &[F::Entry] {
         bytemuck::cast_slice(&self.0)
     }
-    /// Its entries, for writing. Of a table in use the portable kernel alone writes any but the port's own.
+    /// Its entries, for writing. Of a table in use the portable kernel alone writes any but the
+    /// port's own.
     pub fn entries_mut<F: Format>(&mut self) -> &mut [F::Entry] {
         bytemuck::cast_slice_mut(&mut self.0)
     }
@@ -69,7 +75,9 @@ pub struct Region {
     pub end: UserAddr,
 }
 impl Object for Region {}
-const _: () = assert!(core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0);
+const _: () = assert!(
+    core::mem::offset_of!(Space, region) == 0 && core::mem::offset_of!(Segment, region) == 0
+);
 
 impl Region {
     /// How many leaf tables it can have, from address 0 on.
@@ -120,7 +128,11 @@ impl<P: Port> Kernel<P> {
     /// Quota that an owner's tables are charged to.
     pub(crate) fn quota_of(&self, owner: Owner) -> Result<Ref<Quota>> {
         let Region { header, .. } = self.pool[owner.region()];
-        if header.is_dying() { Err(Error::BadState) } else { header.quota.get().ok_or(Error::BadState) }
+        if header.is_dying() {
+            Err(Error::BadState)
+        } else {
+            header.quota.get().ok_or(Error::BadState)
+        }
     }
 
     /// Level of an owner's highest table; 1 is a directory.
@@ -131,16 +143,22 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// The owner's table of this level that leads to the leaf table `index`, or if that is missing the first leaf table
-    /// behind those that are missing with it.
-    fn descend(&self, owner: Owner, index: usize, to: u32) -> core::result::Result<Ref<Table>, usize> {
+    /// The owner's table of this level that leads to the leaf table `index`, or if that is missing
+    /// the first leaf table behind those that are missing with it.
+    fn descend(
+        &self,
+        owner: Owner,
+        index: usize,
+        to: u32,
+    ) -> core::result::Result<Ref<Table>, usize> {
         let mut table = self.pool[owner.region()].top.get().ok_or(usize::MAX)?;
         for level in (to + 1..=Self::top_level(owner)).rev() {
             let span = P::Format::tables_of_entry(level);
             let at = index / span % P::Format::ENTRIES;
             let entries = self.pool[table].entries::<P::Format>().get(at..).unwrap_or_default();
             let entry = entries.first().copied().and_then(P::Format::decode_table);
-            let (physical, _) = entry.ok_or_else(|| (index / span + Self::first_used(entries).0.max(1)) * span)?;
+            let (physical, _) =
+                entry.ok_or_else(|| (index / span + Self::first_used(entries).0.max(1)) * span)?;
             table = Ref::new(self.port.pool_address(physical));
         }
         Ok(table)
@@ -177,13 +195,21 @@ impl<P: Port> Kernel<P> {
 
     /// The directory's entry for the owner's leaf table `index`.
     pub(crate) fn table_entry(&self, owner: Owner, index: usize) -> Entry<P> {
-        self.directory(owner, index).and_then(|directory| self.entry(directory, index)).unwrap_or_else(P::Format::empty)
+        self.directory(owner, index)
+            .and_then(|directory| self.entry(directory, index))
+            .unwrap_or_else(P::Format::empty)
     }
 
-    /// Directories' entries of an owner, from `index` up to `end` at most, as many as one directory has of them; or how
-    /// many are passed over because their directory is missing.
-    pub(crate) fn table_entries(&self, owner: Owner, range: Range<usize>) -> core::result::Result<&[Entry<P>], usize> {
-        let directory = self.descend(owner, range.start, 1).map_err(|behind| behind.min(range.end) - range.start)?;
+    /// Directories' entries of an owner, from `index` up to `end` at most, as many as one directory
+    /// has of them; or how many are passed over because their directory is missing.
+    pub(crate) fn table_entries(
+        &self,
+        owner: Owner,
+        range: Range<usize>,
+    ) -> core::result::Result<&[Entry<P>], usize> {
+        let directory = self
+            .descend(owner, range.start, 1)
+            .map_err(|behind| behind.min(range.end) - range.start)?;
         let first = range.start % P::Format::ENTRIES;
         let last = (first + range.len()).min(P::Format::ENTRIES);
         Ok(self.pool[directory].entries::<P::Format>().get(first..last).unwrap_or_default())
@@ -212,8 +238,9 @@ impl<P: Port> Kernel<P> {
         self.set_entry(owner, index, P::Format::table(physical));
     }
 
-    /// Writes the directory's entry of an owner for its leaf table `index`, if there is that directory. (Apart from
-    /// [`write_table_entries`](Self::write_table_entries): a Segment's entry is copied so to many spaces in one step.)
+    /// Writes the directory's entry of an owner for its leaf table `index`, if there is that
+    /// directory. (Apart from [`write_table_entries`](Self::write_table_entries): a Segment's entry
+    /// is copied so to many spaces in one step.)
     pub(crate) fn write_table_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
         if let Some(directory) = self.directory(owner, index) {
             let at = index % P::Format::ENTRIES;
@@ -226,7 +253,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes the same to directories' entries of an owner, as far as there are directories.
-    pub(crate) fn write_table_entries(&mut self, owner: Owner, range: Range<usize>, entry: Entry<P>) {
+    pub(crate) fn write_table_entries(
+        &mut self,
+        owner: Owner,
+        range: Range<usize>,
+        entry: Entry<P>,
+    ) {
         self.change_table_entries(owner, range.clone(), |entries| entries.fill(entry));
         if let Owner::Space(space) = owner {
             self.bring_home(space, range, entry);
@@ -234,7 +266,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Changes directories' entries of an owner that is not small, as far as there are directories.
-    pub(crate) fn change_table_entries(&mut self, owner: Owner, range: Range<usize>, change: impl Fn(&mut [Entry<P>])) {
+    pub(crate) fn change_table_entries(
+        &mut self,
+        owner: Owner,
+        range: Range<usize>,
+        change: impl Fn(&mut [Entry<P>]),
+    ) {
         let mut index = range.start;
         while index < range.end {
             let first = index % P::Format::ENTRIES;
@@ -250,8 +287,15 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Changes entries of a table: the one place where any is written.
-    pub(crate) fn write_entries(&mut self, table: Ref<Table>, range: Range<usize>, change: impl FnOnce(&mut [Entry<P>])) {
-        change(self.pool[table].entries_mut::<P::Format>().get_mut(range.clone()).unwrap_or_default());
+    pub(crate) fn write_entries(
+        &mut self,
+        table: Ref<Table>,
+        range: Range<usize>,
+        change: impl FnOnce(&mut [Entry<P>]),
+    ) {
+        change(
+            self.pool[table].entries_mut::<P::Format>().get_mut(range.clone()).unwrap_or_default(),
+        );
         self.port.entries_written(&self.pool, table, range);
     }
 
@@ -288,21 +332,28 @@ impl<P: Port> Kernel<P> {
         Ok(table)
     }
 
-    /// Frees the owner's table at an index, or that in reserve for its large page there. No processor looks at it any more.
+    /// Frees the owner's table at an index, or that in reserve for its large page there. No
+    /// processor looks at it any more.
     pub(crate) fn free_table(&mut self, owner: Owner, index: usize, table: Ref<Table>) {
         self.set_entry(owner, index, P::Format::empty());
         self.drop_table(owner, table);
     }
 
     /// Takes away what is in a range that the owner's table at an index spans, and frees the table.
-    pub(crate) fn withdraw_table(&mut self, owner: Owner, index: usize, range: Range<UserAddr>, table: Ref<Table>) {
+    pub(crate) fn withdraw_table(
+        &mut self,
+        owner: Owner,
+        index: usize,
+        range: Range<UserAddr>,
+        table: Ref<Table>,
+    ) {
         self.set_entry(owner, index, P::Format::empty());
         self.flush(owner, range);
         self.drop_table(owner, table);
     }
 
-    /// Frees a table that the owner's directories do not name any more: once no other has a copy of the entry. The processor
-    /// was told, as it may walk a table that it remembers.
+    /// Frees a table that the owner's directories do not name any more: once no other has a copy of
+    /// the entry. The processor was told, as it may walk a table that it remembers.
     fn drop_table(&mut self, owner: Owner, table: Ref<Table>) {
         let region = &mut self.pool[owner.region()];
         if region.changing != 0 {
@@ -313,7 +364,8 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// How many leaf tables an owner can have, with those of the kernel's part of a space, which may lie above the users' addresses.
+    /// How many leaf tables an owner can have, with those of the kernel's part of a space, which
+    /// may lie above the users' addresses.
     fn all_tables(&self, owner: Owner) -> usize {
         let area = match owner {
             Owner::Space(space) => self.pool[space].area_end.0.div_ceil(TABLE_SPAN),
@@ -322,7 +374,8 @@ impl<P: Port> Kernel<P> {
         self.pool[owner.region()].tables().max(area as u32) as usize
     }
 
-    /// Frees some of the owner's tables but the highest. Leaf table `cursor` is the next to look at; true when none is left.
+    /// Frees some of the owner's tables but the highest. Leaf table `cursor` is the next to look
+    /// at; true when none is left.
     pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
         let tables = self.all_tables(owner);
         for _ in 0..TABLES {
@@ -338,7 +391,8 @@ impl<P: Port> Kernel<P> {
                 }
             };
             if let Some(index) = found
-                && let Some(table) = self.own_table(owner, index).or_else(|| self.take_spare(owner, index))
+                && let Some(table) =
+                    self.own_table(owner, index).or_else(|| self.take_spare(owner, index))
             {
                 self.free_table(owner, index, table);
             }
@@ -382,8 +436,8 @@ impl<P: Port> Kernel<P> {
         (2..=Self::top_level(owner)).for_each(|level| self.free_below(owner, index, level));
     }
 
-    /// Calls a seam of the port for every space in which an owner's range is visible, or if these are
-    /// too many the one for all spaces.
+    /// Calls a seam of the port for every space in which an owner's range is visible, or if these
+    /// are too many the one for all spaces.
     fn in_each_space(
         &mut self,
         owner: Owner,
@@ -409,7 +463,12 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Calls a seam of the port for a space, and for the home that it moves into.
-    fn in_space(&mut self, space: Ref<Space>, range: Range<UserAddr>, one: &impl Fn(&mut P, &mut Pool, Ref<Space>, Range<UserAddr>)) {
+    fn in_space(
+        &mut self,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        one: &impl Fn(&mut P, &mut Pool, Ref<Space>, Range<UserAddr>),
+    ) {
         if let Some((home, part)) = self.unknown_place(space, &range) {
             one(&mut self.port, &mut self.pool, home, part);
         }
@@ -417,7 +476,9 @@ impl<P: Port> Kernel<P> {
     }
 
     pub(crate) fn before(&mut self, owner: Owner, range: Range<UserAddr>, change: Change) {
-        let one = |port: &mut P, pool: &mut Pool, space, range| port.before_change(pool, space, range, change);
+        let one = |port: &mut P, pool: &mut Pool, space, range| {
+            port.before_change(pool, space, range, change)
+        };
         self.in_each_space(owner, range, one, |port| port.before_change_anywhere(change));
     }
 
@@ -428,7 +489,13 @@ impl<P: Port> Kernel<P> {
 
     /// Writes one leaf of the kernel's own choice (information page, UTCBs, the root
     /// server's image) into a space. Nothing is attached: no Memory names it.
-    pub(crate) fn set_kernel_leaf(&mut self, space: Ref<Space>, address: UserAddr, physical: PhysAddr, rights: Rights) -> Result<()> {
+    pub(crate) fn set_kernel_leaf(
+        &mut self,
+        space: Ref<Space>,
+        address: UserAddr,
+        physical: PhysAddr,
+        rights: Rights,
+    ) -> Result<()> {
         let table = self.table_for(Owner::Space(space), P::Format::table_index(address))?;
         let global = self.is_global(Owner::Space(space));
         let leaf = Leaf { physical, rights, most: rights, attributes: Attributes::Cached, global };
@@ -456,11 +523,19 @@ impl<P: Port> Kernel<P> {
     }
 
     /// An operation on the caches. The Quota of the space pays for lines that are to stay there.
-    fn carry_out_cache(&mut self, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) -> Result<()> {
+    fn carry_out_cache(
+        &mut self,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        what: CacheOp,
+    ) -> Result<()> {
         let owner = Owner::Space(space);
         match what {
             CacheOp::Lock => {
-                let quota = self.quota_of(owner).ok().filter(|quota| self.charge(*quota, Charge::LOCK).is_ok());
+                let quota = self
+                    .quota_of(owner)
+                    .ok()
+                    .filter(|quota| self.charge(*quota, Charge::LOCK).is_ok());
                 let locked = self.port.lock_lines(&mut self.pool, space, range, quota.is_some());
                 if let Some(quota) = quota.filter(|_| locked != Ok(true)) {
                     self.uncharge(quota.link(), Charge::LOCK);
@@ -480,8 +555,14 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The operation of a `map` record on the caches.
-    pub(crate) fn cache_record(&mut self, caller: Ref<Space>, record: &MapRecord, what: CacheOp) -> Result<()> {
-        let (space, range) = self.cached_range(caller, record.space(), record.address(), record.length())?;
+    pub(crate) fn cache_record(
+        &mut self,
+        caller: Ref<Space>,
+        record: &MapRecord,
+        what: CacheOp,
+    ) -> Result<()> {
+        let (space, range) =
+            self.cached_range(caller, record.space(), record.address(), record.length())?;
         if range.is_empty() || !record.length().is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadArgument);
         }
@@ -489,9 +570,19 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The range of a Space that the caller may do something about in the caches.
-    fn cached_range(&self, caller: Ref<Space>, space: Selector, start: UserAddr, bytes: Word) -> Result<(Ref<Space>, Range<UserAddr>)> {
+    fn cached_range(
+        &self,
+        caller: Ref<Space>,
+        space: Selector,
+        start: UserAddr,
+        bytes: Word,
+    ) -> Result<(Ref<Space>, Range<UserAddr>)> {
         let target: Ref<Space> = self.object(caller, space, Kind::Space, Rights::CONTROL)?;
-        let end = start.0.checked_add(bytes).map(UserAddr).filter(|end| *end <= self.pool[target].region.end);
+        let end = start
+            .0
+            .checked_add(bytes)
+            .map(UserAddr)
+            .filter(|end| *end <= self.pool[target].region.end);
         Ok((target, start..end.ok_or(Error::BadAddress)?))
     }
 }

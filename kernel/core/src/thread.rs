@@ -23,13 +23,14 @@ use pool::{Link, Object, Ref};
 
 /// Bytes of a Thread, and distance between two.
 pub const BYTES: u32 = 128 * size_of::<Word>() as u32;
-/// 32-bit words of a Thread beside its registers and its rarely loaded state: two are words of the processor, and one aligns them.
+/// 32-bit words of a Thread beside its registers and its rarely loaded state: two are words of the
+/// processor, and one aligns them.
 const FIELDS: usize = 41 + 3 * ALIGN;
 /// 32-bit words that nothing needs.
 const UNUSED: usize = BYTES as usize / 4 - FIELDS - size_of::<(Context, State)>() / 4;
-/// Where the table begins. Page directories, pages of pipes and what else begins with a page share the first sets of a virtual cache, and
-/// every other Thread would be in them, as a set of 32 lines is found by the lower ten bits of an address: so threads begin a few sets
-/// later.
+/// Where the table begins. Page directories, pages of pipes and what else begins with a page share
+/// the first sets of a virtual cache, and every other Thread would be in them, as a set of 32 lines
+/// is found by the lower ten bits of an address: so threads begin a few sets later.
 pub const TABLE: u32 = pool::BASE + 256;
 /// Distance from a Thread's start to where a reference points.
 pub const ANCHOR: u32 = size_of::<Context>() as u32;
@@ -91,8 +92,9 @@ pub mod flag {
     pub const LISTED: u32 = 64;
     /// Has a work list of its own.
     pub const WORKS: u32 = 128;
-    /// In a ready queue, and a fast path put it there in its system call: of its registers only what a system call returns or
-    /// keeps counts, and all of that is in `context`. So a fast path may take it from there.
+    /// In a ready queue, and a fast path put it there in its system call: of its registers only
+    /// what a system call returns or keeps counts, and all of that is in `context`. So a fast path
+    /// may take it from there.
     pub const BRIEF: u32 = 256;
 }
 
@@ -119,13 +121,15 @@ pub struct Thread {
     /// ```
     /// Each call adds 1 to the sequence, which wraps after 256. That is enough, as an answered call
     /// leaves no handle: the space that could use it has used it. A call that ends
-    /// unanswered leaves one that its server does not know to be dead: the epoch is changed, which no
-    /// number of calls does, so the handle stays dead whatever the thread calls, at
-    /// any rate and for ever. (An alien's handler that takes the alien knows that, and spends none.) With
-    /// 2,048 threads an entry of the table has 8,192 epochs; one that has spent half of them is not used
-    /// again when its thread is deleted, until the Quota that paid for it ends (`free_thread`). So a handle never names a call of another thread
-    /// than the one it was given for, unless a server keeps it beyond the end of the component that it got it from. To come upon it again its own thread has to end 8,191 calls more
-    /// unanswered, which takes who controls the thread or its servers and could change what it gets anyway.
+    /// unanswered leaves one that its server does not know to be dead: the epoch is changed, which
+    /// no number of calls does, so the handle stays dead whatever the thread calls, at any rate and
+    /// for ever. (An alien's handler that takes the alien knows that, and spends none.) With 2,048
+    /// threads an entry of the table has 8,192 epochs; one that has spent half of them is not used
+    /// again when its thread is deleted, until the Quota that paid for it ends (`free_thread`). So
+    /// a handle never names a call of another thread than the one it was given for, unless a server
+    /// keeps it beyond the end of the component that it got it from. To come upon it again its own
+    /// thread has to end 8,191 calls more unanswered, which takes who controls the thread or its
+    /// servers and could change what it gets anyway.
     pub handle: u32,
     /// Whom it waits for, by state.
     pub partner: Link<Thread>,
@@ -136,7 +140,8 @@ pub struct Thread {
 
     /// Who gets its exceptions, with the badge that it will see.
     pub handler: Slot,
-    /// Address by which the kernel reaches its UTCB slot ([`Caches::utcb_page`](crate::port::Caches::utcb_page)).
+    /// Address by which the kernel reaches its UTCB slot
+    /// ([`Caches::utcb_page`](crate::port::Caches::utcb_page)).
     pub utcb: u32,
     /// `flag::*`.
     pub flags: u32,
@@ -177,13 +182,15 @@ pub struct Thread {
     pub alarm_bits: u32,
     /// Place of its alarm in the heap of alarms.
     pub alarm_index: u32,
-    /// The first sender of the next priority, while it is the first of its own in a queue of senders (circular).
+    /// The first sender of the next priority, while it is the first of its own in a queue of
+    /// senders (circular).
     pub group_next: Link<Thread>,
     /// The first sender of the previous priority.
     pub group_prev: Link<Thread>,
     /// Epochs that were spent, by all threads that this entry was.
     pub epochs: u32,
-    /// While it is taken out of its space and not all who wait for it have failed: the error they fail with.
+    /// While it is taken out of its space and not all who wait for it have failed: the error they
+    /// fail with.
     pub leaving: u32,
     /// What it has to end before its system call ends.
     pub work: List,
@@ -227,7 +234,8 @@ impl Thread {
 pub struct Table {
     /// Kernel address of the first entry.
     pub start: u32,
-    /// Number of entries, a power of two and at most [`MAX_THREADS`]. The first is the kernel's: no handle is 0.
+    /// Number of entries, a power of two and at most [`MAX_THREADS`]. The first is the kernel's: no
+    /// handle is 0.
     pub count: u32,
     /// Free entries, linked by `next`. The first is never free: it is the [`reaper`](Self::reaper).
     pub free: Link<Thread>,
@@ -249,7 +257,8 @@ impl Table {
     pub const fn epochs(&self) -> u32 {
         SEQUENCE / self.count
     }
-    /// Whether an entry has spent so many epochs that another thread's handles might come round to one that is not answered.
+    /// Whether an entry has spent so many epochs that another thread's handles might come round to
+    /// one that is not answered.
     pub(crate) const fn is_worn(&self, epochs: u32) -> bool {
         epochs >= self.epochs() / 2
     }

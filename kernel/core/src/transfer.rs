@@ -23,7 +23,13 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Writes the results of an IPC system call.
-    pub(crate) fn set_results(&mut self, thread: Ref<Thread>, delivery: u32, handle: u32, words: [Word; REGISTERS]) {
+    pub(crate) fn set_results(
+        &mut self,
+        thread: Ref<Thread>,
+        delivery: u32,
+        handle: u32,
+        words: [Word; REGISTERS],
+    ) {
         let context = &mut self.pool[thread].context;
         P::Registers::set_result(context, 0, delivery as Word);
         P::Registers::set_result(context, 1, handle as Word);
@@ -34,7 +40,12 @@ impl<P: Port> Kernel<P> {
 
     /// Writes a failure as the result of an IPC system call.
     pub(crate) fn set_failed(&mut self, thread: Ref<Thread>, error: Error) {
-        self.set_results(thread, Delivery::new(MessageKind::Failed, error as u32, 0, 0).0, 0, [0; REGISTERS]);
+        self.set_results(
+            thread,
+            Delivery::new(MessageKind::Failed, error as u32, 0, 0).0,
+            0,
+            [0; REGISTERS],
+        );
     }
 
     /// Moves the message that `from` sends (its tag and words are in its registers) to
@@ -42,7 +53,14 @@ impl<P: Port> Kernel<P> {
     ///
     /// # Errors
     /// `CapTransfer`, `TooDeep`: nothing was moved; the sender has to know.
-    pub(crate) fn transfer(&mut self, from: Ref<Thread>, to: Ref<Thread>, kind: MessageKind, badge: u32, handle: u32) -> Result<()> {
+    pub(crate) fn transfer(
+        &mut self,
+        from: Ref<Thread>,
+        to: Ref<Thread>,
+        kind: MessageKind,
+        badge: u32,
+        handle: u32,
+    ) -> Result<()> {
         let context = &self.pool[from].context;
         let tag = Tag::of_word(P::Registers::argument(context, 0));
         let words: [Word; REGISTERS] = core::array::from_fn(|i| P::Registers::word(context, i));
@@ -71,7 +89,9 @@ impl<P: Port> Kernel<P> {
     /// Copies capabilities as the sender's `send_caps` and the receiver's
     /// `receive_slot` say: all or none.
     fn transfer_caps(&mut self, from: Ref<Thread>, to: Ref<Thread>, count: u32) -> Result<()> {
-        let (Some(sender), Some(receiver)) = (self.pool[from].space.get(), self.pool[to].space.get()) else {
+        let (Some(sender), Some(receiver)) =
+            (self.pool[from].space.get(), self.pool[to].space.get())
+        else {
             return Err(Error::CapTransfer);
         };
         let first = self.utcb_word(to, offset_of!(Utcb, receive_slot));
@@ -81,7 +101,9 @@ impl<P: Port> Kernel<P> {
             let (source, _) = self.cap(sender, item.selector()).map_err(|_| Error::CapTransfer)?;
             self.may_derive(source)?;
             let slot = first.checked_add(i as u32).ok_or(Error::CapTransfer)?;
-            let target = self.empty_slot(receiver, Selector(slot as Word)).map_err(|_| Error::CapTransfer)?;
+            let target = self
+                .empty_slot(receiver, Selector(slot as Word))
+                .map_err(|_| Error::CapTransfer)?;
             *pair = Some((source, target, item));
         }
         for (source, target, item) in pairs.into_iter().flatten() {

@@ -52,7 +52,11 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn take_utcb_slot(&mut self, home: Ref<Space>) -> Result<(UserAddr, u32)> {
         let map = self.pool[home].utcb_map.get().ok_or(Error::BadArgument)?;
         let words = &self.pool[map].0;
-        let (word, bits) = words.iter().enumerate().find(|(word, bits)| **bits != full(*word)).ok_or(Error::PoolExhausted)?;
+        let (word, bits) = words
+            .iter()
+            .enumerate()
+            .find(|(word, bits)| **bits != full(*word))
+            .ok_or(Error::PoolExhausted)?;
         let bit = bits.trailing_ones();
         let address = self.pool[home].first_slot + slot_offset(word as u32 * SLOTS_A_WORD + bit);
         let page_at = address.align_down(PAGE_SIZE);
@@ -72,16 +76,19 @@ impl<P: Port> Kernel<P> {
     /// Address in the pool of a page of a space's UTCB area.
     fn area_page(&self, space: Ref<Space>, address: UserAddr) -> Option<u32> {
         let table = self.own_table(Owner::Space(space), P::Format::table_index(address))?;
-        self.entry(table, P::Format::leaf_index(address)).and_then(P::Format::decode).map(|leaf| self.port.pool_address(leaf.physical))
+        self.entry(table, P::Format::leaf_index(address))
+            .and_then(P::Format::decode)
+            .map(|leaf| self.port.pool_address(leaf.physical))
     }
 
     fn add_utcb_page(&mut self, home: Ref<Space>, address: UserAddr) -> Result<u32> {
         let quota = self.pool[home].region.header.quota.get().ok_or(Error::BadState)?;
         let page = self.allocate(quota, PAGE)?;
         let physical = self.port.physical(page);
-        self.set_kernel_leaf(home, address, physical, Rights::READ.union(Rights::WRITE)).inspect_err(|_| {
-            self.release(quota.link(), page, PAGE);
-        })?;
+        self.set_kernel_leaf(home, address, physical, Rights::READ.union(Rights::WRITE))
+            .inspect_err(|_| {
+                self.release(quota.link(), page, PAGE);
+            })?;
         Ok(page)
     }
 
@@ -96,7 +103,8 @@ impl<P: Port> Kernel<P> {
         let of_page = first % SLOTS_A_WORD;
         *bits &= !(1 << (of_page + (offset % PAGE - SLOT_START) / SLOT_SIZE));
         if *bits >> of_page & ((1 << SLOTS_A_PAGE) - 1) == 0 {
-            let (quota, address) = (self.pool[home].region.header.quota, address.align_down(PAGE_SIZE));
+            let (quota, address) =
+                (self.pool[home].region.header.quota, address.align_down(PAGE_SIZE));
             if let Some(page) = self.area_page(home, address) {
                 self.clear_leaf(home, address);
                 self.release(quota, page, PAGE);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5 translation-table entries (ARM Architecture Reference Manual, DDI 0100I, chapter B4).
 //!
-//! The entry of a page is the processor's own, a small page of 4 KiB. A leaf table is a page: four of the processor's coarse tables
-//! of 256 entries each. What names a leaf table is the kernel's alone, as the processor has one first-level table for all spaces:
-//! [`section`] and [`coarse`] make the entries of that.
+//! The entry of a page is the processor's own, a small page of 4 KiB. A leaf table is a page: four
+//! of the processor's coarse tables of 256 entries each. What names a leaf table is the kernel's
+//! alone, as the processor has one first-level table for all spaces: [`section`] and [`coarse`]
+//! make the entries of that.
 //!
-//! Readable pages are executable: ARMv5 cannot tell. A page without any right is an entry of a type that faults, which keeps its
-//! address, so that `protect` can give rights back. RAM that is not cached looks as registers of a device.
+//! Readable pages are executable: ARMv5 cannot tell. A page without any right is an entry of a type
+//! that faults, which keeps its address, so that `protect` can give rights back. RAM that is not
+//! cached looks as registers of a device.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -27,7 +29,8 @@ pub mod bits {
     pub const READ_ONLY: u32 = 0xaa0;
     /// Users may read and write.
     pub const READ_WRITE: u32 = 0xff0;
-    /// In an entry of the faulting type: it holds a page, which was mapped cached if [`CACHED`], and writable if [`BUFFERED`].
+    /// In an entry of the faulting type: it holds a page, which was mapped cached if [`CACHED`],
+    /// and writable if [`BUFFERED`].
     pub const HELD: u32 = 1 << 4;
     /// Address part.
     pub const ADDRESS: u32 = !0xfff;
@@ -87,11 +90,16 @@ pub const fn coarse(physical: u32, domain: u32) -> u32 {
 #[must_use]
 pub const fn kernel_section(physical: u32, domain: u32, cached: bool) -> u32 {
     let memory = if cached { CACHED | BUFFERED } else { 0 };
-    physical | first::ONE | first::SECTION | first::KERNEL_ONLY << first::ACCESS_SHIFT | memory | domain << first::DOMAIN_SHIFT
+    physical
+        | first::ONE
+        | first::SECTION
+        | first::KERNEL_ONLY << first::ACCESS_SHIFT
+        | memory
+        | domain << first::DOMAIN_SHIFT
 }
 
-/// What the processor gets for a section of a directory's entry: the section's number among those that the entry spans is `part`.
-/// `None` if there is nothing, or the entry gives no right at all.
+/// What the processor gets for a section of a directory's entry: the section's number among those
+/// that the entry spans is `part`. `None` if there is nothing, or the entry gives no right at all.
 #[must_use]
 pub fn section(entry: u32, part: u32, domain: u32) -> Option<u32> {
     if let Some((table, _)) = Armv5::decode_table(entry) {
@@ -105,7 +113,14 @@ pub fn section(entry: u32, part: u32, domain: u32) -> Option<u32> {
     };
     let memory = if leaf.attributes == Attributes::Cached { CACHED | BUFFERED } else { 0 };
     let physical = leaf.physical.0 as u32 + part * SECTION_BYTES;
-    Some(physical | first::ONE | first::SECTION | access << first::ACCESS_SHIFT | memory | domain << first::DOMAIN_SHIFT)
+    Some(
+        physical
+            | first::ONE
+            | first::SECTION
+            | access << first::ACCESS_SHIFT
+            | memory
+            | domain << first::DOMAIN_SHIFT,
+    )
 }
 
 /// The same entry of a leaf table, if users may only read it.
@@ -145,7 +160,8 @@ impl Format for Armv5 {
             // A cache is written back. A device's registers get each write at once.
             page | SMALL | READ_WRITE | flag(BUFFERED, is_cached)
         } else {
-            // Whether writes are buffered makes no difference where there are none: the bit says that the page was mapped writable.
+            // Whether writes are buffered makes no difference where there are none: the bit says
+            // that the page was mapped writable.
             page | SMALL | READ_ONLY | most
         }
     }
@@ -163,7 +179,13 @@ impl Format for Armv5 {
             _ => return None,
         };
         let attributes = if entry & CACHED != 0 { Attributes::Cached } else { Attributes::Device };
-        Some(Leaf { physical: PhysAddr((entry & ADDRESS) as Word), rights, most, attributes, global: false })
+        Some(Leaf {
+            physical: PhysAddr((entry & ADDRESS) as Word),
+            rights,
+            most,
+            attributes,
+            global: false,
+        })
     }
 
     fn table(physical: PhysAddr) -> u32 {
@@ -194,10 +216,14 @@ impl Format for Armv5 {
         }
         let writes = entry & directory::WRITE != 0 && entry & directory::NO_WRITE == 0;
         let rights = if entry & directory::READ == 0 { Rights::NONE } else { readable(writes) };
-        let attributes = if entry & directory::CACHED != 0 { Attributes::Cached } else { Attributes::Device };
+        let attributes =
+            if entry & directory::CACHED != 0 { Attributes::Cached } else { Attributes::Device };
         let physical = PhysAddr(entry as Word).align_down(Self::SPAN);
         let most = readable(entry & directory::MOST_WRITE != 0);
-        Some((Leaf { physical, rights, most, attributes, global: false }, entry & directory::SHARED != 0))
+        Some((
+            Leaf { physical, rights, most, attributes, global: false },
+            entry & directory::SHARED != 0,
+        ))
     }
 
     fn supervisor(entry: u32) -> u32 {

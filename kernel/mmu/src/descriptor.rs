@@ -19,7 +19,8 @@ pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
     segment(base, limit & 0xf_ffff, access | pages | wide)
 }
 
-/// A data segment as [`tls`] makes it, without what lies at `end` or above: shorter, or the empty descriptor if nothing is left.
+/// A data segment as [`tls`] makes it, without what lies at `end` or above: shorter, or the empty
+/// descriptor if nothing is left.
 #[must_use]
 pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
     const PAGES: u32 = 1 << 23;
@@ -29,7 +30,8 @@ pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
         return [0, 0];
     }
     let limit = low & 0xffff | high & 0xf_0000;
-    let (limit, most) = (if high & PAGES == 0 { limit } else { limit << 12 | 0xfff }, end - 1 - base);
+    let (limit, most) =
+        (if high & PAGES == 0 { limit } else { limit << 12 | 0xfff }, end - 1 - base);
     if limit <= most {
         return descriptor;
     }
@@ -43,12 +45,16 @@ pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
     }
 }
 
-/// The data segment of a small space whose addresses begin at `base`, and that has `bytes` of them: both are multiples of a page.
-/// The code segment differs in [`CODE`] alone.
+/// The data segment of a small space whose addresses begin at `base`, and that has `bytes` of them:
+/// both are multiples of a page. The code segment differs in [`CODE`] alone.
 #[must_use]
 pub const fn region(base: u32, bytes: u32) -> [u32; 2] {
     // Pages, 32 bits, present, ring 3, writable, accessed.
-    segment(base, (bytes >> 12) - 1, 1 << 23 | 1 << 22 | 1 << 15 | 3 << 13 | 1 << 12 | 1 << 9 | 1 << 8)
+    segment(
+        base,
+        (bytes >> 12) - 1,
+        1 << 23 | 1 << 22 | 1 << 15 | 3 << 13 | 1 << 12 | 1 << 9 | 1 << 8,
+    )
 }
 
 /// In the upper word: a segment of code, which can be read if it can be written as data.
@@ -71,8 +77,12 @@ pub const fn moved(descriptor: [u32; 2], by: u32) -> [u32; 2] {
     [base << 16 | low & 0xffff, base & 0xff00_0000 | (base >> 16) & 0xff | high & 0x00ff_ff00]
 }
 
-/// A descriptor from its parts; `flags` are the bits of the upper word that are neither base nor limit.
+/// A descriptor from its parts; `flags` are the bits of the upper word that are neither base nor
+/// limit.
 #[must_use]
 pub const fn segment(base: u32, limit: u32, flags: u32) -> [u32; 2] {
-    [base << 16 | limit & 0xffff, base & 0xff00_0000 | limit & 0xf_0000 | (base >> 16) & 0xff | flags]
+    [
+        base << 16 | limit & 0xffff,
+        base & 0xff00_0000 | limit & 0xf_0000 | (base >> 16) & 0xff | flags,
+    ]
 }

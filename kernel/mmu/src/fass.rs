@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fast address-space switching on ARMv5 (fass-wombat-arm-2007, sections 2 and 3): which domain tags what, and what a change of
-//! the caching page directory costs.
+//! Fast address-space switching on ARMv5 (fass-wombat-arm-2007, sections 2 and 3): which domain
+//! tags what, and what a change of the caching page directory costs.
 //!
-//! All spaces use one first-level table, the *caching page directory*. An entry of it, a section of 1 MiB, is a copy of an entry of
-//! some owner, a Space or a Segment, and is tagged with that owner's domain. A switch of spaces opens other domains; it flushes
-//! nothing. The TLB tells owners apart by the domain. The data cache does not: it knows virtual addresses alone. So before a section
-//! is somebody else's, what its last owner may have left in the cache goes.
+//! All spaces use one first-level table, the *caching page directory*. An entry of it, a section of
+//! 1 MiB, is a copy of an entry of some owner, a Space or a Segment, and is tagged with that
+//! owner's domain. A switch of spaces opens other domains; it flushes nothing. The TLB tells owners
+//! apart by the domain. The data cache does not: it knows virtual addresses alone. So before a
+//! section is somebody else's, what its last owner may have left in the cache goes.
 //!
 //! Who may have left lines in a section since the whole cache was last cleaned:
 //!
 //! - who has it in the directory now, if its domain was open since then: a bit in [`Fass::dirty`];
 //! - who had it before, and lost it to a change of domains: a *tenant*, in `lines`.
 //!
-//! So an owner that loses its domain keeps its lines. They are written back when another owner comes to the same section, and not
-//! before. Owners of one *vspace* promise that the same address is the same memory: their lines are anybody's of them. The promise
-//! binds only one holder, which makes all of them: a number that another one chose says nothing.
+//! So an owner that loses its domain keeps its lines. They are written back when another owner
+//! comes to the same section, and not before. Owners of one *vspace* promise that the same address
+//! is the same memory: their lines are anybody's of them. The promise binds only one holder, which
+//! makes all of them: a number that another one chose says nothing.
 //!
-//! Nothing here touches the processor: [`Hardware`] does. Each function takes a bounded time: an owner has at most [`MOST`] sections.
+//! Nothing here touches the processor: [`Hardware`] does. Each function takes a bounded time: an
+//! owner has at most [`MOST`] sections.
 
 use crate::tags::{First, Tags};
 
@@ -53,20 +56,23 @@ pub struct Owner<O, H> {
     pub who: O,
     /// Who pays for it.
     pub holder: H,
-    /// Spaces of one holder with the same number, if it is not 0, have the same memory at the same address.
+    /// Spaces of one holder with the same number, if it is not 0, have the same memory at the same
+    /// address.
     pub vspace: u32,
 }
 
 impl<O: PartialEq, H: PartialEq> Owner<O, H> {
     /// Whether lines of one are good for the other.
     fn shares(&self, other: &Self) -> bool {
-        self.who == other.who || self.vspace != 0 && self.vspace == other.vspace && self.holder == other.holder
+        self.who == other.who
+            || self.vspace != 0 && self.vspace == other.vspace && self.holder == other.holder
     }
 }
 
 /// What is done to the processor.
 pub trait Hardware {
-    /// Takes a section out of the caching page directory. The TLB may have it still: a flush follows.
+    /// Takes a section out of the caching page directory. The TLB may have it still: a flush
+    /// follows.
     fn remove(&mut self, section: usize);
     /// Drops all translations.
     fn flush(&mut self);
@@ -98,7 +104,8 @@ pub struct Fass<O, H> {
     lines: [u8; SECTIONS],
     tenants: [Option<Owner<O, H>>; TENANTS],
     tenant_count: usize,
-    /// Domains that were open since the cache was last cleaned, as in the domain access register: who opens domains adds them.
+    /// Domains that were open since the cache was last cleaned, as in the domain access register:
+    /// who opens domains adds them.
     pub dirty: u32,
 }
 
@@ -118,10 +125,16 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Gives a domain to an owner without one. Nobody loses his whom `keeps` names: fewer than there are domains.
+    /// Gives a domain to an owner without one. Nobody loses his whom `keeps` names: fewer than
+    /// there are domains.
     ///
     /// `None` if all keep theirs.
-    pub fn acquire(&mut self, owner: Owner<O, H>, keeps: impl Fn(O) -> bool, hardware: &mut impl Hardware) -> Option<Grant<O>> {
+    pub fn acquire(
+        &mut self,
+        owner: Owner<O, H>,
+        keeps: impl Fn(O) -> bool,
+        hardware: &mut impl Hardware,
+    ) -> Option<Grant<O>> {
         let grant = self.tags.take(0, owner, |other| keeps(other.who))?;
         let domain = u32::from(grant.tag);
         let loser = match grant.first {
@@ -140,9 +153,16 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         Some(Grant { domain, loser })
     }
 
-    /// An owner ends: nothing of it stays in the cache or the directory. It has this domain, or none.
-    pub fn release(&mut self, domain: Option<u32>, owner: Owner<O, H>, hardware: &mut impl Hardware) {
-        if domain.is_some_and(|domain| self.is_dirty(domain)) || self.tenant_of(owner.who).is_some() {
+    /// An owner ends: nothing of it stays in the cache or the directory. It has this domain, or
+    /// none.
+    pub fn release(
+        &mut self,
+        domain: Option<u32>,
+        owner: Owner<O, H>,
+        hardware: &mut impl Hardware,
+    ) {
+        if domain.is_some_and(|domain| self.is_dirty(domain)) || self.tenant_of(owner.who).is_some()
+        {
             self.clean(hardware);
         }
         if let Some(domain) = domain {
@@ -153,15 +173,25 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Before a section of the directory becomes an owner's, who has this domain: what another one may have left of it in the
-    /// cache and the TLB goes.
-    pub fn install(&mut self, section: usize, domain: u32, owner: Owner<O, H>, hardware: &mut impl Hardware) {
+    /// Before a section of the directory becomes an owner's, who has this domain: what another one
+    /// may have left of it in the cache and the TLB goes.
+    pub fn install(
+        &mut self,
+        section: usize,
+        domain: u32,
+        owner: Owner<O, H>,
+        hardware: &mut impl Hardware,
+    ) {
         if usize::from(self.counts[domain as usize]) >= usize::from(MOST) {
             self.withdraw(domain, owner, hardware);
             hardware.flush();
         }
         let before = u32::from(self.installed[section]);
-        let foreign = match self.tags.owner(before as u16).filter(|_| before != domain && self.is_dirty(before)) {
+        let foreign = match self
+            .tags
+            .owner(before as u16)
+            .filter(|_| before != domain && self.is_dirty(before))
+        {
             Some(other) => !owner.shares(&other),
             None => false,
         };
@@ -197,7 +227,8 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Cleans the whole cache. Who runs may have lines again at once: the caller says so in [`dirty`](Self::dirty) when it opens domains.
+    /// Cleans the whole cache. Who runs may have lines again at once: the caller says so in
+    /// [`dirty`](Self::dirty) when it opens domains.
     pub fn clean(&mut self, hardware: &mut impl Hardware) {
         hardware.clean();
         self.lines.fill(0);
@@ -241,7 +272,9 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
     }
 
     fn tenant_of(&self, who: O) -> Option<usize> {
-        self.tenants[..self.tenant_count].iter().position(|tenant| tenant.is_some_and(|tenant| tenant.who == who))
+        self.tenants[..self.tenant_count]
+            .iter()
+            .position(|tenant| tenant.is_some_and(|tenant| tenant.who == who))
     }
 
     /// Notes that the owner of a domain may have lines in a section that it loses.
@@ -277,7 +310,11 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
 
     /// Takes all sections of a domain out of the directory. What its owner has in the cache stays.
     fn withdraw(&mut self, domain: u32, owner: Owner<O, H>, hardware: &mut impl Hardware) {
-        let tenant = if self.is_dirty(domain) && self.counts[domain as usize] != 0 { self.tenant(owner, hardware) } else { None };
+        let tenant = if self.is_dirty(domain) && self.counts[domain as usize] != 0 {
+            self.tenant(owner, hardware)
+        } else {
+            None
+        };
         for word in 0..SECTIONS / 32 {
             let mut bits = core::mem::take(&mut self.sections[domain as usize][word]);
             while bits != 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a port's translation tables look like. The truth is a tree of tables of a page each in every port; how
-//! many levels it has, how wide an entry is and what its bits mean differ.
+//! What a port's translation tables look like. The truth is a tree of tables of a page each in
+//! every port; how many levels it has, how wide an entry is and what its bits mean differ.
 
 use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Pod;
@@ -27,13 +27,13 @@ pub struct Leaf {
     pub most: Rights,
     /// How it behaves.
     pub attributes: Attributes,
-    /// Whether all spaces that have anything at the address have this: its translation may outlive a change of tables.
-    /// (A port that has no use for that forgets it.)
+    /// Whether all spaces that have anything at the address have this: its translation may outlive
+    /// a change of tables. (A port that has no use for that forgets it.)
     pub global: bool,
 }
 
-/// Layout of translation tables. A *leaf table* has the entries of pages; a *directory* those of leaf tables, or of
-/// large pages in their place; every level above those of tables.
+/// Layout of translation tables. A *leaf table* has the entries of pages; a *directory* those of
+/// leaf tables, or of large pages in their place; every level above those of tables.
 ///
 /// An all-zero entry is empty.
 pub trait Format {
@@ -87,7 +87,8 @@ pub trait Format {
     fn next(entry: Self::Entry) -> Self::Entry;
     /// What an entry of a leaf table says; `None` if it is empty.
     fn decode(entry: Self::Entry) -> Option<Leaf>;
-    /// Whether two entries of a leaf table have the same page, by the same attributes, with whatever rights.
+    /// Whether two entries of a leaf table have the same page, by the same attributes, with
+    /// whatever rights.
     #[must_use]
     fn is_same_page(one: Self::Entry, other: Self::Entry) -> bool {
         let page = |entry| Self::decode(entry).map(|leaf| (leaf.physical, leaf.attributes));
@@ -99,15 +100,15 @@ pub trait Format {
     fn decode_table(entry: Self::Entry) -> Option<(PhysAddr, bool)>;
     /// The most that an entry which names a table lets the table's entries give.
     fn table_rights(entry: Self::Entry) -> Rights;
-    /// A directory's entry that maps all of its span itself: a page of [`SPAN`](Self::SPAN) bytes at a
-    /// multiple of its size.
+    /// A directory's entry that maps all of its span itself: a page of [`SPAN`](Self::SPAN) bytes
+    /// at a multiple of its size.
     fn large(leaf: Leaf) -> Self::Entry;
     /// The large page that a directory's entry maps, and whether it is a Segment's.
     fn decode_large(entry: Self::Entry) -> Option<(Leaf, bool)>;
-    /// A server's own entry of its directory: users of the spaces that show the server reach nothing by a copy of it. (Where
-    /// there are no servers, the entry as it is.)
+    /// A server's own entry of its directory: users of the spaces that show the server reach
+    /// nothing by a copy of it. (Where there are no servers, the entry as it is.)
     fn supervisor(entry: Self::Entry) -> Self::Entry;
-    /// A space's copy of an entry of another directory, which gives at most `rights`. The copy of an
-    /// empty entry maps nothing, but is not empty: the place is the Segment's.
+    /// A space's copy of an entry of another directory, which gives at most `rights`. The copy of
+    /// an empty entry maps nothing, but is not empty: the place is the Segment's.
     fn shared(entry: Self::Entry, rights: Rights) -> Self::Entry;
 }

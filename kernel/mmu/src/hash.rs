@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hashed table of a 604 (*Programming Environments for 32-bit Microprocessors*, section 7.6): a cache of the translation tables, which
-//! the processor looks at when its TLB has no entry.
+//! The hashed table of a 604 (*Programming Environments for 32-bit Microprocessors*, section 7.6):
+//! a cache of the translation tables, which the processor looks at when its TLB has no entry.
 //!
-//! A page has two groups of eight entries where it can be, so a table that is full in one place replaces an entry there. Whoever lost one
-//! faults, and gets it again. R and C are preset, so the processor only reads.
+//! A page has two groups of eight entries where it can be, so a table that is full in one place
+//! replaces an entry there. Whoever lost one faults, and gets it again. R and C are preset, so the
+//! processor only reads.
 
 use abi::UserAddr;
 
@@ -29,7 +30,8 @@ pub enum Inserted {
     Evicted,
 }
 
-/// Groups of the smallest table: an entry has the upper 6 of a page's 16 bits, and its place has to tell the others.
+/// Groups of the smallest table: an entry has the upper 6 of a page's 16 bits, and its place has to
+/// tell the others.
 pub const LEAST: usize = 1024;
 
 /// The two groups of a page, in a table of so many: a power of two, at least [`LEAST`].
@@ -54,8 +56,15 @@ fn find(table: &[Group], vsid: u32, address: UserAddr) -> Option<(usize, usize)>
     })
 }
 
-/// Puts in the entry of a page, whose second word is `value`. `hand` is whose turn it is to be lost: each number below 8 in turn.
-pub fn insert(table: &mut [Group], vsid: u32, address: UserAddr, value: u32, hand: &mut usize) -> Inserted {
+/// Puts in the entry of a page, whose second word is `value`. `hand` is whose turn it is to be
+/// lost: each number below 8 in turn.
+pub fn insert(
+    table: &mut [Group],
+    vsid: u32,
+    address: UserAddr,
+    value: u32,
+    hand: &mut usize,
+) -> Inserted {
     if let Some((group, place)) = find(table, vsid, address) {
         table[group][place][1] = value;
         return Inserted::Changed;
@@ -83,7 +92,10 @@ pub fn remove(table: &mut [Group], vsid: u32, address: UserAddr) -> bool {
 
 /// Takes out all entries of some VSIDs. How many there were.
 pub fn remove_all(table: &mut [Group], is_of: impl Fn(u32) -> bool) -> u32 {
-    let entries = table.as_flattened_mut().iter_mut().filter(|pte| pte[0] & VALID != 0 && is_of((pte[0] & !VALID) >> 7));
+    let entries = table
+        .as_flattened_mut()
+        .iter_mut()
+        .filter(|pte| pte[0] & VALID != 0 && is_of((pte[0] & !VALID) >> 7));
     entries.map(|pte| *pte = [0, 0]).count() as u32
 }
 

@@ -60,8 +60,8 @@ impl Format for Ia32 {
         entry
             | match leaf.attributes {
                 Attributes::Cached => 0,
-                // Type "uncached minus": a memory type range register may say that writes are combined
-                // (Intel SDM volume 3, table 12-7).
+                // Type "uncached minus": a memory type range register may say that writes are
+                // combined (Intel SDM volume 3, table 12-7).
                 Attributes::Uncached => CACHE_DISABLE,
                 Attributes::Device => CACHE_DISABLE | WRITE_THROUGH,
             }
@@ -76,8 +76,11 @@ impl Format for Ia32 {
             return None;
         }
         let readable = Rights::READ.union(Rights::EXECUTE);
-        let with_write = |base: Rights, bit: u32| if entry & bit != 0 { base.union(Rights::WRITE) } else { base };
-        let rights = if entry & PRESENT == 0 { Rights::NONE } else { with_write(readable, WRITABLE) };
+        let with_write = |base: Rights, bit: u32| {
+            if entry & bit != 0 { base.union(Rights::WRITE) } else { base }
+        };
+        let rights =
+            if entry & PRESENT == 0 { Rights::NONE } else { with_write(readable, WRITABLE) };
         let attributes = match entry & (CACHE_DISABLE | WRITE_THROUGH) {
             0 => Attributes::Cached,
             CACHE_DISABLE => Attributes::Uncached,
@@ -92,7 +95,8 @@ impl Format for Ia32 {
     }
 
     fn decode_table(entry: u32) -> Option<(PhysAddr, bool)> {
-        (entry & PRESENT != 0 && entry & LARGE == 0).then_some((PhysAddr((entry & ADDRESS) as Word), entry & SHARED != 0))
+        (entry & PRESENT != 0 && entry & LARGE == 0)
+            .then_some((PhysAddr((entry & ADDRESS) as Word), entry & SHARED != 0))
     }
 
     fn table_rights(entry: u32) -> Rights {

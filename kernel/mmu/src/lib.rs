@@ -4,7 +4,8 @@
 //! touched here.
 #![no_std]
 #![forbid(unsafe_code)]
-// Indices here are of tables that this crate makes itself: the property tests of each algorithm hold them in bounds.
+// Indices here are of tables that this crate makes itself: the property tests of each algorithm
+// hold them in bounds.
 #![deny(clippy::unwrap_used, clippy::expect_used)]
 #![warn(missing_docs)]
 

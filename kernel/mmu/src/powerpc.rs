@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PowerPC: two levels of tables of this kernel's own, which no processor walks. Whoever fills a TLB (603) or a hashed table (604) reads
-//! them, so an entry of a leaf table is the second word of a PTE as the processor wants it (*Programming Environments for 32-bit
-//! Microprocessors*, section 7.6.1.2): nothing is to be converted.
+//! PowerPC: two levels of tables of this kernel's own, which no processor walks. Whoever fills a
+//! TLB (603) or a hashed table (604) reads them, so an entry of a leaf table is the second word of
+//! a PTE as the processor wants it (*Programming Environments for 32-bit Microprocessors*, section
+//! 7.6.1.2): nothing is to be converted.
 //!
-//! Readable pages are executable: only a whole segment of 256 MiB can be kept from execution. A page without any right is an entry without
-//! the bit R, which keeps its address so that `protect` can give rights back.
+//! Readable pages are executable: only a whole segment of 256 MiB can be kept from execution. A
+//! page without any right is an entry without the bit R, which keeps its address so that `protect`
+//! can give rights back.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -19,23 +21,25 @@ pub mod bits {
     pub const MOST_WRITE: u32 = 0x400;
     /// Software: the entry holds a page, even if nobody may use it.
     pub const HELD: u32 = 0x200;
-    /// R, referenced: the page can be used. The kernel has no use for what R means, so it is always set in what the processor sees.
+    /// R, referenced: the page can be used. The kernel has no use for what R means, so it is always
+    /// set in what the processor sees.
     pub const PRESENT: u32 = 0x100;
     /// C, changed: always set, or the processor would write it.
     pub const CHANGED: u32 = 0x80;
-    /// Software, in a directory's entry: it is a server's, or a copy of one in a space that shows the server. In a page it would be W, which
-    /// none has.
+    /// Software, in a directory's entry: it is a server's, or a copy of one in a space that shows
+    /// the server. In a page it would be W, which none has.
     pub const SUPERVISOR: u32 = 0x40;
     /// I: not cached.
     pub const UNCACHED: u32 = 0x20;
     /// G: nothing is read ahead.
     pub const GUARDED: u32 = 0x8;
-    /// Software, in a directory's entry: a page of [`SPAN`](crate::Format::SPAN) bytes. The processor has none: each 4 KiB of it is
-    /// an entry of the TLB.
+    /// Software, in a directory's entry: a page of [`SPAN`](crate::Format::SPAN) bytes. The
+    /// processor has none: each 4 KiB of it is an entry of the TLB.
     pub const LARGE: u32 = 0x4;
     /// PP: who has the key of the segment may read and write, and everybody may read.
     pub const READ_WRITE: u32 = 1;
-    /// PP: everybody may read. It has all bits of [`READ_WRITE`], so that what two entries allow together is one OR.
+    /// PP: everybody may read. It has all bits of [`READ_WRITE`], so that what two entries allow
+    /// together is one OR.
     pub const READ_ONLY: u32 = 3;
     /// What of an entry the processor sees; the rest is reserved there.
     pub const SEEN: u32 = !(SHARED | MOST_WRITE | HELD | SUPERVISOR | LARGE);
@@ -49,14 +53,18 @@ pub const NO_WRITE: u32 = READ_ONLY ^ READ_WRITE;
 #[derive(Clone, Copy, Debug)]
 pub struct PowerPc;
 
-/// What the processor is to see of a page by the entry of its leaf table and of its directory, at an address in the leaf table's span;
-/// nothing if there is no right.
+/// What the processor is to see of a page by the entry of its leaf table and of its directory, at
+/// an address in the leaf table's span; nothing if there is no right.
 #[must_use]
 pub const fn seen(directory: u32, leaf: u32, address: u32) -> Option<u32> {
     if directory & PRESENT == 0 {
         return None;
     }
-    let entry = if directory & LARGE == 0 { leaf | directory & NO_WRITE } else { directory | address & 0x003f_f000 };
+    let entry = if directory & LARGE == 0 {
+        leaf | directory & NO_WRITE
+    } else {
+        directory | address & 0x003f_f000
+    };
     if entry & PRESENT == 0 { None } else { Some(entry & SEEN) }
 }
 
@@ -90,8 +98,13 @@ impl Format for PowerPc {
             return None;
         }
         let readable = Rights::READ.union(Rights::EXECUTE);
-        let with_write = |is_writable: bool| if is_writable { readable.union(Rights::WRITE) } else { readable };
-        let rights = if entry & PRESENT == 0 { Rights::NONE } else { with_write(entry & READ_ONLY == READ_WRITE) };
+        let with_write =
+            |is_writable: bool| if is_writable { readable.union(Rights::WRITE) } else { readable };
+        let rights = if entry & PRESENT == 0 {
+            Rights::NONE
+        } else {
+            with_write(entry & READ_ONLY == READ_WRITE)
+        };
         let attributes = match entry & (UNCACHED | GUARDED) {
             0 => Attributes::Cached,
             UNCACHED => Attributes::Uncached,
@@ -99,7 +112,13 @@ impl Format for PowerPc {
         };
         let physical = PhysAddr((entry & ADDRESS) as Word);
         // VSIDs are a space's own, so no translation is all spaces'.
-        Some(Leaf { physical, rights, most: with_write(entry & MOST_WRITE != 0), attributes, global: false })
+        Some(Leaf {
+            physical,
+            rights,
+            most: with_write(entry & MOST_WRITE != 0),
+            attributes,
+            global: false,
+        })
     }
 
     fn table(physical: PhysAddr) -> u32 {
@@ -107,11 +126,16 @@ impl Format for PowerPc {
     }
 
     fn decode_table(entry: u32) -> Option<(PhysAddr, bool)> {
-        (entry & PRESENT != 0 && entry & LARGE == 0).then_some((PhysAddr((entry & ADDRESS) as Word), entry & SHARED != 0))
+        (entry & PRESENT != 0 && entry & LARGE == 0)
+            .then_some((PhysAddr((entry & ADDRESS) as Word), entry & SHARED != 0))
     }
 
     fn table_rights(entry: u32) -> Rights {
-        if entry & READ_ONLY == READ_WRITE { Rights::RWX } else { Rights::READ.union(Rights::EXECUTE) }
+        if entry & READ_ONLY == READ_WRITE {
+            Rights::RWX
+        } else {
+            Rights::READ.union(Rights::EXECUTE)
+        }
     }
 
     fn large(leaf: Leaf) -> u32 {

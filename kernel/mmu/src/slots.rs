@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots: parts of a processor's addresses to which it relocates spaces, so that these have none in common (fass-wombat-arm-2007,
-//! section 3.2). A slot is held by who pays for it, and is shared by his spaces alone.
+//! Slots: parts of a processor's addresses to which it relocates spaces, so that these have none in
+//! common (fass-wombat-arm-2007, section 3.2). A slot is held by who pays for it, and is shared by
+//! his spaces alone.
 
 /// `N` slots, and who holds them: an `H` each.
 pub struct Slots<H, const N: usize> {
@@ -23,15 +24,16 @@ impl<H: Copy + PartialEq, const N: usize> Slots<H, N> {
         Self { slots: [None; N], next: 0 }
     }
 
-    /// A slot for a space of this holder: the next that nobody has (`is_own`), or one of his own, namely one with the fewest spaces.
-    /// None: there is no such.
+    /// A slot for a space of this holder: the next that nobody has (`is_own`), or one of his own,
+    /// namely one with the fewest spaces. None: there is no such.
     pub fn take(&mut self, holder: H, is_own: bool) -> Option<usize> {
         let users = |slot: &usize| match &self.slots[*slot] {
             None => is_own.then_some(0),
             Some(held) => (!is_own && held.holder == holder).then_some(held.users),
         };
         let turns = (self.next..N).chain(0..self.next);
-        let slot = turns.filter_map(|slot| Some((users(&slot)?, slot))).min_by_key(|(users, _)| *users)?.1;
+        let slot =
+            turns.filter_map(|slot| Some((users(&slot)?, slot))).min_by_key(|(users, _)| *users)?.1;
         self.next = (slot + 1) % N;
         self.slots[slot].get_or_insert(Held { holder, users: 0 }).users += 1;
         Some(slot)

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sweep: entries of the hashed table that are nobody's are taken out, some groups at a time.
 //!
-//! A space that gets another context leaves its entries where they are. Nobody can use these *zombies*, but a group that is full of them
-//! is full. The idle loop sweeps them out (Dougan, Mackerras, Yodaiken 1999, section 7).
+//! A space that gets another context leaves its entries where they are. Nobody can use these *zombies*,
+//! but a group that is full of them is full. The idle loop sweeps them out (Dougan, Mackerras,
+//! Yodaiken 1999, section 7).
 //!
-//! The same sweep lets contexts be given out again. When one half of them is used up the other one is given out, and no space keeps one of
-//! the first: all entries of that half are zombies. Until its turn comes again the whole table has to be swept, so each context that is
-//! given out sweeps its share. Nobody waits for more than that.
+//! The same sweep lets contexts be given out again. When one half of them is used up the other one
+//! is given out, and no space keeps one of the first: all entries of that half are zombies. Until
+//! its turn comes again the whole table has to be swept, so each context that is given out sweeps
+//! its share. Nobody waits for more than that.
 
 use crate::hash::{Group, VALID};
 use crate::vsid::{Contexts, context};
 
-/// Groups of a step. An entry takes up to 28 instructions, so a step takes 7,200; 64 groups would be more than 10,000.
+/// Groups of a step. An entry takes up to 28 instructions, so a step takes 7,200; 64 groups would
+/// be more than 10,000.
 pub const STEP: usize = 32;
 
 /// Contexts, who is alive, and where the sweep is.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     contexts: Contexts,
-    /// A bit for each context of a half: whether a space has it. Of those that were not given out they say nothing.
+    /// A bit for each context of a half: whether a space has it. Of those that were not given out
+    /// they say nothing.
     live: &'a mut [u32],
     /// The next group.
     at: usize,
@@ -51,11 +55,13 @@ pub struct Counts {
 pub struct Taken {
     /// Its number.
     pub context: u32,
-    /// Whether it is the first of its half. All spaces lose their contexts then, and nothing in the TLB may be used.
+    /// Whether it is the first of its half. All spaces lose their contexts then, and nothing in the
+    /// TLB may be used.
     pub is_turn: bool,
 }
 
-/// How many contexts there are at least if the table has so many groups: a smaller half could not be swept meanwhile.
+/// How many contexts there are at least if the table has so many groups: a smaller half could not
+/// be swept meanwhile.
 #[must_use]
 pub const fn least_contexts(groups: usize) -> u32 {
     2 * (groups.div_ceil(STEP) as u32 + 1)
@@ -68,7 +74,8 @@ pub const fn words(contexts: u32) -> usize {
 }
 
 impl<'a> Sweep<'a> {
-    /// Of contexts that nobody has, and a table with so many groups, which is empty; none if the processor walks none.
+    /// Of contexts that nobody has, and a table with so many groups, which is empty; none if the
+    /// processor walks none.
     #[must_use]
     pub const fn new(contexts: Contexts, live: &'a mut [u32], groups: usize) -> Self {
         let share = groups.div_ceil(contexts.least() as usize);
@@ -125,10 +132,13 @@ impl<'a> Sweep<'a> {
 
     fn is_live(&self, context: u32) -> bool {
         let Some(index) = self.contexts.index(context) else { return false };
-        self.live.get((index / u32::BITS) as usize).is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
+        self.live
+            .get((index / u32::BITS) as usize)
+            .is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
     }
 
-    /// Takes zombies out of at most [`STEP`] groups, or only counts them. Whether there were groups that may have any.
+    /// Takes zombies out of at most [`STEP`] groups, or only counts them. Whether there were groups
+    /// that may have any.
     pub fn step(&mut self, table: &mut [Group], takes_out: bool) -> bool {
         let groups = self.dirty.min(STEP);
         self.sweep(table, groups, takes_out);
@@ -144,7 +154,8 @@ impl<'a> Sweep<'a> {
             self.sweep_group(&mut table[self.at], takes_out);
             self.at += 1;
             if self.at == table.len() {
-                ([self.counts.live, self.counts.zombies], self.found, self.at) = (self.found, [0; 2], 0);
+                ([self.counts.live, self.counts.zombies], self.found, self.at) =
+                    (self.found, [0; 2], 0);
             }
         }
         self.dirty = self.dirty.saturating_sub(groups);

@@ -7,23 +7,26 @@
 //! | ARMv5 | domains, but for those of the kernel | Spaces, Segments | the TLB's flush |
 //! | x86-64 | PCIDs | Spaces | the TLB's flush |
 //!
-//! PowerPC has a million contexts of 16 VSIDs, so nobody loses one to another: [`crate::vsid`] has them.
+//! PowerPC has a million contexts of 16 VSIDs, so nobody loses one to another: [`crate::vsid`] has
+//! them.
 //!
-//! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*, not *clean*.
-//! Clean ones are given out first. When a group has none left, one flush makes all the returned ones
-//! of all groups clean. When everybody keeps his, somebody loses it who has not used it lately. But where more owners take turns
-//! than there are tags, who has waited longest is the next to run. So when one comes back that lost its tag lately, who got the last
-//! one loses that: most of the others keep theirs (adaptive insertion, Qureshi et al., ISCA 2007).
+//! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*,
+//! not *clean*. Clean ones are given out first. When a group has none left, one flush makes all the
+//! returned ones of all groups clean. When everybody keeps his, somebody loses it who has not used
+//! it lately. But where more owners take turns than there are tags, who has waited longest is the
+//! next to run. So when one comes back that lost its tag lately, who got the last one loses that:
+//! most of the others keep theirs (adaptive insertion, Qureshi et al., ISCA 2007).
 //!
 //! A caller does four things:
 //!
 //! 1. Before the first use of a tag that [`Tags::take`] granted it does what [`Grant::first`] says.
 //! 2. It says [`Tags::used`] when it makes a tag current. It need not do so each time.
-//! 3. Before it makes an owner current it asks whether that has its tag still ([`Tags::has`]), or it notes
-//!    who lost one ([`First::Evict`]).
+//! 3. Before it makes an owner current it asks whether that has its tag still ([`Tags::has`]), or
+//!    it notes who lost one ([`First::Evict`]).
 //! 4. It says [`Tags::flushed`] when it flushed everything for a reason of its own.
 //!
-//! Each function takes a bounded time, whatever the number of tags: [`Tags::take`] looks at [`LOOKS`] of them at most.
+//! Each function takes a bounded time, whatever the number of tags: [`Tags::take`] looks at
+//! [`LOOKS`] of them at most.
 
 /// Most owners that are looked at to find one who loses its tag.
 pub const LOOKS: u16 = 64;
@@ -31,7 +34,8 @@ pub const LOOKS: u16 = 64;
 /// The last owners that lost their tags, so many of each group, are known.
 const LOSERS: usize = 16;
 
-/// When so many of them have come back, the hand moves: those who do not run any more have to be found.
+/// When so many of them have come back, the hand moves: those who do not run any more have to be
+/// found.
 const PATIENCE: u16 = 64;
 
 /// No tag.
@@ -44,7 +48,8 @@ pub enum First<O> {
     Nothing,
     /// Flush everything that has a tag. All returned tags count as clean already.
     FlushAll,
-    /// This owner has lost the tag. Flush what has the tag, or everything, and then say so ([`Tags::flushed`]).
+    /// This owner has lost the tag. Flush what has the tag, or everything, and then say so
+    /// ([`Tags::flushed`]).
     Evict(O),
 }
 
@@ -102,8 +107,8 @@ pub struct Tags<O, const N: usize, const G: usize> {
 }
 
 impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
-    /// All tags of these groups, clean: from the first number to the one before the second. What is in no group
-    /// is never given out.
+    /// All tags of these groups, clean: from the first number to the one before the second. What is
+    /// in no group is never given out.
     ///
     /// # Panics
     /// If a group has tags that there are not, or that another has, too.
@@ -139,10 +144,11 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Self { entries, groups }
     }
 
-    /// Gives a tag of a group to an owner that has none of it. Nobody loses one whom `keeps` names: those who run.
+    /// Gives a tag of a group to an owner that has none of it. Nobody loses one whom `keeps` names:
+    /// those who run.
     ///
-    /// `None` if all that were looked at keep theirs. So there is always one if fewer keep theirs than the group has tags, and
-    /// fewer than [`LOOKS`].
+    /// `None` if all that were looked at keep theirs. So there is always one if fewer keep theirs
+    /// than the group has tags, and fewer than [`LOOKS`].
     pub fn take(&mut self, group: usize, owner: O, keeps: impl Fn(O) -> bool) -> Option<Grant<O>> {
         let (tag, first) = if let Some(tag) = self.take_clean(group) {
             (tag, First::Nothing)
@@ -234,18 +240,21 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Some((tag, loser))
     }
 
-    /// Who has not used its tag since the hand passed, which does not move, or if there is none who got one last.
+    /// Who has not used its tag since the hand passed, which does not move, or if there is none who
+    /// got one last.
     fn idle_or_latest(&self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
         let Group { start, end, hand, last, .. } = *self.groups.get(group)?;
         let idle = |tag: u16| match self.entries.get(usize::from(tag)) {
             Some(Entry::Taken { owner, used: false }) if !keeps(*owner) => Some((tag, *owner)),
             _ => None,
         };
-        let latest = || self.owner(last).filter(|latest| !keeps(*latest)).map(|latest| (last, latest));
+        let latest =
+            || self.owner(last).filter(|latest| !keeps(*latest)).map(|latest| (last, latest));
         (hand..end).chain(start..hand).take(usize::from(LOOKS)).find_map(idle).or_else(latest)
     }
 
-    /// The first who has not used its tag since the hand passed last, or if there is none the first that the hand comes to.
+    /// The first who has not used its tag since the hand passed last, or if there is none the first
+    /// that the hand comes to.
     fn unused(&mut self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
         let Group { start, end, hand, .. } = self.groups.get_mut(group)?;
         let mut passed = None;
@@ -253,7 +262,9 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         for _ in 0..LOOKS.min((*end - *start).saturating_mul(2)) {
             let tag = *hand;
             *hand = if tag + 1 == *end { *start } else { tag + 1 };
-            let Some(Entry::Taken { owner, used }) = self.entries.get_mut(usize::from(tag)) else { continue };
+            let Some(Entry::Taken { owner, used }) = self.entries.get_mut(usize::from(tag)) else {
+                continue;
+            };
             if keeps(*owner) {
                 continue;
             }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who has which VSIDs on PowerPC.
 //!
-//! A VSID is 24 bits of a virtual address that stand for a segment of 256 MiB. Translations in the TLB and in the hashed table have them,
-//! so a space whose VSIDs are its own flushes nothing when it runs again, and one that gets other VSIDs has lost all of its translations
-//! at once: the *lazy flush* of Linux/PPC (Dougan, Mackerras, Yodaiken 1999, section 7).
+//! A VSID is 24 bits of a virtual address that stand for a segment of 256 MiB. Translations in the
+//! TLB and in the hashed table have them, so a space whose VSIDs are its own flushes nothing when
+//! it runs again, and one that gets other VSIDs has lost all of its translations at once: the *lazy
+//! flush* of Linux/PPC (Dougan, Mackerras, Yodaiken 1999, section 7).
 //!
-//! A space has a *context*, a number of 20 bits, and from that a VSID for each of its 16 segments. The processor finds a translation's
-//! group in the hashed table by the VSID's lower bits and the page's number in its segment, so spaces of equal layout would meet in the
-//! same groups if their VSIDs were neighbours: they are scattered (section 5.2).
+//! A space has a *context*, a number of 20 bits, and from that a VSID for each of its 16 segments.
+//! The processor finds a translation's group in the hashed table by the VSID's lower bits and the
+//! page's number in its segment, so spaces of equal layout would meet in the same groups if their
+//! VSIDs were neighbours: they are scattered (section 5.2).
 
 use abi::UserAddr;
 
-/// What scatters VSIDs. It is odd, so no two segments of any contexts have one VSID: protection rests on that.
+/// What scatters VSIDs. It is odd, so no two segments of any contexts have one VSID: protection
+/// rests on that.
 pub const SCATTER: u32 = 0x005b_d1e9;
 /// Bits of a VSID.
 const VSID: u32 = 0xff_ffff;
@@ -24,7 +27,8 @@ pub const USER_SEGMENTS: u32 = abi::arch::powerpc::layout::USER_END >> 28;
 /// The inverse of [`SCATTER`].
 const GATHER: u32 = inverse(SCATTER);
 
-/// The number whose product with an odd one ends with a 1 and zeros. Each round doubles the bits that are right, which are three at first.
+/// The number whose product with an odd one ends with a 1 and zeros. Each round doubles the bits
+/// that are right, which are three at first.
 const fn inverse(odd: u32) -> u32 {
     let (mut inverse, mut round) = (odd, 0);
     while round < 4 {
@@ -34,8 +38,8 @@ const fn inverse(odd: u32) -> u32 {
     inverse
 }
 
-/// What a change of mappings takes out of the TLB and the hashed table page by page; more pages are a new context. The same cut-off as
-/// the paper's (section 7).
+/// What a change of mappings takes out of the TLB and the hashed table page by page; more pages are
+/// a new context. The same cut-off as the paper's (section 7).
 pub const CUT_OFF: u32 = 20;
 
 /// The VSID of a segment of a context.
@@ -62,24 +66,35 @@ pub type Segments = u16;
 /// The two segments that small components have all in; they are always loaded together.
 pub const LOW: Segments = 3;
 
-/// What a switch writes, as segments and what their registers get: from a space that has these segments loaded to one that uses those,
-/// and has that there. What only the first one uses gets a VSID that no space has: a segment that stayed loaded would show the first one's
-/// memory to the second.
-pub fn switch(loaded: Segments, used: Segments, register: impl Fn(u32) -> u32) -> impl Iterator<Item = (u32, u32)> {
-    let of = move |segment: u32| if used & 1 << segment != 0 { register(segment) } else { vsid(0, segment) };
-    (0..USER_SEGMENTS).filter(move |segment| (loaded | used) & 1 << segment != 0).map(move |segment| (segment, of(segment)))
+/// What a switch writes, as segments and what their registers get: from a space that has these
+/// segments loaded to one that uses those, and has that there. What only the first one uses gets a
+/// VSID that no space has: a segment that stayed loaded would show the first one's memory to the
+/// second.
+pub fn switch(
+    loaded: Segments,
+    used: Segments,
+    register: impl Fn(u32) -> u32,
+) -> impl Iterator<Item = (u32, u32)> {
+    let of = move |segment: u32| {
+        if used & 1 << segment != 0 { register(segment) } else { vsid(0, segment) }
+    };
+    (0..USER_SEGMENTS)
+        .filter(move |segment| (loaded | used) & 1 << segment != 0)
+        .map(move |segment| (segment, of(segment)))
 }
 
-/// In a segment register beside the VSID, the key of user mode: pages that some may write can only be read by this segment. So who may
-/// write and who may not have one VSID, and one entry of a page in TLB and hashed table (Kp; *Programming Environments*, table 7-11).
+/// In a segment register beside the VSID, the key of user mode: pages that some may write can only
+/// be read by this segment. So who may write and who may not have one VSID, and one entry of a page
+/// in TLB and hashed table (Kp; *Programming Environments*, table 7-11).
 pub const KEY: u32 = 0x2000_0000;
 
-/// What a segment register has where a window is shut: a VSID that no space has, and that nothing is to be fetched there. By the latter a
-/// 603's handler tells it from one that a server has open.
+/// What a segment register has where a window is shut: a VSID that no space has, and that nothing
+/// is to be fetched there. By the latter a 603's handler tells it from one that a server has open.
 pub const SHUT: u32 = 0x1000_0000 | vsid(0, 0);
 
-/// A word by which a fast path tells whether a space's context counts: another one for each time that all contexts were taken back, and none
-/// if there is no such word any more. [`NO_TOKEN`] is nobody's.
+/// A word by which a fast path tells whether a space's context counts: another one for each time
+/// that all contexts were taken back, and none if there is no such word any more. [`NO_TOKEN`] is
+/// nobody's.
 #[must_use]
 pub const fn token(epoch: u64) -> Option<u32> {
     if epoch < NO_TOKEN as u64 { Some(epoch as u32) } else { None }
@@ -88,8 +103,8 @@ pub const fn token(epoch: u64) -> Option<u32> {
 /// See [`token`].
 pub const NO_TOKEN: u32 = u32::MAX;
 
-/// Which contexts are given out. They are two halves: while one is given out, no space has one of the other, of which the hashed table is
-/// swept meanwhile ([`crate::sweep`]).
+/// Which contexts are given out. They are two halves: while one is given out, no space has one of
+/// the other, of which the hashed table is swept meanwhile ([`crate::sweep`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Contexts {
     /// Numbers of a half; the first of all is nobody's.
@@ -124,7 +139,8 @@ impl Contexts {
         Some(self.next - 1)
     }
 
-    /// The other half is given out from now on: no translation of it is left anywhere. No space has a context.
+    /// The other half is given out from now on: no translation of it is left anywhere. No space has
+    /// a context.
     pub const fn turn(&mut self) {
         self.base = if self.base == 0 { self.half } else { 0 };
         self.next = if self.base == 0 { 1 } else { self.base };

@@ -11,7 +11,8 @@ const PAGES: u32 = 1 << 23;
 const PRESENT: u32 = 1 << 23;
 const IN_PAGES: u32 = 1 << 20;
 
-/// The first address that a segment reaches, and the one behind the last (Intel SDM volume 3, section 3.4.5).
+/// The first address that a segment reaches, and the one behind the last (Intel SDM volume 3,
+/// section 3.4.5).
 fn reach([low, high]: [u32; 2]) -> (u64, u64) {
     let base = u64::from(low >> 16 | (high & 0xff) << 16 | high & 0xff00_0000);
     let limit = u64::from(low & 0xffff | high & 0xf_0000);
@@ -26,12 +27,25 @@ const fn flags(high: u32) -> u32 {
 
 /// Addresses and limits, as often as not near where something changes.
 fn address() -> impl Strategy<Value = u32> {
-    let near = prop::sample::select(vec![0u32, 0x1000, 0xf_ffff, 0x10_0000, 0x6000_0000, 0xdff0_0000, 0xe000_0000, 0xffff_ffff]);
-    prop_oneof![any::<u32>(), (near, -3i32..4).prop_map(|(address, near)| address.wrapping_add_signed(near))]
+    let near = prop::sample::select(vec![
+        0u32,
+        0x1000,
+        0xf_ffff,
+        0x10_0000,
+        0x6000_0000,
+        0xdff0_0000,
+        0xe000_0000,
+        0xffff_ffff,
+    ]);
+    prop_oneof![
+        any::<u32>(),
+        (near, -3i32..4).prop_map(|(address, near)| address.wrapping_add_signed(near))
+    ]
 }
 
 fn segment() -> impl Strategy<Value = [u32; 2]> {
-    (address(), address(), 0u32..16).prop_map(|(base, limit, flags)| tls(base, limit & 0xf_ffff | flags << 20))
+    (address(), address(), 0u32..16)
+        .prop_map(|(base, limit, flags)| tls(base, limit & 0xf_ffff | flags << 20))
 }
 
 /// Where the kernel may begin; also so close above the base that few bytes are left.

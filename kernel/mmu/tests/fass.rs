@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Fast address-space switching against a machine whose cache knows nothing but virtual addresses: whoever reads gets what was written
-//! to that memory last, whatever spaces do in turn.
+//! Fast address-space switching against a machine whose cache knows nothing but virtual addresses:
+//! whoever reads gets what was written to that memory last, whatever spaces do in turn.
 
 use mmu::fass::{BASE, FIRST, Fass, Hardware, MOST, Owner, SECTIONS, client};
 use proptest::prelude::*;
@@ -55,7 +55,11 @@ impl Machine {
         if access & client(word.domain) == 0 {
             return None;
         }
-        let line = self.cache.entry(section).or_insert(Line { frame: word.frame, value: self.memory[word.frame], dirty: false });
+        let line = self.cache.entry(section).or_insert(Line {
+            frame: word.frame,
+            value: self.memory[word.frame],
+            dirty: false,
+        });
         if let Some(value) = write {
             (line.value, line.dirty) = (value, true);
         }
@@ -73,7 +77,12 @@ impl Hardware for Machine {
     }
     fn clean(&mut self) {
         self.cleaned += 1;
-        self.cache.keys().copied().collect::<Vec<_>>().into_iter().for_each(|section| self.drop_line(section));
+        self.cache
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|section| self.drop_line(section));
     }
 }
 
@@ -117,7 +126,10 @@ impl System {
         if let Some(domain) = self.domains[who] {
             return domain;
         }
-        let grant = self.fass.acquire(owner(who), |other| Some(other) == keeps, &mut self.machine).expect("at most one keeps its domain");
+        let grant = self
+            .fass
+            .acquire(owner(who), |other| Some(other) == keeps, &mut self.machine)
+            .expect("at most one keeps its domain");
         assert!(grant.domain >= u32::from(FIRST));
         if let Some(loser) = grant.loser {
             self.domains[loser] = None;
@@ -162,7 +174,10 @@ impl System {
                 if let Some(written) = write {
                     self.last[frame] = written;
                 }
-                assert_eq!(value, self.last[frame], "space {space} at section {section}, frame {frame}");
+                assert_eq!(
+                    value, self.last[frame],
+                    "space {space} at section {section}, frame {frame}"
+                );
                 return;
             }
             if !self.fault(space, section) {
@@ -193,10 +208,15 @@ impl System {
 
     /// A frame for a section: that of others in the vspace, or one that nobody has.
     fn frame(&self, space: usize, section: usize) -> usize {
-        let mine = [0..IN_VSPACE, IN_VSPACE..IN_VSPACE + ELSEWHERE].into_iter().find(|spaces| spaces.contains(&space));
-        let shared = mine.into_iter().flatten().find_map(|other| self.tables.get(&(other, section)));
+        let mine = [0..IN_VSPACE, IN_VSPACE..IN_VSPACE + ELSEWHERE]
+            .into_iter()
+            .find(|spaces| spaces.contains(&space));
+        let shared =
+            mine.into_iter().flatten().find_map(|other| self.tables.get(&(other, section)));
         let used: Vec<usize> = self.tables.values().copied().collect();
-        shared.copied().unwrap_or_else(|| (0..FRAMES).rev().find(|frame| !used.contains(frame)).expect("there are enough"))
+        shared.copied().unwrap_or_else(|| {
+            (0..FRAMES).rev().find(|frame| !used.contains(frame)).expect("there are enough")
+        })
     }
 
     fn end(&mut self, space: usize) {

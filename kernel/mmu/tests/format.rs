@@ -11,14 +11,17 @@ use proptest::prelude::*;
 fn leaf() -> impl Strategy<Value = Leaf> {
     let rights = prop_oneof![Just(Rights::NONE), Just(Rights(5)), Just(Rights::RWX)];
     let most = prop_oneof![Just(Rights(5)), Just(Rights::RWX)];
-    let attributes = prop_oneof![Just(Attributes::Cached), Just(Attributes::Uncached), Just(Attributes::Device)];
-    (any::<u32>(), rights, most, attributes, any::<bool>()).prop_map(|(physical, rights, most, attributes, global)| Leaf {
-        physical: PhysAddr((physical & bits::ADDRESS).into()),
-        rights: rights.intersection(most),
-        most,
-        attributes,
-        global,
-    })
+    let attributes =
+        prop_oneof![Just(Attributes::Cached), Just(Attributes::Uncached), Just(Attributes::Device)];
+    (any::<u32>(), rights, most, attributes, any::<bool>()).prop_map(
+        |(physical, rights, most, attributes, global)| Leaf {
+            physical: PhysAddr((physical & bits::ADDRESS).into()),
+            rights: rights.intersection(most),
+            most,
+            attributes,
+            global,
+        },
+    )
 }
 
 proptest! {
@@ -49,7 +52,8 @@ proptest! {
         prop_assert_eq!(Ia32::decode_large(entry), Some((leaf, false)));
         prop_assert_eq!(Ia32::decode_table(entry), None);
         prop_assert_eq!(entry & bits::PRESENT != 0, leaf.rights != Rights::NONE);
-        // Bits that are reserved, or an address beyond 4 GiB, and the one that means a table's attributes.
+        // Bits that are reserved, or an address beyond 4 GiB, and the one that means a table's
+        // attributes.
         prop_assert_eq!(entry & 0x003f_f000, 0);
     }
 
@@ -83,14 +87,16 @@ proptest! {
     }
 }
 
-/// What ARMv5 says of a leaf: it knows no global pages, and tells uncached RAM from a device's registers no more.
+/// What ARMv5 says of a leaf: it knows no global pages, and tells uncached RAM from a device's
+/// registers no more.
 fn on_armv5(leaf: Leaf) -> Leaf {
-    let attributes = if leaf.attributes == Attributes::Cached { Attributes::Cached } else { Attributes::Device };
+    let attributes =
+        if leaf.attributes == Attributes::Cached { Attributes::Cached } else { Attributes::Device };
     Leaf { global: false, attributes, most: leaf.most.union(leaf.rights), ..leaf }
 }
 
-/// What the processor lets users do by a small page or a section's access permission (DDI 0100I, B4.3): 1 the kernel alone, 2 users
-/// read, 3 users write.
+/// What the processor lets users do by a small page or a section's access permission (DDI 0100I,
+/// B4.3): 1 the kernel alone, 2 users read, 3 users write.
 const fn access(rights: Rights) -> u32 {
     if rights.contains(Rights::WRITE) { 3 } else { 2 }
 }
@@ -146,8 +152,8 @@ proptest! {
     }
 }
 
-/// What the processor does by the bits PP of a PTE, if no key is set or all are: users may write, or only read (*Programming Environments*,
-/// table 7-9).
+/// What the processor does by the bits PP of a PTE, if no key is set or all are: users may write,
+/// or only read (*Programming Environments*, table 7-9).
 const fn permission(rights: Rights) -> u32 {
     if rights.contains(Rights::WRITE) { 1 } else { 3 }
 }
@@ -202,7 +208,10 @@ proptest! {
 
 #[test]
 fn nothing_is_nothing() {
-    assert_eq!((PowerPc::decode(0), PowerPc::decode_table(0), PowerPc::decode_large(0)), (None, None, None));
+    assert_eq!(
+        (PowerPc::decode(0), PowerPc::decode_table(0), PowerPc::decode_large(0)),
+        (None, None, None)
+    );
     assert_eq!(
         powerpc::seen(
             0,

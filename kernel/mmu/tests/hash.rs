@@ -6,14 +6,22 @@ use mmu::hash::{Group, Inserted, VALID, insert, look_up, remove};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// The walk as the manual has it (*Programming Environments*, section 7.6.1.4), written by its picture: hash, group, compare.
+/// The walk as the manual has it (*Programming Environments*, section 7.6.1.4), written by its
+/// picture: hash, group, compare.
 fn walk(table: &[Group], vsid: u32, address: u32) -> Option<u32> {
     let page = address >> 12 & 0xffff;
     for second in [0, 1] {
-        let hash = if second == 0 { (vsid & 0x7_ffff) ^ page } else { !((vsid & 0x7_ffff) ^ page) & 0x7_ffff };
+        let hash = if second == 0 {
+            (vsid & 0x7_ffff) ^ page
+        } else {
+            !((vsid & 0x7_ffff) ^ page) & 0x7_ffff
+        };
         let group = table[hash as usize % table.len()];
         let found = group.iter().find(|[first, _]| {
-            first >> 31 == 1 && first >> 7 & 0xff_ffff == vsid && first >> 6 & 1 == second && first & 0x3f == page >> 10
+            first >> 31 == 1
+                && first >> 7 & 0xff_ffff == vsid
+                && first >> 6 & 1 == second
+                && first & 0x3f == page >> 10
         });
         if let Some([_, value]) = found {
             return Some(*value);
@@ -22,12 +30,16 @@ fn walk(table: &[Group], vsid: u32, address: u32) -> Option<u32> {
     None
 }
 
-/// Groups of the smallest table that there is. An entry has the upper 6 of a page's 16 bits, and its place tells the other 10.
+/// Groups of the smallest table that there is. An entry has the upper 6 of a page's 16 bits, and
+/// its place tells the other 10.
 const GROUPS: usize = mmu::hash::LEAST;
 
-/// A VSID and an address. All pages that differ in their upper bits only are in the same two groups, so these are full.
+/// A VSID and an address. All pages that differ in their upper bits only are in the same two
+/// groups, so these are full.
 fn page() -> impl Strategy<Value = (u32, u32)> {
-    (1u32..4, 0u32..2, 0u32..64).prop_map(|(context, lower, upper)| (mmu::vsid::vsid(context, 0), lower << 12 | upper << 22))
+    (1u32..4, 0u32..2, 0u32..64).prop_map(|(context, lower, upper)| {
+        (mmu::vsid::vsid(context, 0), lower << 12 | upper << 22)
+    })
 }
 
 proptest! {

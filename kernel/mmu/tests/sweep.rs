@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sweep against a naive model, which knows of each context who had it last, and what of it is where.
+//! The sweep against a naive model, which knows of each context who had it last, and what of it is
+//! where.
 //!
-//! Spaces take contexts, use pages, lose contexts in each way that there is, and the idle loop steps. Whatever comes in which order, no
-//! context is given out while table or TLB have a translation of its last owner, and what is taken out is nobody's.
+//! Spaces take contexts, use pages, lose contexts in each way that there is, and the idle loop
+//! steps. Whatever comes in which order, no context is given out while table or TLB have a
+//! translation of its last owner, and what is taken out is nobody's.
 
 use abi::UserAddr;
 use mmu::hash::{Group, LEAST, VALID, insert, look_up};
@@ -44,7 +46,11 @@ struct Model {
 }
 
 fn entries(table: &[Group]) -> impl Iterator<Item = u32> {
-    table.iter().flatten().filter(|[first, _]| first & VALID != 0).map(|[first, _]| context(first >> 7))
+    table
+        .iter()
+        .flatten()
+        .filter(|[first, _]| first & VALID != 0)
+        .map(|[first, _]| context(first >> 7))
 }
 
 proptest! {

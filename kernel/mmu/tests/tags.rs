@@ -31,7 +31,14 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        Self { states: GROUPS.into_iter().flat_map(|(first, end)| first..end).map(|tag| (tag, State::Clean)).collect(), ..Self::default() }
+        Self {
+            states: GROUPS
+                .into_iter()
+                .flat_map(|(first, end)| first..end)
+                .map(|tag| (tag, State::Clean))
+                .collect(),
+            ..Self::default()
+        }
     }
 
     fn any(&self, group: usize, wanted: State) -> bool {
@@ -40,7 +47,10 @@ impl Model {
 
     fn flush(&mut self) {
         self.tlb.clear();
-        self.states.values_mut().filter(|state| **state == State::Returned).for_each(|state| *state = State::Clean);
+        self.states
+            .values_mut()
+            .filter(|state| **state == State::Returned)
+            .for_each(|state| *state = State::Clean);
     }
 
     fn owner(&self, tag: u16) -> Option<u32> {
@@ -49,20 +59,31 @@ impl Model {
 
     /// A tag that somebody has, by a random number.
     fn taken(&self, number: usize) -> Option<(u16, u32)> {
-        let all: Vec<_> = GROUPS.into_iter().flat_map(|(first, end)| first..end).filter_map(|tag| Some((tag, self.owner(tag)?))).collect();
+        let all: Vec<_> = GROUPS
+            .into_iter()
+            .flat_map(|(first, end)| first..end)
+            .filter_map(|tag| Some((tag, self.owner(tag)?)))
+            .collect();
         (!all.is_empty()).then(|| all[number % all.len()])
     }
 }
 
 /// One step of the allocator and its model.
-fn step(tags: &mut Tags<u32, COUNT, 3>, model: &mut Model, what: u8, number: usize) -> Result<(), TestCaseError> {
+fn step(
+    tags: &mut Tags<u32, COUNT, 3>,
+    model: &mut Model,
+    what: u8,
+    number: usize,
+) -> Result<(), TestCaseError> {
     match what % 8 {
         0..4 => {
             let group = number % 3;
             // About half, all or none of the owners keep theirs.
             let keeps = |owner: u32| [owner.is_multiple_of(2), true, false, false][number / 3 % 4];
-            let (clean, returned) = (model.any(group, State::Clean), model.any(group, State::Returned));
-            let all_keep = tags_of(group).all(|tag| matches!(model.states[&tag], State::Taken(owner) if keeps(owner)));
+            let (clean, returned) =
+                (model.any(group, State::Clean), model.any(group, State::Returned));
+            let all_keep = tags_of(group)
+                .all(|tag| matches!(model.states[&tag], State::Taken(owner) if keeps(owner)));
             let owner = model.next_owner;
             model.next_owner += 1;
             let Some(grant) = tags.take(group, owner, keeps) else {
@@ -87,7 +108,10 @@ fn step(tags: &mut Tags<u32, COUNT, 3>, model: &mut Model, what: u8, number: usi
                     tags.give_back(grant.tag, loser);
                 }
             }
-            prop_assert!(!model.tlb.iter().any(|(tag, _)| *tag == grant.tag), "somebody else's translations");
+            prop_assert!(
+                !model.tlb.iter().any(|(tag, _)| *tag == grant.tag),
+                "somebody else's translations"
+            );
             model.states.insert(grant.tag, State::Taken(owner));
             model.tlb.insert((grant.tag, owner));
         }
@@ -147,12 +171,16 @@ fn one_flush_serves_many_ends() {
 #[test]
 fn who_uses_its_tag_keeps_it_longest() {
     let mut tags: Tags<u32, 13, 1> = Tags::new([(0, 13)]);
-    let granted: Vec<u16> = (0..13).map(|owner| tags.take(0, owner, nobody).expect("there are 13").tag).collect();
+    let granted: Vec<u16> =
+        (0..13).map(|owner| tags.take(0, owner, nobody).expect("there are 13").tag).collect();
     // All count as used at first: the hand passes all of them, and takes the first.
     assert_eq!(tags.take(0, 100, nobody).map(|grant| grant.first), Some(First::Evict(0)));
     tags.used(granted[1]);
     tags.used(granted[3]);
-    let losers: Vec<_> = (101..106).filter_map(|owner| tags.take(0, owner, nobody)).map(|grant| grant.first).collect();
+    let losers: Vec<_> = (101..106)
+        .filter_map(|owner| tags.take(0, owner, nobody))
+        .map(|grant| grant.first)
+        .collect();
     assert_eq!(losers, [2, 4, 5, 6, 7].map(First::Evict));
     // Of two only one is left if the other runs.
     let mut tags: Tags<u32, 2, 1> = Tags::new([(0, 2)]);

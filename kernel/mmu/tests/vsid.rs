@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No two segments have one VSID, no context is taken twice, and no segment stays loaded.
 
-use mmu::vsid::{CONTEXTS, Contexts, LOW, NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS, switch, token, vsid};
+use mmu::vsid::{
+    CONTEXTS, Contexts, LOW, NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS, switch, token, vsid,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -17,7 +19,8 @@ fn all_segments_of_all_contexts_have_their_own() {
     }
 }
 
-/// What a shut window has is a VSID of the first context, which is nobody's; a register that is open has none of the upper bits.
+/// What a shut window has is a VSID of the first context, which is nobody's; a register that is
+/// open has none of the upper bits.
 #[test]
 fn a_shut_window_is_nobodys() {
     assert!((0..SEGMENTS).any(|segment| vsid(0, segment) == SHUT & 0xff_ffff));
@@ -27,7 +30,8 @@ fn a_shut_window_is_nobodys() {
 #[test]
 fn contexts_are_taken_once_in_each_half() {
     let mut contexts = Contexts::new(64);
-    let rest = |contexts: &mut Contexts| std::iter::from_fn(|| contexts.take()).collect::<Vec<u32>>();
+    let rest =
+        |contexts: &mut Contexts| std::iter::from_fn(|| contexts.take()).collect::<Vec<u32>>();
     assert_eq!(rest(&mut contexts), (1..32).collect::<Vec<_>>());
     contexts.turn();
     assert_eq!([31, 32].map(|context| contexts.index(context)), [None; 2]);

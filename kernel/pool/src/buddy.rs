@@ -103,7 +103,8 @@ impl Buddy {
     }
 
     pub(crate) fn allocate(pool: &mut Pool, order: u32) -> Option<u32> {
-        let (from, block) = (order..=MAX_ORDER).find_map(|o| pool.buddy.heads[o as usize].get().map(|b| (o, b)))?;
+        let (from, block) =
+            (order..=MAX_ORDER).find_map(|o| pool.buddy.heads[o as usize].get().map(|b| (o, b)))?;
         Self::remove(pool, block, from);
         // The upper halves that are not wanted go back.
         for half in (order..from).rev() {
@@ -115,8 +116,14 @@ impl Buddy {
 
     pub(crate) fn free(pool: &mut Pool, address: u32, order: u32) {
         let end = BASE + pool.bytes;
-        assert!(address >= pool.buddy.start && address < end && address.is_multiple_of(MIN_BYTES), "freed {address:#x}: not a block");
-        assert!(Self::marked(pool, address) == USED | order as u8, "freed {address:#x}: not allocated with order {order}");
+        assert!(
+            address >= pool.buddy.start && address < end && address.is_multiple_of(MIN_BYTES),
+            "freed {address:#x}: not a block"
+        );
+        assert!(
+            Self::marked(pool, address) == USED | order as u8,
+            "freed {address:#x}: not allocated with order {order}"
+        );
         Self::mark(pool, address, 0);
         let (mut address, mut order) = (address, order);
         while order < MAX_ORDER {

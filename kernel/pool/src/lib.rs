@@ -116,9 +116,11 @@ macro_rules! plain {
 plain!(Ref);
 plain!(Link);
 
-// SAFETY: a `Link` is a `u32` (`repr(transparent)`, the marker has no size), and every value of it is meaningful.
+// SAFETY: a `Link` is a `u32` (`repr(transparent)`, the marker has no size), and every value of it
+// is meaningful.
 unsafe impl<T> Zeroable for Link<T> {}
-// SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly if `T` is.
+// SAFETY: as above; the marker is a function pointer type, so `Link<T>` is `'static` data exactly
+// if `T` is.
 unsafe impl<T: 'static> Pod for Link<T> {}
 
 /// Kernel address of the pool's first byte: its lower 32 bits, as references have them.
@@ -126,8 +128,8 @@ pub const BASE: u32 = sizes::POOL_BASE;
 /// The rest of a kernel address. With 64 bits the kernel lives in the last 4 GiB.
 const WINDOW: usize = !(u32::MAX as usize);
 
-/// Bytes of the largest object. So many are left unused at the pool's end: an object that begins inside
-/// ends inside, and one comparison checks it.
+/// Bytes of the largest object. So many are left unused at the pool's end: an object that begins
+/// inside ends inside, and one comparison checks it.
 const LARGEST: u32 = 2 * abi::PAGE_SIZE as u32;
 
 /// The kernel's memory for objects.
@@ -145,9 +147,9 @@ impl Pool {
     /// the caller places. All of it is cleared.
     ///
     /// # Safety
-    /// On the machine itself `memory` is at [`BASE`]. It is valid for reads and writes of `bytes` bytes for as long as the
-    /// pool exists, aligned to a page, and while any reference obtained from the pool is
-    /// alive nothing else accesses it. (The kernel guarantees the last by
+    /// On the machine itself `memory` is at [`BASE`]. It is valid for reads and writes of `bytes`
+    /// bytes for as long as the pool exists, aligned to a page, and while any reference obtained
+    /// from the pool is alive nothing else accesses it. (The kernel guarantees the last by
     /// borrowing the pool only between entry and exit, on one CPU.)
     ///
     /// # Panics
@@ -155,8 +157,14 @@ impl Pool {
     pub unsafe fn new(memory: *mut u8, bytes: u32, reserved: u32) -> Self {
         let page = abi::PAGE_SIZE as u32;
         assert!(bytes > LARGEST, "a pool that is too small");
-        assert!(cfg!(not(target_os = "none")) || memory.expose_provenance() == WINDOW | BASE as usize, "the pool is elsewhere");
-        assert!(bytes.is_multiple_of(page) && reserved.is_multiple_of(page), "pool not page aligned");
+        assert!(
+            cfg!(not(target_os = "none")) || memory.expose_provenance() == WINDOW | BASE as usize,
+            "the pool is elsewhere"
+        );
+        assert!(
+            bytes.is_multiple_of(page) && reserved.is_multiple_of(page),
+            "pool not page aligned"
+        );
         // SAFETY: the caller gives us all of it.
         unsafe { memory.write_bytes(0, bytes as usize) };
         let mut pool = Self { memory, bytes: bytes - LARGEST, window: (0, 0), buddy: Buddy::new() };
@@ -168,8 +176,8 @@ impl Pool {
     /// there. (On the host they are the pool's in the same order.)
     ///
     /// # Safety
-    /// On the machine itself whatever is named there is mapped, and is memory of the pool. While it is
-    /// named there it is not named by its address in the pool.
+    /// On the machine itself whatever is named there is mapped, and is memory of the pool. While it
+    /// is named there it is not named by its address in the pool.
     pub const unsafe fn add_window(&mut self, address: u32, bytes: u32) {
         self.window = (address, bytes);
     }
@@ -193,8 +201,9 @@ impl Pool {
         Some(address)
     }
 
-    /// As [`allocate`](Self::allocate), but the block holds what was there before: the caller clears
-    /// all of it before anything reads it. For blocks that are too large to clear in one piece.
+    /// As [`allocate`](Self::allocate), but the block holds what was there before: the caller
+    /// clears all of it before anything reads it. For blocks that are too large to clear in one
+    /// piece.
     pub fn allocate_uncleared(&mut self, bytes: u32) -> Option<u32> {
         Buddy::allocate(self, order_of(bytes)?)
     }
@@ -234,14 +243,20 @@ impl Pool {
         if bytes > most || address.wrapping_sub(start) > most - bytes {
             outside(address);
         }
-        if cfg!(target_os = "none") { self.at(address) } else { self.range(BASE + (address - start), bytes) }
+        if cfg!(target_os = "none") {
+            self.at(address)
+        } else {
+            self.range(BASE + (address - start), bytes)
+        }
     }
 
     #[inline]
     fn pointer<T: Object>(&self, r: Ref<T>) -> *mut T {
         const { assert!(size_of::<T>() <= LARGEST as usize) };
         let start = r.0.wrapping_sub(T::ANCHOR);
-        if start.wrapping_sub(BASE) >= self.bytes || !start.is_multiple_of(const { align_of::<T>() as u32 }) {
+        if start.wrapping_sub(BASE) >= self.bytes
+            || !start.is_multiple_of(const { align_of::<T>() as u32 })
+        {
             outside(start);
         }
         self.at(start).cast()

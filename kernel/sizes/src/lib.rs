@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What of kernel objects' sizes, and of their place, is the processor's.
 //!
-//! Assembly reads Threads and Spaces, so their layout is fixed when the kernel is compiled. Of that the registers, and what a port keeps, are
-//! as large as the processor has them: [`Layout`] says so for each that has a contract ([`abi::arch`]). The constants here are those of the
-//! processor that is compiled for, and the only ones that the portable kernel knows.
+//! Assembly reads Threads and Spaces, so their layout is fixed when the kernel is compiled. Of that
+//! the registers, and what a port keeps, are as large as the processor has them: [`Layout`] says so
+//! for each that has a contract ([`abi::arch`]). The constants here are those of the processor that
+//! is compiled for, and the only ones that the portable kernel knows.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -12,9 +13,11 @@ use abi::arch::current::Processor;
 
 /// What a processor's contract leaves to the kernel.
 pub trait Layout {
-    /// Words of a thread's saved registers: at least those of its frame. After them the hot words begin a cache line.
+    /// Words of a thread's saved registers: at least those of its frame. After them the hot words
+    /// begin a cache line.
     const CONTEXT_WORDS: usize;
-    /// Words of a thread's rarely loaded state. An odd number where words have 32 bits, as 64 bits of a Thread after them are aligned.
+    /// Words of a thread's rarely loaded state. An odd number where words have 32 bits, as 64 bits
+    /// of a Thread after them are aligned.
     const STATE_WORDS: usize;
     /// 32-bit words that the port keeps of a Space: at most 9 where words have 32 bits.
     const HW_WORDS: usize;
@@ -48,12 +51,15 @@ const LINE: usize = 32;
 
 // Words of registers and of state, words of the port's in a Space and in a Segment, the pool.
 layouts! {
-    // FS and GS, three TLS descriptors, six debug registers, and what a small space makes of the first descriptor.
+    // FS and GS, three TLS descriptors, six debug registers, and what a small space makes of the
+    // first descriptor.
     ia32: 32, 17, 9, 1, 0xe080_0000;
     // The thread pointer.
     armv5: 32, 1, 5, 1, 0xe080_0000;
-    // Nothing is loaded rarely but the FPU. The context, of which all VSIDs follow, two of these, the directory, which segments are
-    // used, and which server is shown. Of a Segment its context, and how many have it as a whole. The kernel lies at its physical addresses, and the pool after the 8 MiB of its image.
+    // Nothing is loaded rarely but the FPU. The context, of which all VSIDs follow, two of these,
+    // the directory, which segments are used, and which server is shown. Of a Segment its context,
+    // and how many have it as a whole. The kernel lies at its physical addresses, and the pool
+    // after the 8 MiB of its image.
     powerpc: 48, 1, 9, 4, 0x0080_0000;
     // The thread pointer. `satp`.
     riscv64: 40, 1, 2, 1, 0xe080_0000;

@@ -12,10 +12,17 @@ use frame::Frame;
 /// If the fields of a frame are not words in the order of the structure that it declares.
 #[must_use]
 pub fn header() -> String {
-    let slots_a_page = abi::utcb::slots_a_page(layout::SLOT_START, layout::SLOT_SIZE, layout::FPU_OFFSET + layout::FPU_SIZE);
+    let slots_a_page = abi::utcb::slots_a_page(
+        layout::SLOT_START,
+        layout::SLOT_SIZE,
+        layout::FPU_OFFSET + layout::FPU_SIZE,
+    );
     let definitions = vec![
         ("UTCB_SLOTS_A_PAGE", slots_a_page),
-        ("UTCB_SLOTS", (layout::AREA_END - layout::FIRST_SLOT) / abi::PAGE_SIZE as u32 * slots_a_page),
+        (
+            "UTCB_SLOTS",
+            (layout::AREA_END - layout::FIRST_SLOT) / abi::PAGE_SIZE as u32 * slots_a_page,
+        ),
         ("REGISTER_WORDS", message::REGISTER_WORDS),
         ("KIP_ADDRESS", layout::KIP_ADDRESS),
         ("TIMER_OFFSET", kip::TIMER_OFFSET),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C header of the microkernel's contract: numbers of system calls, messages, layouts and errors, out of the
-//! crates that define them, for C and assembly. The Linux server includes it as `os-L4/abi.h`.
+//! The C header of the microkernel's contract: numbers of system calls, messages, layouts and
+//! errors, out of the crates that define them, for C and assembly. The Linux server includes it as
+//! `os-L4/abi.h`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -19,7 +20,8 @@ pub use powerpc::header as powerpc;
 
 /// What the header has of one processor.
 struct Port {
-    /// Names, without `L4_`, and values of what `os-L4` uses and what its sub-architecture alone does.
+    /// Names, without `L4_`, and values of what `os-L4` uses and what its sub-architecture alone
+    /// does.
     definitions: Vec<(&'static str, u32)>,
     /// Members of the structure of a frame, each with its offset and its words.
     frame: Vec<(&'static str, usize, usize)>,
@@ -213,7 +215,8 @@ mod tests {
     }
 
     fn check(header: &str) {
-        let mut lines: Vec<&str> = header.lines().filter_map(|line| line.strip_prefix("#define L4_")).collect();
+        let mut lines: Vec<&str> =
+            header.lines().filter_map(|line| line.strip_prefix("#define L4_")).collect();
         lines.sort_unstable();
         lines.dedup();
         let name = |line: &str| line.split(['\t', '(']).next().unwrap_or_default().to_string();

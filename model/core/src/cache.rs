@@ -36,8 +36,16 @@ fn always() -> bool {
 impl CacheGeometry {
     /// Why these numbers are impossible, if they are.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let sets = self.bytes.checked_div(self.line).and_then(|lines| lines.checked_div(self.ways)).unwrap_or(0);
-        if !self.line.is_power_of_two() || self.line < 16 || !sets.is_power_of_two() || sets * self.ways * self.line != self.bytes {
+        let sets = self
+            .bytes
+            .checked_div(self.line)
+            .and_then(|lines| lines.checked_div(self.ways))
+            .unwrap_or(0);
+        if !self.line.is_power_of_two()
+            || self.line < 16
+            || !sets.is_power_of_two()
+            || sets * self.ways * self.line != self.bytes
+        {
             return Err(format!(
                 "{} bytes, lines of {}, {} ways: the number of sets must be a power of two",
                 self.bytes, self.line, self.ways
@@ -70,7 +78,8 @@ pub enum Outcome {
     Alias,
 }
 
-/// So many ways of a set are not locked: XScale's 28 to 31 (Intel XScale Core Developer's Manual, section 6.4).
+/// So many ways of a set are not locked: XScale's 28 to 31 (Intel XScale Core Developer's Manual,
+/// section 6.4).
 const NEVER_LOCKED: usize = 4;
 
 /// The tag of a line that holds nothing.
@@ -117,7 +126,11 @@ impl Cache {
             tag: geometry.tag,
             write_allocate: geometry.write_allocate,
             tags: vec![EMPTY; lines],
-            physical: if geometry.tag == Address::Virtual { vec![EMPTY; lines] } else { Vec::new() },
+            physical: if geometry.tag == Address::Virtual {
+                vec![EMPTY; lines]
+            } else {
+                Vec::new()
+            },
             dirty: vec![false; lines],
             locked: vec![false; lines],
             locking: false,
@@ -144,7 +157,9 @@ impl Cache {
         let set = (pick(self.index) & self.mask) as usize;
         let tag = pick(self.tag);
         let first = set * self.ways;
-        if let Some(way) = self.tags[first..first + self.ways].iter().position(|&other| other == tag) {
+        if let Some(way) =
+            self.tags[first..first + self.ways].iter().position(|&other| other == tag)
+        {
             let slot = first + way;
             self.victims.touch(slot);
             (self.last, self.last_slot) = ((linear, physical), slot);
@@ -163,9 +178,12 @@ impl Cache {
     /// Makes a line in a set.
     fn fill(&mut self, set: usize, tag: u32, (linear, physical): (u32, u32)) {
         let first = set * self.ways;
-        let free = (first..first + self.ways).find(|&slot| self.tags[slot] == EMPTY && !self.locked[slot]);
+        let free =
+            (first..first + self.ways).find(|&slot| self.tags[slot] == EMPTY && !self.locked[slot]);
         let slot = free.unwrap_or_else(|| self.victim(set));
-        self.locked[slot] = self.locking && self.locked[first..first + self.ways].iter().filter(|locked| !**locked).count() > NEVER_LOCKED;
+        self.locked[slot] = self.locking
+            && self.locked[first..first + self.ways].iter().filter(|locked| !**locked).count()
+                > NEVER_LOCKED;
         self.write_backs += u64::from(std::mem::take(&mut self.dirty[slot]));
         self.tags[slot] = tag;
         if self.tag == Address::Virtual {
@@ -196,7 +214,8 @@ impl Cache {
         self.locked.fill(false);
     }
 
-    /// The access just told was a write that stays in the cache until its line is written back, if its line is there. Whether it is.
+    /// The access just told was a write that stays in the cache until its line is written back, if
+    /// its line is there. Whether it is.
     pub fn soil(&mut self, linear: u32, physical: u32) -> bool {
         let held = self.last == (linear >> self.shift, physical >> self.shift);
         if held {
@@ -220,7 +239,8 @@ impl Cache {
         }
     }
 
-    /// Forgets the line of an address, dirty or not (virtual index and tag). Was it locked, nothing else takes its place.
+    /// Forgets the line of an address, dirty or not (virtual index and tag). Was it locked, nothing
+    /// else takes its place.
     pub fn invalidate_line(&mut self, linear: u32) {
         if let Some(slot) = self.slot(linear) {
             (self.tags[slot], self.dirty[slot]) = (EMPTY, false);
@@ -272,10 +292,16 @@ impl Trace {
     #[must_use]
     pub fn new(geometry: &TraceGeometry) -> Self {
         let (lines, ways) = (geometry.lines as usize, geometry.ways as usize);
-        Self { mask: (lines / ways) as u32 - 1, ways, tags: vec![EMPTY; lines], victims: Victims::new(lines, ways, Replacement::Lru) }
+        Self {
+            mask: (lines / ways) as u32 - 1,
+            ways,
+            tags: vec![EMPTY; lines],
+            victims: Victims::new(lines, ways, Replacement::Lru),
+        }
     }
 
-    /// The instructions from linear address `address` on are executed. Whether their line was there.
+    /// The instructions from linear address `address` on are executed. Whether their line was
+    /// there.
     pub fn fetch(&mut self, address: u32) -> bool {
         let set = (address >> Self::INDEX_SHIFT & self.mask) as usize;
         let first = set * self.ways;

@@ -6,7 +6,8 @@
 pub enum Privilege {
     /// The processor's most privileged mode; on IA-32 ring 0.
     Kernel,
-    /// Ring 1 of IA-32, and ring 2, which nobody uses: no privileged instructions, but supervisor pages.
+    /// Ring 1 of IA-32, and ring 2, which nobody uses: no privileged instructions, but supervisor
+    /// pages.
     Ring1,
     /// User mode; on IA-32 ring 3.
     User,
@@ -43,7 +44,8 @@ impl Default for PerLine {
 }
 
 impl Chunk {
-    /// Of instructions with these lengths, so much in each line of decoded ones, in a code segment that begins at 0.
+    /// Of instructions with these lengths, so much in each line of decoded ones, in a code segment
+    /// that begins at 0.
     #[must_use]
     pub fn new(privilege: Privilege, lengths: &[u8], per_line: PerLine) -> Self {
         let mut heads = Vec::new();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what a processor executes to intervals: what is the same of every processor.
 //!
-//! A [`Processor`] says whose code is executed and when the kernel is entered, and has TLBs, caches and a checker. Its own
-//! instructions and accesses it adds to [`Counter`] as functions (`special` and `access`).
+//! A [`Processor`] says whose code is executed and when the kernel is entered, and has TLBs, caches
+//! and a checker. Its own instructions and accesses it adds to [`Counter`] as functions (`special`
+//! and `access`).
 
 use crate::chunk::{Chunk, Privilege};
 use crate::events::{Events, Owner};
@@ -15,17 +16,20 @@ use crate::symbols::Symbols;
 use crate::violation::Rule;
 use std::ops::Range;
 
-/// What to count besides instructions and the kernel's lines, with a processor's machine and checker.
+/// What to count besides instructions and the kernel's lines, with a processor's machine and
+/// checker.
 pub struct Setup<M, C> {
     /// TLBs and caches.
     pub machine: Option<M>,
     /// Uses of what should have been flushed.
     pub checker: Option<C>,
-    /// Where the Linux server's code is: in spaces of native components; on IA-32 in every space that shows the server if the range lies high.
+    /// Where the Linux server's code is: in spaces of native components; on IA-32 in every space
+    /// that shows the server if the range lies high.
     pub server: Range<u32>,
     /// Where the kernel's part of the addresses begins.
     pub kernel: u32,
-    /// What user code may access, if that is to be checked. Of ARM it is not looked at: the emulator has the rights of pages and domains.
+    /// What user code may access, if that is to be checked. Of ARM it is not looked at: the
+    /// emulator has the rights of pages and domains.
     pub window: Option<Range<u32>>,
     /// How long the kernel looks at no interrupts.
     pub latency: Option<Latency>,
@@ -38,7 +42,16 @@ pub struct Setup<M, C> {
 impl<M, C> Default for Setup<M, C> {
     fn default() -> Self {
         let (symbols, until) = (Symbols::default(), Vec::new());
-        Self { machine: None, checker: None, server: 0..0, kernel: 0, window: None, latency: None, until, symbols }
+        Self {
+            machine: None,
+            checker: None,
+            server: 0..0,
+            kernel: 0,
+            window: None,
+            latency: None,
+            until,
+            symbols,
+        }
     }
 }
 
@@ -79,7 +92,8 @@ pub trait Processor: Sized {
     /// The address by which TLBs and caches are looked up.
     fn modified(&self, address: u32) -> u32;
 
-    /// Whether what it executes is set aside: it is the emulator's need, and none of the processor that is modelled.
+    /// Whether what it executes is set aside: it is the emulator's need, and none of the processor
+    /// that is modelled.
     fn is_aside(&self) -> bool {
         false
     }
@@ -93,8 +107,14 @@ pub trait Follow<W>: Processor {
     /// Counting begins.
     fn arm(&mut self, world: &mut W);
 
-    /// A chunk of code at address `base` begins: whose it is, and how it has entered the kernel if it has.
-    fn begins(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) -> (Owner, Option<Entry>);
+    /// A chunk of code at address `base` begins: whose it is, and how it has entered the kernel if
+    /// it has.
+    fn begins(
+        counter: &mut Counter<Self>,
+        chunk: &Chunk,
+        base: u32,
+        world: &mut W,
+    ) -> (Owner, Option<Entry>);
 
     /// Its instructions are fetched.
     fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W);
@@ -129,7 +149,8 @@ impl<P: Processor> Counter<P> {
         Self { processor: P::new(&setup), setup, ledger, base: 0, now: 0, unknown: 0, accesses: 0 }
     }
 
-    /// Whether a rule was broken of which one time is enough: nobody wants to know what comes after it.
+    /// Whether a rule was broken of which one time is enough: nobody wants to know what comes after
+    /// it.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.ledger.is_enough()

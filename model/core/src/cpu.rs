@@ -77,8 +77,8 @@ pub enum Tags {
     Asid,
     /// The segment's number (PowerPC): entries of a segment are left behind when it changes.
     Vsid,
-    /// A domain (ARM), which is checked at every access and does not choose among entries: nothing is
-    /// flushed by a switch, but by an operation of its own.
+    /// A domain (ARM), which is checked at every access and does not choose among entries: nothing
+    /// is flushed by a switch, but by an operation of its own.
     Domain,
 }
 
@@ -92,7 +92,8 @@ pub struct TraceGeometry {
     pub ways: u32,
     /// Instructions of a line: they follow each other in memory.
     pub instructions: Option<u32>,
-    /// Or the bytes of code of a line: of its instructions together at most so many, if it has more than one.
+    /// Or the bytes of code of a line: of its instructions together at most so many, if it has more
+    /// than one.
     pub bytes: Option<u32>,
 }
 
@@ -168,7 +169,8 @@ pub struct Published {
     /// The counts, as far as a paper gives them.
     #[serde(default)]
     pub events: BTreeMap<String, f64>,
-    /// Or the number of an interval of the measured program on Linux alone (`tests/linux/figures.c`).
+    /// Or the number of an interval of the measured program on Linux alone
+    /// (`tests/linux/figures.c`).
     pub interval: Option<u16>,
 }
 
@@ -217,7 +219,9 @@ impl fmt::Display for CpuError {
         match self {
             Self::Format(error) => write!(f, "{error}"),
             Self::UnknownEvent(name) => write!(f, "no event is called `{name}`"),
-            Self::Source(name) => write!(f, "the cost of `{name}` needs one of published, calibrated, assumed"),
+            Self::Source(name) => {
+                write!(f, "the cost of `{name}` needs one of published, calibrated, assumed")
+            }
             Self::Geometry(what, why) => write!(f, "{what}: {why}"),
             Self::Doubt(what, why) => write!(f, "the doubt `{what}`: {why}"),
         }
@@ -244,8 +248,11 @@ impl Cpu {
     /// # Errors
     /// Says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, CpuError> {
-        let mut file: File = toml::from_str(text).map_err(|error| CpuError::Format(Box::new(error)))?;
-        let costs = Events::from_names(|name| file.cycles.remove(name).map_or(Ok(Constant::default()), |entry| entry.constant(name)))?;
+        let mut file: File =
+            toml::from_str(text).map_err(|error| CpuError::Format(Box::new(error)))?;
+        let costs = Events::from_names(|name| {
+            file.cycles.remove(name).map_or(Ok(Constant::default()), |entry| entry.constant(name))
+        })?;
         if let Some(name) = file.cycles.into_keys().next() {
             return Err(CpuError::UnknownEvent(name));
         }
@@ -261,15 +268,21 @@ impl Cpu {
                 tlb.check().map_err(|why| CpuError::Geometry(what, why))?;
             }
         }
-        for (what, cache) in [("l1i", geometry.l1i.as_ref()), ("l1d", Some(&geometry.l1d)), ("l2", geometry.l2.as_ref())] {
+        for (what, cache) in [
+            ("l1i", geometry.l1i.as_ref()),
+            ("l1d", Some(&geometry.l1d)),
+            ("l2", geometry.l2.as_ref()),
+        ] {
             if let Some(cache) = cache {
                 cache.check().map_err(|why| CpuError::Geometry(what, why))?;
             }
         }
-        for trace in geometry.trace.iter().chain(file.variant.iter().map(|variant| &variant.trace)) {
+        for trace in geometry.trace.iter().chain(file.variant.iter().map(|variant| &variant.trace))
+        {
             trace.check().map_err(|why| CpuError::Geometry("trace", why))?;
         }
-        let File { name, clock_mhz, geometry, published, doubt: doubts, variant: variants, .. } = file;
+        let File { name, clock_mhz, geometry, published, doubt: doubts, variant: variants, .. } =
+            file;
         let cpu = Self { name, clock_mhz, geometry, costs, published, doubts, variants };
         cpu.check_doubts()?;
         Ok(cpu)
@@ -284,6 +297,10 @@ impl Cpu {
     /// As [`cycles`](Self::cycles), of the counts that a paper gives.
     #[must_use]
     pub fn cycles_of(&self, events: &BTreeMap<String, f64>) -> f64 {
-        self.costs.named().into_iter().map(|(name, cost)| events.get(name).copied().unwrap_or(0.0) * cost.cycles).sum()
+        self.costs
+            .named()
+            .into_iter()
+            .map(|(name, cost)| events.get(name).copied().unwrap_or(0.0) * cost.cycles)
+            .sum()
     }
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 /// Doubts of a CPU model at most: each doubles the corners.
 const MOST: usize = 8;
 
-/// Costs that sources leave open together: when one is higher, another may have to be lower, so that what they were calibrated on
-/// still comes out.
+/// Costs that sources leave open together: when one is higher, another may have to be lower, so
+/// that what they were calibrated on still comes out.
 #[derive(Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Doubt {
@@ -17,11 +17,13 @@ pub struct Doubt {
     pub what: String,
     /// Which sources allow what.
     pub source: String,
-    /// One end or two, each with the costs that differ there from the model's. With one end the model's own are the other.
+    /// One end or two, each with the costs that differ there from the model's. With one end the
+    /// model's own are the other.
     pub ends: Vec<BTreeMap<String, f64>>,
 }
 
-/// The same processor with another geometry: it counts other hits and misses, and so needs a run of its own. Costs are the same.
+/// The same processor with another geometry: it counts other hits and misses, and so needs a run of
+/// its own. Costs are the same.
 #[derive(Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
@@ -44,18 +46,23 @@ impl Cpu {
 
     /// The models at the corners: each doubt at one of its ends, in all combinations.
     ///
-    /// Ends are added up as differences to the model's own costs. So the cycles of any counts are linear along each doubt, a quotient
-    /// of two such is monotone along it, and over all that the doubts allow its least and its most are at corners.
+    /// Ends are added up as differences to the model's own costs. So the cycles of any counts are
+    /// linear along each doubt, a quotient of two such is monotone along it, and over all that the
+    /// doubts allow its least and its most are at corners.
     #[must_use]
     pub fn corners(&self) -> Vec<Self> {
         self.doubts.iter().fold(vec![self.clone()], |corners, doubt| {
             let stays = (doubt.ends.len() == 1).then_some(&corners);
-            let moved = doubt.ends.iter().flat_map(|end| corners.iter().map(|corner| corner.moved(self, end)));
+            let moved = doubt
+                .ends
+                .iter()
+                .flat_map(|end| corners.iter().map(|corner| corner.moved(self, end)));
             stays.into_iter().flatten().cloned().chain(moved).collect()
         })
     }
 
-    /// The model of which an instruction takes a cycle and nothing else any: its quotients are those of instructions.
+    /// The model of which an instruction takes a cycle and nothing else any: its quotients are
+    /// those of instructions.
     #[must_use]
     pub fn instructions_alone(&self) -> Self {
         let mut alone = self.clone();
@@ -76,15 +83,23 @@ impl Cpu {
     /// Which costs of `other` are not this model's, for people.
     #[must_use]
     pub fn difference(&self, other: &Self) -> String {
-        let pairs = self.costs.named().into_iter().zip(other.costs.named()).filter(|((_, own), (_, other))| own.cycles != other.cycles);
-        let costs = pairs.map(|((name, _), (_, other))| format!("{} {}", name.replace('_', " "), rounded(other.cycles)));
+        let pairs = self
+            .costs
+            .named()
+            .into_iter()
+            .zip(other.costs.named())
+            .filter(|((_, own), (_, other))| own.cycles != other.cycles);
+        let costs = pairs.map(|((name, _), (_, other))| {
+            format!("{} {}", name.replace('_', " "), rounded(other.cycles))
+        });
         costs.collect::<Vec<_>>().join(", ")
     }
 
     /// These costs by as much dearer as `end` is than the model `base`.
     fn moved(&self, base: &Self, end: &BTreeMap<String, f64>) -> Self {
         let mut moved = self.clone();
-        let base: BTreeMap<&str, f64> = base.costs.named().into_iter().map(|(name, cost)| (name, cost.cycles)).collect();
+        let base: BTreeMap<&str, f64> =
+            base.costs.named().into_iter().map(|(name, cost)| (name, cost.cycles)).collect();
         moved.costs.each(|name, cost| {
             if let (Some(end), Some(base)) = (end.get(name), base.get(name)) {
                 cost.cycles += end - base;
@@ -115,8 +130,13 @@ impl Cpu {
             }
         }
         for corner in self.corners() {
-            if let Some((name, cost)) = corner.costs.named().into_iter().find(|(_, cost)| cost.cycles < 0.0) {
-                return refused("all together", format!("`{name}` costs {} at a corner", cost.cycles));
+            if let Some((name, cost)) =
+                corner.costs.named().into_iter().find(|(_, cost)| cost.cycles < 0.0)
+            {
+                return refused(
+                    "all together",
+                    format!("`{name}` costs {} at a corner", cost.cycles),
+                );
             }
         }
         Ok(())

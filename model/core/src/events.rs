@@ -151,7 +151,8 @@ events! {
     tlb_flushes,
     /// Flushes of one page's translation (`invlpg`, ARM's c8, `tlbie`).
     page_flushes,
-    /// Flushes of a whole cache (`wbinvd`, `invd`; of ARM and PowerPC, invalidations of code's, of data's, or of both).
+    /// Flushes of a whole cache (`wbinvd`, `invd`; of ARM and PowerPC, invalidations of code's, of
+    /// data's, or of both).
     cache_flushes,
     /// Loads of a segment register by an instruction for that (PowerPC: `mtsr`, `mtsrin`).
     segment_loads,
@@ -163,8 +164,8 @@ events! {
     process_writes,
     /// Reads of data that may not be in a cache (ARM, PowerPC).
     uncached_reads,
-    /// Writes that went past the cache: its line was not there and none was made, or may not be, or memory was written as well (ARM,
-    /// PowerPC).
+    /// Writes that went past the cache: its line was not there and none was made, or may not be, or
+    /// memory was written as well (ARM, PowerPC).
     memory_writes,
     /// Lines written back to memory: displaced or cleaned (ARM, PowerPC).
     write_backs,

@@ -22,9 +22,16 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EndWithoutBegin(id) => write!(f, "interval {id}: END without BEGIN"),
-            Self::BeginWhileOpen(id) => write!(f, "interval {id}: BEGIN while open, the repetition so far is dropped"),
-            Self::OpenAtExit(id) => write!(f, "interval {id}: still open when the machine stopped, the repetition is dropped"),
-            Self::UnknownKind(kind, id) => write!(f, "interval {id}: marker of unknown kind {kind} ignored"),
+            Self::BeginWhileOpen(id) => {
+                write!(f, "interval {id}: BEGIN while open, the repetition so far is dropped")
+            }
+            Self::OpenAtExit(id) => write!(
+                f,
+                "interval {id}: still open when the machine stopped, the repetition is dropped"
+            ),
+            Self::UnknownKind(kind, id) => {
+                write!(f, "interval {id}: marker of unknown kind {kind} ignored")
+            }
             Self::InKernel(id) => write!(f, "interval {id}: marker in kernel mode ignored"),
         }
     }

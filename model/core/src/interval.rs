@@ -30,7 +30,13 @@ pub struct Repetition {
 impl Repetition {
     /// It begins; so much was counted before.
     pub fn begin(before: &ByOwner<Events>, free: bool) -> Self {
-        Self { before: *before, free, code: Lines::default(), data: Lines::default(), visits: Vec::new() }
+        Self {
+            before: *before,
+            free,
+            code: Lines::default(),
+            data: Lines::default(),
+            visits: Vec::new(),
+        }
     }
 
     /// Whether it was declared free of switches of spaces and of flushes.
@@ -43,7 +49,8 @@ impl Repetition {
         self.visits.push(Visit::default());
     }
 
-    /// So many kernel instructions were executed. (Intervals begin in user mode, so an entry came before.)
+    /// So many kernel instructions were executed. (Intervals begin in user mode, so an entry came
+    /// before.)
     pub fn execute(&mut self, count: u64) {
         if let Some(visit) = self.visits.last_mut() {
             visit.instructions += count;
@@ -148,7 +155,9 @@ impl Interval {
             kernel_data_lines_32: self.data_lines.spread(),
             events: self.events.map(|part| part.map(Histogram::spread)),
             disturbed: self.repetitions - usual.map_or(0, |shape| shape.repetitions),
-            visits: usual.map_or_else(Vec::new, |shape| shape.visits.iter().map(VisitStats::report).collect()),
+            visits: usual.map_or_else(Vec::new, |shape| {
+                shape.visits.iter().map(VisitStats::report).collect()
+            }),
         }
     }
 }

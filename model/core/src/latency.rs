@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long the kernel keeps interrupts waiting.
 //!
-//! A *stretch* is what the kernel executes between two points at which an interrupt would be taken, or looked for: user mode; on
-//! IA-32 `sti` (the kernel has an instruction behind each) and `hlt`; on ARM a read of what the interrupt controller has. It begins with an entry from user mode or behind such a
-//! point. Of each kind of entry the longest is kept, with the functions that it went through; a program that
-//! names its cases has them apart. What comes before the first return to user mode is boot, and no stretch; what
-//! does not end is a panic.
+//! A *stretch* is what the kernel executes between two points at which an interrupt would be taken,
+//! or looked for: user mode; on IA-32 `sti` (the kernel has an instruction behind each) and `hlt`;
+//! on ARM a read of what the interrupt controller has. It begins with an entry from user mode or
+//! behind such a point. Of each kind of entry the longest is kept, with the functions that it went
+//! through; a program that names its cases has them apart. What comes before the first return to
+//! user mode is boot, and no stretch; what does not end is a panic.
 
 use crate::report::{LatencyReport, StretchReport};
 use crate::symbols::Symbols;
@@ -91,7 +92,8 @@ impl Latency {
         matches!(self.state, State::User)
     }
 
-    /// A block begins that is the first one of an entry, after `executed` instructions; `tag` is that of a system call, if it is one.
+    /// A block begins that is the first one of an entry, after `executed` instructions; `tag` is
+    /// that of a system call, if it is one.
     pub fn enter(&mut self, block: usize, tag: u32, executed: u64) {
         let at = self.blocks[block].0;
         let call = self.calls.contains(&at).then_some(Tag(tag).op() << Tag::OP_SHIFT);
@@ -144,7 +146,10 @@ impl Latency {
                 });
             }
         }
-        LatencyReport { longest: stretches.first().map_or(0, |stretch| stretch.instructions), stretches }
+        LatencyReport {
+            longest: stretches.first().map_or(0, |stretch| stretch.instructions),
+            stretches,
+        }
     }
 
     /// Attributes instructions to the block in execution.
@@ -184,7 +189,8 @@ fn functions(blocks: &[(u32, u64)], symbols: &Symbols) -> Vec<(String, u64)> {
     for (address, count) in blocks {
         *sums.entry(symbols.function(*address).unwrap_or("?")).or_insert(0) += count;
     }
-    let mut sums: Vec<(String, u64)> = sums.into_iter().map(|(name, count)| (name.into(), count)).collect();
+    let mut sums: Vec<(String, u64)> =
+        sums.into_iter().map(|(name, count)| (name.into(), count)).collect();
     sums.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     sums.truncate(FUNCTIONS);
     sums
@@ -197,7 +203,9 @@ impl Cause {
             Self::Idle => "idle".into(),
             Self::Entry(address, tag) => match Op::from_code(Tag(tag).op()) {
                 Some(op) => snake(&format!("{op:?}")),
-                None => symbols.function(address).map_or_else(|| format!("{address:#010x}"), Into::into),
+                None => {
+                    symbols.function(address).map_or_else(|| format!("{address:#010x}"), Into::into)
+                }
             },
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted for whom, and in which intervals: the part of a counter that no processor changes.
+//! What is counted for whom, and in which intervals: the part of a counter that no processor
+//! changes.
 
 use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};
@@ -63,12 +64,15 @@ impl Ledger {
         self.settled = executed;
     }
 
-    /// Whether a marker begins or ends an interval. It is a fault in kernel mode; a case is for `Latency`, which is told of
-    /// it by its name.
+    /// Whether a marker begins or ends an interval. It is a fault in kernel mode; a case is for
+    /// `Latency`, which is told of it by its name.
     pub fn accepts(&mut self, marker: Marker, privilege: Privilege) -> bool {
         if privilege == Privilege::Kernel {
             let id = match marker {
-                Marker::Begin(id) | Marker::BeginFree(id) | Marker::End(id) | Marker::Unknown(_, id) => id,
+                Marker::Begin(id)
+                | Marker::BeginFree(id)
+                | Marker::End(id)
+                | Marker::Unknown(_, id) => id,
                 Marker::Case => 0,
             };
             self.fault(Fault::InKernel(id));
@@ -77,8 +81,8 @@ impl Ledger {
         marker != Marker::Case
     }
 
-    /// User code, of nobody in particular until it is known whose, has executed a marker after `executed` instructions.
-    /// `arms` if this has armed the counter.
+    /// User code, of nobody in particular until it is known whose, has executed a marker after
+    /// `executed` instructions. `arms` if this has armed the counter.
     pub fn mark(&mut self, marker: Marker, executed: u64, arms: bool) {
         if arms {
             self.owner = Owner::User;
@@ -90,10 +94,15 @@ impl Ledger {
                 if self.close(id).is_some() {
                     self.fault(Fault::BeginWhileOpen(id));
                 }
-                self.open.push((id, Repetition::begin(&self.totals, matches!(marker, Marker::BeginFree(_)))));
+                self.open.push((
+                    id,
+                    Repetition::begin(&self.totals, matches!(marker, Marker::BeginFree(_))),
+                ));
             }
             Marker::End(id) => match self.close(id) {
-                Some(repetition) => self.intervals.entry(id).or_default().add(&repetition, &self.totals),
+                Some(repetition) => {
+                    self.intervals.entry(id).or_default().add(&repetition, &self.totals)
+                }
                 None => self.fault(Fault::EndWithoutBegin(id)),
             },
             Marker::Case => {}
@@ -101,7 +110,8 @@ impl Ledger {
         }
     }
 
-    /// From here on, after `executed` instructions, `owner`'s code is executed; `entered` if the kernel has just been.
+    /// From here on, after `executed` instructions, `owner`'s code is executed; `entered` if the
+    /// kernel has just been.
     pub fn pass(&mut self, owner: Owner, entered: bool, executed: u64) {
         if entered || owner != self.owner {
             self.settle(executed);
@@ -144,9 +154,15 @@ impl Ledger {
         for (id, _) in &self.open {
             *faults.entry(Fault::OpenAtExit(*id)).or_insert(0) += 1;
         }
-        let text = |(fault, &times): (&Fault, &u64)| if times == 1 { fault.to_string() } else { format!("{fault} ({times} times)") };
+        let text = |(fault, &times): (&Fault, &u64)| {
+            if times == 1 { fault.to_string() } else { format!("{fault} ({times} times)") }
+        };
         Report {
-            intervals: self.intervals.iter().map(|(&id, interval)| (id, interval.report())).collect(),
+            intervals: self
+                .intervals
+                .iter()
+                .map(|(&id, interval)| (id, interval.report()))
+                .collect(),
             errors: faults.iter().map(text).collect(),
             violations: self.violations.report(symbols),
             further_violations: self.violations.more(),

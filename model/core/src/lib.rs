@@ -5,10 +5,11 @@
 //! ([`Marker`]). [`Counter`] is told of each marker, each chunk of code,
 //! each special instruction and each memory access, in the order in which the processor
 //! executes them, and makes a [`Report`] of the intervals between markers. With a machine it
-//! models the TLBs and caches of a [`Cpu`], with a checker it looks for missing flushes. What a kind of processor has of its own is in
-//! [`ia32`], [`armv5`] and [`powerpc`]: it is a [`Processor`].
-//! [`Latency`] needs no markers: it is told of the kernel's code only, and measures how long that looks at no interrupts.
-//! Addresses are linear (of ARM: virtual) unless they are called physical. See docs/model.md for what is counted and what is not.
+//! models the TLBs and caches of a [`Cpu`], with a checker it looks for missing flushes. What a
+//! kind of processor has of its own is in [`ia32`], [`armv5`] and [`powerpc`]: it is a
+//! [`Processor`]. [`Latency`] needs no markers: it is told of the kernel's code only, and measures
+//! how long that looks at no interrupts. Addresses are linear (of ARM: virtual) unless they are
+//! called physical. See docs/model.md for what is counted and what is not.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -46,7 +47,9 @@ pub use latency::Latency;
 pub use marker::Marker;
 pub use memory::{NoMapping, Physical};
 pub use replacement::Replacement;
-pub use report::{IntervalReport, LatencyReport, Report, Spread, StretchReport, ViolationReport, VisitReport};
+pub use report::{
+    IntervalReport, LatencyReport, Report, Spread, StretchReport, ViolationReport, VisitReport,
+};
 pub use symbols::Symbols;
 pub use tlb::{LargePages, TlbGeometry};
 pub use violation::Rule;

@@ -38,11 +38,13 @@ impl Lines {
     }
 }
 
-/// An address in each line of `1 << shift` bytes that the `bytes` from `address` on touch; addresses wrap around.
+/// An address in each line of `1 << shift` bytes that the `bytes` from `address` on touch;
+/// addresses wrap around.
 pub(crate) fn lines(address: u32, bytes: u32, shift: u32) -> impl Iterator<Item = u32> {
     let first = address >> shift;
     let last = (u64::from(address) + u64::from(bytes.max(1)) - 1) >> shift;
-    (0..=(last - u64::from(first)) as u32).map(move |n| if n == 0 { address } else { first.wrapping_add(n) << shift })
+    (0..=(last - u64::from(first)) as u32)
+        .map(move |n| if n == 0 { address } else { first.wrapping_add(n) << shift })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Markers: instructions of user code that enclose what is to be measured. How they are encoded is the processor's matter.
+//! Markers: instructions of user code that enclose what is to be measured. How they are encoded is
+//! the processor's matter.
 
 /// What a marker says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,7 +18,8 @@ pub enum Marker {
 }
 
 impl Marker {
-    /// It in a word, from which [`unpack`](Self::unpack) makes it again. Interval numbers are below 4096, kinds below 16.
+    /// It in a word, from which [`unpack`](Self::unpack) makes it again. Interval numbers are below
+    /// 4096, kinds below 16.
     #[must_use]
     pub const fn pack(self) -> u32 {
         let (variant, kind, id) = match self {
@@ -50,7 +52,13 @@ mod tests {
 
     #[test]
     fn a_packed_marker_is_the_same() {
-        for marker in [Marker::Begin(0xabc), Marker::BeginFree(1), Marker::End(7), Marker::Case, Marker::Unknown(9, 7)] {
+        for marker in [
+            Marker::Begin(0xabc),
+            Marker::BeginFree(1),
+            Marker::End(7),
+            Marker::Case,
+            Marker::Unknown(9, 7),
+        ] {
             assert_eq!(Marker::unpack(marker.pack()), marker);
         }
     }

@@ -34,7 +34,14 @@ impl Victims {
     pub fn new(entries: usize, ways: usize, policy: Replacement) -> Self {
         let used = if policy == Replacement::Lru { entries } else { 0 };
         let next = if policy == Replacement::RoundRobin { entries / ways } else { 0 };
-        Self { policy, ways, used: vec![0; used], now: 0, next: vec![0; next], state: 0x9e37_79b9_7f4a_7c15 }
+        Self {
+            policy,
+            ways,
+            used: vec![0; used],
+            now: 0,
+            next: vec![0; next],
+            state: 0x9e37_79b9_7f4a_7c15,
+        }
     }
 
     /// The entry was used.

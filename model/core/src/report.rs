@@ -54,7 +54,9 @@ pub struct StretchReport {
 impl LatencyReport {
     /// The longest stretch of each case, in falling order.
     pub fn cases(&self) -> impl Iterator<Item = &StretchReport> {
-        let first = |&(index, stretch): &(usize, &StretchReport)| self.stretches[..index].iter().all(|other| other.case != stretch.case);
+        let first = |&(index, stretch): &(usize, &StretchReport)| {
+            self.stretches[..index].iter().all(|other| other.case != stretch.case)
+        };
         self.stretches.iter().enumerate().filter(first).map(|(_, stretch)| stretch)
     }
 }
@@ -62,7 +64,8 @@ impl LatencyReport {
 impl std::fmt::Display for StretchReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_string();
-        let functions: Vec<String> = self.functions.iter().map(|(name, count)| format!("{} {count}", last(name))).collect();
+        let functions: Vec<String> =
+            self.functions.iter().map(|(name, count)| format!("{} {count}", last(name))).collect();
         write!(f, "{} instructions by {}: {}", self.instructions, self.cause, functions.join(", "))
     }
 }

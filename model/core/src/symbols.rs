@@ -9,7 +9,8 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Adds lines `ADDRESS NAME` or `ADDRESS KIND NAME`, the address hexadecimal; others are left out.
+    /// Adds lines `ADDRESS NAME` or `ADDRESS KIND NAME`, the address hexadecimal; others are left
+    /// out.
     pub fn add(&mut self, text: &str) {
         for line in text.lines() {
             let mut words = line.split_whitespace();
@@ -60,6 +61,9 @@ mod tests {
         assert_eq!(symbols.name(0xe010_0000), None);
         assert_eq!(symbols.name(0x1000), None);
         assert_eq!(symbols.function(0xe000_0fff), Some("first"));
-        assert_eq!((symbols.address("second"), symbols.address("third")), (Some(0xe000_1000), None));
+        assert_eq!(
+            (symbols.address("second"), symbols.address("third")),
+            (Some(0xe000_1000), None)
+        );
     }
 }

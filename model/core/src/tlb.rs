@@ -42,10 +42,16 @@ impl TlbGeometry {
     /// Why these numbers are impossible, if they are.
     pub(crate) fn check(&self) -> Result<(), String> {
         let small = (self.entries, self.ways.unwrap_or(self.entries));
-        let large = if let LargePages::Own { entries, ways } = self.large { Some((entries, ways)) } else { None };
+        let large = if let LargePages::Own { entries, ways } = self.large {
+            Some((entries, ways))
+        } else {
+            None
+        };
         for (entries, ways) in [Some(small), large].into_iter().flatten() {
             if ways == 0 || !entries.is_multiple_of(ways) || !(entries / ways).is_power_of_two() {
-                return Err(format!("{entries} entries with {ways} ways: the number of sets must be a power of two"));
+                return Err(format!(
+                    "{entries} entries with {ways} ways: the number of sets must be a power of two"
+                ));
             }
         }
         Ok(())

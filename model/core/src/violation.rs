@@ -32,17 +32,20 @@ pub enum Rule {
     OpenSegmentRegister,
     /// Ring 3 of a small space reached beyond its code segment.
     OutsideRegion,
-    /// A small space goes on, and its code segment has no size or place that a small space can have.
+    /// A small space goes on, and its code segment has no size or place that a small space can
+    /// have.
     OddRegion,
     /// A small space goes on, and a descriptor that it may load reaches beyond its code segment.
     WideDescriptor,
     /// A small space goes on, and a segment register has a descriptor that does, or that is gone.
     WideSegmentRegister,
-    /// Ring 3 goes on with the segments of a large space, by the tables by which a small one ran last.
+    /// Ring 3 goes on with the segments of a large space, by the tables by which a small one ran
+    /// last.
     LargeInHome,
     /// Memory was read, and what another virtual address wrote there may still be in a cache.
     DirtyElsewhere,
-    /// Memory was written, and what another virtual address wrote there before may yet be written back over it.
+    /// Memory was written, and what another virtual address wrote there before may yet be written
+    /// back over it.
     LateWriteBack,
     /// A line of data was used that is older than the memory.
     OldLine,
@@ -56,7 +59,8 @@ pub enum Rule {
     DroppedWrite,
     /// The hashed table has another translation than the tables.
     StaleHash,
-    /// Memory was written by an entry without C: a processor writes that into the hashed table, or asks software to.
+    /// Memory was written by an entry without C: a processor writes that into the hashed table, or
+    /// asks software to.
     Unchanged,
     /// A segment register has another space's VSID, of a space that ran before.
     OpenSegment,
@@ -80,7 +84,9 @@ impl fmt::Display for Rule {
             Self::OutsideRegion => "small space beyond its region",
             Self::OddRegion => "code segment of a small space is no region",
             Self::WideDescriptor => "descriptor for a small space reaches beyond its region",
-            Self::WideSegmentRegister => "segment register of a small space may reach beyond its region",
+            Self::WideSegmentRegister => {
+                "segment register of a small space may reach beyond its region"
+            }
             Self::LargeInHome => "segments of a large space in a home",
             Self::DirtyElsewhere => "memory read that is dirty under another address",
             Self::LateWriteBack => "memory written that is dirty under another address",
@@ -129,7 +135,8 @@ pub struct Violation {
     pub address: u32,
     /// Whose instruction it is.
     pub owner: Owner,
-    /// The segment register that an address beyond a limit was reached by, and its selector, if that is known.
+    /// The segment register that an address beyond a limit was reached by, and its selector, if
+    /// that is known.
     pub segment: Option<Segment>,
     /// Linear address of the instruction that changed the table.
     pub cause: Option<u32>,
@@ -181,8 +188,12 @@ impl Violations {
             instruction: format!("{:#010x}", violation.instruction),
             symbol: symbols.name(violation.instruction),
             address: format!("{:#010x}", violation.address),
-            segment: violation.segment.map(|Segment { name, selector, .. }| format!("{name} {selector:#06x}")),
-            cause: violation.cause.map(|cause| symbols.name(cause).unwrap_or_else(|| format!("{cause:#010x}"))),
+            segment: violation
+                .segment
+                .map(|Segment { name, selector, .. }| format!("{name} {selector:#06x}")),
+            cause: violation
+                .cause
+                .map(|cause| symbols.name(cause).unwrap_or_else(|| format!("{cause:#010x}"))),
             owner: format!("{:?}", violation.owner).to_lowercase(),
             times,
         };
@@ -199,7 +210,14 @@ mod tests {
         let wanted = "OldLine".parse().expect("a rule");
         assert!(wanted == Rule::OldLine && "OldLines".parse::<Rule>().is_err());
         let mut violations = Violations::until(vec![wanted]);
-        let broken = |rule| Violation { rule, instruction: 1, address: 2, owner: Owner::Kernel, segment: None, cause: None };
+        let broken = |rule| Violation {
+            rule,
+            instruction: 1,
+            address: 2,
+            owner: Owner::Kernel,
+            segment: None,
+            cause: None,
+        };
         violations.add(broken(Rule::OldCode));
         assert!(!violations.is_enough());
         violations.add(broken(Rule::OldLine));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of ARM against a small kernel: with all that a kernel must do nothing is reported, and whatever it leaves out is.
+//! The counter of ARM against a small kernel: with all that a kernel must do nothing is reported,
+//! and whatever it leaves out is.
 
 use abi::arch::armv5::layout::AREA_START;
 use model_core::armv5::{Class, Controls, Counter, Operation, Setup, Which, World};
-use model_core::{Chunk, Cpu, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Report};
+use model_core::{
+    Chunk, Cpu, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Report,
+};
 use std::collections::BTreeMap;
 
 /// Where physical memory appears to the kernel.
@@ -84,8 +87,17 @@ impl Machine {
             (ROOT + (SLOT >> 20) * 4, TABLES[0] | DOMAINS[0] << 5 | 1),
             (ROOT + ((2 * SLOT) >> 20) * 4, TABLES[1] | DOMAINS[1] << 5 | 1),
         ];
-        let controls = Controls { control: 1 << 13 | 1 << 12 | 1 << 2 | 1, root: ROOT, domains: 0x5555_5555, process: SLOT };
-        let setup = Setup { checker: Some(model_core::armv5::Checker::new(false)), kernel: WINDOW, ..Setup::default() };
+        let controls = Controls {
+            control: 1 << 13 | 1 << 12 | 1 << 2 | 1,
+            root: ROOT,
+            domains: 0x5555_5555,
+            process: SLOT,
+        };
+        let setup = Setup {
+            checker: Some(model_core::armv5::Checker::new(false)),
+            kernel: WINDOW,
+            ..Setup::default()
+        };
         let guest = Guest { words: words.into(), controls, link: 0 };
         let mut machine = Self { counter: Counter::new(setup), guest, executed: 0, fault };
         machine.counter.arm(0, &mut machine.guest);
@@ -94,7 +106,12 @@ impl Machine {
 
     /// An instruction of who has this privilege.
     fn step(&mut self, privilege: Privilege, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::default()), address, self.executed, &mut self.guest);
+        self.counter.chunk(
+            &Chunk::new(privilege, &[4], PerLine::default()),
+            address,
+            self.executed,
+            &mut self.guest,
+        );
         self.executed += 1;
     }
 
@@ -148,7 +165,11 @@ impl Machine {
         let start = (process as u32 + 1) * SLOT + page * PAGE;
         let cleaned = if self.fault == Fault::WrongProcess { page * PAGE } else { start };
         for offset in (0..PAGE).step_by(32) {
-            let clean = if self.fault == Fault::DropOnly { Operation::InvalidateLine(Which::Data) } else { Operation::CleanLine(true) };
+            let clean = if self.fault == Fault::DropOnly {
+                Operation::InvalidateLine(Which::Data)
+            } else {
+                Operation::CleanLine(true)
+            };
             self.operate_unless(Fault::PageClean, clean, cleaned + offset);
             self.operate(Operation::InvalidateLine(Which::Code), start + offset);
         }
@@ -162,7 +183,11 @@ impl Machine {
             self.access(WINDOW + frame + offset, true);
         }
         for offset in (0..PAGE).step_by(32) {
-            self.operate_unless(Fault::CodeClean, Operation::CleanLine(true), WINDOW + frame + offset);
+            self.operate_unless(
+                Fault::CodeClean,
+                Operation::CleanLine(true),
+                WINDOW + frame + offset,
+            );
         }
     }
 
@@ -173,8 +198,8 @@ impl Machine {
 
 const FRAMES: [u32; 4] = [0x2_0000, 0x2_1000, 0x2_2000, 0x2_3000];
 
-/// Two processes get pages, use them, give them back, and get each other's; one of the pages is code that the kernel has loaded
-/// anew. A domain goes from one process to the other.
+/// Two processes get pages, use them, give them back, and get each other's; one of the pages is
+/// code that the kernel has loaded anew. A domain goes from one process to the other.
 fn scene(fault: Fault) -> Report {
     let mut machine = Machine::new(fault);
     machine.enter(SWI);
@@ -203,7 +228,11 @@ fn scene(fault: Fault) -> Report {
     machine.access(WINDOW + FRAMES[0], false);
     machine.clear(FRAMES[0]);
     for offset in (0..PAGE).step_by(32) {
-        machine.operate_unless(Fault::CodeDrop, Operation::InvalidateLine(Which::Code), SLOT + offset);
+        machine.operate_unless(
+            Fault::CodeDrop,
+            Operation::InvalidateLine(Which::Code),
+            SLOT + offset,
+        );
     }
     machine.clear(FRAMES[3]);
     machine.map(0, 1, FRAMES[3]);
@@ -241,7 +270,8 @@ fn what_is_left_out_is_found() {
         (Fault::DomainFlush, &["stale translation used"]),
         (Fault::Alias, &["memory read that is dirty under another address"]),
     ] {
-        let found: Vec<String> = scene(fault).violations.into_iter().map(|violation| violation.rule).collect();
+        let found: Vec<String> =
+            scene(fault).violations.into_iter().map(|violation| violation.rule).collect();
         for rule in rules {
             assert!(found.iter().any(|found| found == rule), "{fault:?}: {found:?}");
         }
@@ -262,7 +292,10 @@ fn the_domains_are_looked_at_with_each_hit() {
     machine.operate(Operation::WriteDomains, 1);
     machine.access(PAGE, false);
     let found = machine.report().violations;
-    assert_eq!(found.iter().map(|violation| &violation.rule[..]).collect::<Vec<_>>(), ["stale translation used"]);
+    assert_eq!(
+        found.iter().map(|violation| &violation.rule[..]).collect::<Vec<_>>(),
+        ["stale translation used"]
+    );
 }
 
 fn interval(machine: &Machine) -> IntervalReport {
@@ -297,7 +330,11 @@ fn entries_and_operations_are_counted() {
     machine.counter.mark(Marker::End(1), Privilege::User, machine.executed, &mut machine.guest);
     let report = interval(&machine);
     let medians = report.medians();
-    assert_eq!(medians.parts().map(|part| part.instructions), [4, 0, 1, 1], "kernel, server, components, user");
+    assert_eq!(
+        medians.parts().map(|part| part.instructions),
+        [4, 0, 1, 1],
+        "kernel, server, components, user"
+    );
     let expected = Events {
         instructions: 4,
         trap_entries: 1,
@@ -310,38 +347,62 @@ fn entries_and_operations_are_counted() {
         ..Events::default()
     };
     assert_eq!(medians.kernel, expected);
-    assert_eq!(report.visits.iter().map(|visit| visit.kernel_instructions).collect::<Vec<_>>(), [2, 2]);
+    assert_eq!(
+        report.visits.iter().map(|visit| visit.kernel_instructions).collect::<Vec<_>>(),
+        [2, 2]
+    );
 }
 
-/// The modelled processor: 32 entries and 1024 lines, round robin; what is written stays only where a line is.
+/// The modelled processor: 32 entries and 1024 lines, round robin; what is written stays only where
+/// a line is.
 #[test]
 fn hits_and_misses_are_those_of_the_geometry() {
     let cpu = std::fs::read_to_string("../cpus/pxa255-400.toml").expect("a text");
     let cpu = Cpu::parse(&cpu).expect("a CPU model");
     let mut machine = Machine::new(Fault::Nothing);
-    let setup = Setup { machine: Some(model_core::armv5::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
+    let setup = Setup {
+        machine: Some(model_core::armv5::Machine::new(&cpu.geometry)),
+        kernel: WINDOW,
+        ..Setup::default()
+    };
     machine.counter = Counter::new(setup);
     for page in 0..64 {
         machine.guest.words.insert(TABLES[0] + page * 4, (0x20_0000 + page * PAGE) | USER_PAGE);
     }
     let count = |machine: &mut Machine, act: &mut dyn FnMut(&mut Machine)| {
-        machine.counter.mark(Marker::Begin(1), Privilege::User, machine.executed, &mut machine.guest);
+        machine.counter.mark(
+            Marker::Begin(1),
+            Privilege::User,
+            machine.executed,
+            &mut machine.guest,
+        );
         act(machine);
         machine.counter.mark(Marker::End(1), Privilege::User, machine.executed, &mut machine.guest);
         let events = interval(machine).medians().total();
         machine.counter = {
-            let setup = Setup { machine: Some(model_core::armv5::Machine::new(&cpu.geometry)), kernel: WINDOW, ..Setup::default() };
+            let setup = Setup {
+                machine: Some(model_core::armv5::Machine::new(&cpu.geometry)),
+                kernel: WINDOW,
+                ..Setup::default()
+            };
             Counter::new(setup)
         };
         events
     };
-    let pages = |machine: &mut Machine, count: u32| (0..2).for_each(|_| (0..count).for_each(|page| machine.user(page * PAGE, false)));
+    let pages = |machine: &mut Machine, count: u32| {
+        (0..2).for_each(|_| (0..count).for_each(|page| machine.user(page * PAGE, false)))
+    };
     assert_eq!(count(&mut machine, &mut |machine| pages(machine, 32)).dtlb_misses, 32);
-    assert_eq!(count(&mut machine, &mut |machine| pages(machine, 33)).dtlb_misses, 66, "one page too many displaces the next, always");
+    assert_eq!(
+        count(&mut machine, &mut |machine| pages(machine, 33)).dtlb_misses,
+        66,
+        "one page too many displaces the next, always"
+    );
     let lines = |machine: &mut Machine, count: u32, write: bool| {
         (0..count).for_each(|line| machine.user(line * 32, write));
     };
-    let events = count(&mut machine, &mut |machine| (0..2).for_each(|_| lines(machine, 1024, false)));
+    let events =
+        count(&mut machine, &mut |machine| (0..2).for_each(|_| lines(machine, 1024, false)));
     assert_eq!((events.l1d_misses, events.write_backs), (1024, 0));
     let events = count(&mut machine, &mut |machine| lines(machine, 1024, true));
     assert_eq!((events.l1d_misses, events.memory_writes), (0, 1024), "a write makes no line");
@@ -360,7 +421,11 @@ fn hits_and_misses_are_those_of_the_geometry() {
         machine.operate(Operation::TestClean(false), 0);
         lines(machine, 4, false);
     });
-    assert_eq!((events.write_backs, events.l1d_misses, events.test_cleans), (3, 5, 3), "one at its address, two by the loop");
+    assert_eq!(
+        (events.write_backs, events.l1d_misses, events.test_cleans),
+        (3, 5, 3),
+        "one at its address, two by the loop"
+    );
     let locked = |machine: &mut Machine, unlocks: bool| {
         let operate = |machine: &mut Machine, operation, value| {
             machine.step(Privilege::Kernel, WINDOW);
@@ -377,5 +442,8 @@ fn hits_and_misses_are_those_of_the_geometry() {
         lines(machine, 64, false);
     };
     assert_eq!(count(&mut machine, &mut |machine| locked(machine, false)).l1d_misses, 64 + 1024);
-    assert_eq!(count(&mut machine, &mut |machine| locked(machine, true)).l1d_misses, 64 + 1024 + 64);
+    assert_eq!(
+        count(&mut machine, &mut |machine| locked(machine, true)).l1d_misses,
+        64 + 1024 + 64
+    );
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The checker of ARM's caches against caches that hold data, with random operations.
 //!
-//! Whatever a processor's caches keep or displace: as long as the checker is silent, everything read is what was written last.
+//! Whatever a processor's caches keep or displace: as long as the checker is silent, everything
+//! read is what was written last.
 
 use model_core::armv5::{Access, Checker, Controls, Operation, Which};
 use model_core::{Physical, Rule};
@@ -127,7 +128,8 @@ impl Physical for Tables {
     }
 }
 
-const CONTROLS: Controls = Controls { control: 1 << 12 | 1 << 2 | 1, root: ROOT, domains: 1, process: 0 };
+const CONTROLS: Controls =
+    Controls { control: 1 << 12 | 1 << 2 | 1, root: ROOT, domains: 1, process: 0 };
 
 /// The checker, the hardware, and the tables.
 struct Both {
@@ -143,7 +145,14 @@ impl Both {
     fn new(write_allocate: bool) -> Self {
         let hardware = Hardware { write_allocate, ..Hardware::default() };
         let tables = Tables([0; 2]);
-        let mut both = Self { checker: Checker::new(write_allocate), hardware, tables, frames: [(0, true); 2], found: Vec::new(), next: 1 };
+        let mut both = Self {
+            checker: Checker::new(write_allocate),
+            hardware,
+            tables,
+            frames: [(0, true); 2],
+            found: Vec::new(),
+            next: 1,
+        };
         both.map(0, 0, true);
         both.map(1, 1, true);
         both
@@ -158,7 +167,10 @@ impl Both {
     fn check(&mut self, (section, line): (u32, u32), write: bool, fetch: bool) {
         let access = Access { address: section << 20 | line << 5, write, user: false, fetch };
         let found = &mut self.found;
-        assert!(self.checker.access(access, 4, CONTROLS, 0x77, &mut self.tables, |(rule, ..)| found.push(rule)));
+        assert!(
+            self.checker
+                .access(access, 4, CONTROLS, 0x77, &mut self.tables, |(rule, ..)| found.push(rule))
+        );
     }
 
     /// Whether what was read is what was written last.
@@ -183,7 +195,8 @@ impl Both {
                 let (frame, cached) = frames[section as usize];
                 // Fetches that may not be cached read memory, which the checker does not follow.
                 let value = self.hardware.fetch((section, line), frame, cached);
-                return !cached || value == self.hardware.truth.get(&(frame, line)).copied().unwrap_or(0);
+                return !cached
+                    || value == self.hardware.truth.get(&(frame, line)).copied().unwrap_or(0);
             }
             Action::Evict(section, line) => {
                 self.hardware.clean((section, line));
@@ -192,7 +205,9 @@ impl Both {
             Action::EvictCode(section, line) => _ = self.hardware.code.remove(&(section, line)),
             Action::Operate(operation, section, line) => {
                 let found = &mut self.found;
-                self.checker.operate(operation, section << 20 | line << 5, 0x78, |(rule, ..)| found.push(rule));
+                self.checker.operate(operation, section << 20 | line << 5, 0x78, |(rule, ..)| {
+                    found.push(rule)
+                });
                 self.hardware.operate(operation, (section, line));
             }
         }
@@ -215,8 +230,8 @@ proptest! {
         }
     }
 
-    /// A kernel that cleans and invalidates a section before it changes it, and code before it is fetched, is not accused, if
-    /// no two sections have the same frame.
+    /// A kernel that cleans and invalidates a section before it changes it, and code before it is
+    /// fetched, is not accused, if no two sections have the same frame.
     #[test]
     fn a_careful_kernel_is_not_accused(allocate in any::<bool>(), actions in prop::collection::vec(action(), 1..60)) {
         let mut both = Both::new(allocate);
@@ -254,11 +269,21 @@ fn each_rule_has_its_case() {
         both.found
     };
     let clean = |section| Operate(Operation::CleanLine(false), section, 0);
-    assert_eq!(found(&[Read(0, 0), Write(0, 0), Map(1, 0, true), Read(1, 0)]), [Rule::DirtyElsewhere]);
-    assert_eq!(found(&[Read(0, 0), Write(0, 0), Map(1, 0, false), Read(1, 0)]), [Rule::DirtyElsewhere], "past the cache");
+    assert_eq!(
+        found(&[Read(0, 0), Write(0, 0), Map(1, 0, true), Read(1, 0)]),
+        [Rule::DirtyElsewhere]
+    );
+    assert_eq!(
+        found(&[Read(0, 0), Write(0, 0), Map(1, 0, false), Read(1, 0)]),
+        [Rule::DirtyElsewhere],
+        "past the cache"
+    );
     assert_eq!(found(&[Write(0, 0), Map(1, 0, true), Read(1, 0)]), [], "no line was made");
     assert_eq!(found(&[Read(0, 0), Write(0, 0), clean(0), Map(1, 0, true), Read(1, 0)]), []);
-    assert_eq!(found(&[Read(0, 0), Write(0, 0), Map(1, 0, true), Write(1, 0)]), [Rule::LateWriteBack]);
+    assert_eq!(
+        found(&[Read(0, 0), Write(0, 0), Map(1, 0, true), Write(1, 0)]),
+        [Rule::LateWriteBack]
+    );
     assert_eq!(found(&[Read(0, 0), Map(1, 0, true), Write(1, 0), Read(0, 0)]), [Rule::OldLine]);
     assert_eq!(found(&[Read(0, 0), Map(0, 1, true), Read(0, 0)]), [Rule::CacheAlias]);
     assert_eq!(found(&[Fetch(0, 0), Map(0, 1, true), Fetch(0, 0)]), [Rule::CacheAlias], "of code");
@@ -266,7 +291,10 @@ fn each_rule_has_its_case() {
     assert_eq!(found(&[Fetch(0, 0), Write(0, 0), Fetch(0, 0)]), [Rule::OldCode]);
     let invalidate = Operate(Operation::InvalidateLine(Which::Data), 0, 0);
     assert_eq!(found(&[Read(0, 0), Write(0, 0), invalidate]), [Rule::DroppedWrite]);
-    assert_eq!(found(&[Read(0, 0), Write(0, 0), Operate(Operation::InvalidateCaches(Which::Data), 0, 0)]), [Rule::DroppedWrite]);
+    assert_eq!(
+        found(&[Read(0, 0), Write(0, 0), Operate(Operation::InvalidateCaches(Which::Data), 0, 0)]),
+        [Rule::DroppedWrite]
+    );
 }
 
 /// The kernel's helper for the thread pointer has that word in its own line.
@@ -276,7 +304,10 @@ fn code_and_data_may_share_a_line() {
     let at = |both: &mut Both, offset: u32, write: bool, fetch: bool| {
         let access = Access { address: offset, write, user: false, fetch };
         let found = &mut both.found;
-        assert!(both.checker.access(access, 4, CONTROLS, 0x77, &mut both.tables, |(rule, ..)| found.push(rule)));
+        assert!(
+            both.checker
+                .access(access, 4, CONTROLS, 0x77, &mut both.tables, |(rule, ..)| found.push(rule))
+        );
     };
     at(&mut both, 0x10, true, false);
     at(&mut both, 0, false, true);
@@ -297,7 +328,9 @@ fn making_all_lines_cleans_the_cache() {
     let found = |sweeps: &[(u32, u32)]| {
         let mut both = Both::new(false);
         let sweep = |both: &mut Both, region, lines| {
-            (0..lines).for_each(|line| both.checker.operate(Operation::AllocateLine, region + line * 32, 0, |_| ()));
+            (0..lines).for_each(|line| {
+                both.checker.operate(Operation::AllocateLine, region + line * 32, 0, |_| ())
+            });
         };
         sweep(&mut both, REGIONS[0], 1024);
         both.act(Action::Read(0, 0));
@@ -322,7 +355,9 @@ fn locked_lines_stay_when_all_are_dropped() {
     const REGION: u32 = 0xe100_0000;
     let found = |locks: bool, unlocks: bool| {
         let mut both = Both::new(false);
-        let operate = |both: &mut Both, operation, operand| both.checker.operate(operation, operand, 0, |_| ());
+        let operate = |both: &mut Both, operation, operand| {
+            both.checker.operate(operation, operand, 0, |_| ())
+        };
         operate(&mut both, Operation::LockLines, u32::from(locks));
         both.act(Action::Read(0, 0));
         operate(&mut both, Operation::LockLines, 0);

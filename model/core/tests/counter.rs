@@ -2,7 +2,10 @@
 //! The counter against streams of events whose counts are known.
 
 use model_core::ia32::{Class, Counter, SegmentRegister, Setup, World};
-use model_core::{ByOwner, Chunk, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Spread, VisitReport};
+use model_core::{
+    ByOwner, Chunk, Events, IntervalReport, Marker, PerLine, Physical, Privilege, Spread,
+    VisitReport,
+};
 
 const IRET_TO_USER: [u32; 5] = [0x40_0000, 0x1b, 0x202, 0x80_0000, 0x23];
 
@@ -73,7 +76,12 @@ impl Stream {
     }
 
     fn step(&mut self, privilege: Privilege, class: Class, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::Instructions(4)), address, self.executed, &mut self.guest);
+        self.counter.chunk(
+            &Chunk::new(privilege, &[4], PerLine::Instructions(4)),
+            address,
+            self.executed,
+            &mut self.guest,
+        );
         if class != Class::Plain {
             self.counter.special(class, 0, 0);
         }
@@ -114,7 +122,12 @@ fn a_call_is_one_visit() {
         stream.user(2);
         stream.end(3);
     }
-    let visit = VisitReport { kernel_instructions: 16, kernel_code_lines_32: 2, kernel_data_lines_32: 1, cr3_writes: 0 };
+    let visit = VisitReport {
+        kernel_instructions: 16,
+        kernel_code_lines_32: 2,
+        kernel_data_lines_32: 1,
+        cr3_writes: 0,
+    };
     assert_eq!(
         stream.interval(3),
         IntervalReport {
@@ -128,7 +141,12 @@ fn a_call_is_one_visit() {
             kernel_code_lines_32: always(2),
             kernel_data_lines_32: always(1),
             events: ByOwner {
-                kernel: Events { instructions: always(16), fault_entries: always(1), far_returns: always(1), ..Events::default() },
+                kernel: Events {
+                    instructions: always(16),
+                    fault_entries: always(1),
+                    far_returns: always(1),
+                    ..Events::default()
+                },
                 user: Events { instructions: always(3), ..Events::default() },
                 ..ByOwner::default()
             },
@@ -163,8 +181,19 @@ fn owners_are_counted_apart() {
     let instructions = medians.parts().map(|part| part.instructions);
     assert_eq!(instructions, [4, 5, 5, 2], "kernel, server, components, user");
     assert_eq!((report.user_instructions, report.server_instructions), (always(12), always(5)));
-    assert_eq!((medians.kernel.sysenter_entries, medians.kernel.trap_entries, medians.kernel.fault_entries), (1, 1, 0));
-    assert_eq!((medians.kernel.space_switches, medians.kernel.tlb_flushes), (1, 1), "the second is to the same tables");
+    assert_eq!(
+        (
+            medians.kernel.sysenter_entries,
+            medians.kernel.trap_entries,
+            medians.kernel.fault_entries
+        ),
+        (1, 1, 0)
+    );
+    assert_eq!(
+        (medians.kernel.space_switches, medians.kernel.tlb_flushes),
+        (1, 1),
+        "the second is to the same tables"
+    );
     assert_eq!(medians.total().instructions, 16);
 }
 
@@ -175,7 +204,12 @@ fn an_interval_declared_free_is_free() {
     stream.call(3);
     stream.end(4);
     assert!(stream.counter.report().violations.is_empty());
-    for (class, operand) in [(Class::WriteCr3, 0), (Class::WriteCr4, 0), (Class::Invlpg, 0x5000), (Class::FlushCaches, 0)] {
+    for (class, operand) in [
+        (Class::WriteCr3, 0),
+        (Class::WriteCr4, 0),
+        (Class::Invlpg, 0x5000),
+        (Class::FlushCaches, 0),
+    ] {
         stream.mark(Marker::BeginFree(5), Privilege::User);
         stream.step(Privilege::Kernel, Class::Plain, 0xe000_1000 + class as u32 * 16);
         stream.counter.special(class, 2, operand);
@@ -184,9 +218,16 @@ fn an_interval_declared_free_is_free() {
         stream.kernel(Class::Invlpg, 0xe000_3000);
     }
     let found = stream.counter.report().violations;
-    let instructions: Vec<&str> = found.iter().map(|violation| &violation.instruction[..]).collect();
-    assert_eq!(instructions, ["0xe0001012", "0xe0001032", "0xe0001042", "0xe0001052"], "and none of those outside");
-    assert!(found.iter().all(|violation| violation.address == "0x00000005" && violation.owner == "kernel" && violation.times == 1));
+    let instructions: Vec<&str> =
+        found.iter().map(|violation| &violation.instruction[..]).collect();
+    assert_eq!(
+        instructions,
+        ["0xe0001012", "0xe0001032", "0xe0001042", "0xe0001052"],
+        "and none of those outside"
+    );
+    assert!(found.iter().all(|violation| violation.address == "0x00000005"
+        && violation.owner == "kernel"
+        && violation.times == 1));
 }
 
 #[test]
@@ -201,7 +242,10 @@ fn user_code_stays_in_its_window() {
     access(&mut stream, Class::Plain, 0x1000);
     access(&mut stream, Class::Plain, 0xbfff_fffc);
     access(&mut stream, Class::LoadSegment, 0xe000_0000);
-    assert!(stream.counter.report().violations.is_empty(), "the processor itself reads the descriptor");
+    assert!(
+        stream.counter.report().violations.is_empty(),
+        "the processor itself reads the descriptor"
+    );
     access(&mut stream, Class::Plain, 0xbfff_fffe);
     access(&mut stream, Class::Plain, 0xffc);
     stream.kernel(Class::Plain, 0xe000_0000);
@@ -228,7 +272,8 @@ fn visits_are_split_and_share_lines_of_the_interval() {
     assert_eq!(report.cr3_writes, always(1));
     assert_eq!(report.invlpg, always(2));
     assert_eq!(report.kernel_code_lines_32, always(2));
-    let instructions: Vec<u64> = report.visits.iter().map(|visit| visit.kernel_instructions).collect();
+    let instructions: Vec<u64> =
+        report.visits.iter().map(|visit| visit.kernel_instructions).collect();
     let lines: Vec<u64> = report.visits.iter().map(|visit| visit.kernel_code_lines_32).collect();
     let cr3: Vec<u64> = report.visits.iter().map(|visit| visit.cr3_writes).collect();
     assert_eq!((instructions, lines, cr3), (vec![4, 4], vec![1, 2], vec![0, 1]));
@@ -248,7 +293,8 @@ fn reentry_before_a_user_instruction_is_an_entry() {
     stream.end(1);
     let report = stream.interval(1);
     assert_eq!(report.kernel_entries, always(3), "iret to the kernel does not end a visit");
-    let instructions: Vec<u64> = report.visits.iter().map(|visit| visit.kernel_instructions).collect();
+    let instructions: Vec<u64> =
+        report.visits.iter().map(|visit| visit.kernel_instructions).collect();
     assert_eq!(instructions, [2, 2, 4]);
 }
 
@@ -294,7 +340,12 @@ fn nested_and_overlapping_intervals_are_independent() {
     stream.end(1);
     stream.call(4);
     stream.end(2);
-    let counts = |id| (stream.interval(id).user_instructions.median, stream.interval(id).kernel_instructions.median);
+    let counts = |id| {
+        (
+            stream.interval(id).user_instructions.median,
+            stream.interval(id).kernel_instructions.median,
+        )
+    };
     assert_eq!(counts(1), (2, 3));
     assert_eq!(counts(2), (2, 8));
     assert_eq!(counts(3), (0, 0));

@@ -19,12 +19,19 @@ fn every_cpu_model_is_read_and_bears_its_name() {
     assert_eq!(count, 9);
 }
 
-/// What Linux alone takes for getpid and for a read was published: no doubt about a single constant changes it.
+/// What Linux alone takes for getpid and for a read was published: no doubt about a single constant
+/// changes it.
 #[test]
 fn the_pentium_4_stays_calibrated_at_every_corner() {
     let text = std::fs::read_to_string("../cpus/pentium4-1400.toml").expect("a text");
     let cpu = Cpu::parse(&text).expect("a CPU model");
-    let getpid = Events { instructions: 211, trap_entries: 1, far_returns: 1, segment_loads: 6, ..Events::default() };
+    let getpid = Events {
+        instructions: 211,
+        trap_entries: 1,
+        far_returns: 1,
+        segment_loads: 6,
+        ..Events::default()
+    };
     let read = Events { instructions: 211 + 1890, l1d_misses: 160, ..getpid };
     let corners = cpu.corners();
     assert_eq!(corners.len(), 64);
@@ -39,19 +46,24 @@ fn the_pentium_4_stays_calibrated_at_every_corner() {
 /// What a figure was calibrated on comes out.
 #[test]
 fn the_powerpcs_stay_calibrated() {
-    for (name, expected) in [("ppc603e-133", 1), ("ppc603e-180", 1), ("ppc604-133", 2), ("ppc604e-185", 1)] {
+    for (name, expected) in
+        [("ppc603e-133", 1), ("ppc603e-180", 1), ("ppc604-133", 2), ("ppc604e-185", 1)]
+    {
         let text = std::fs::read_to_string(format!("../cpus/{name}.toml")).expect("a text");
         let cpu = Cpu::parse(&text).expect("a CPU model");
         let calibrating: Vec<_> = cpu.published.iter().filter(|figure| figure.calibrates).collect();
         assert_eq!(calibrating.len(), expected, "{name}");
         for figure in calibrating {
-            assert!((cpu.cycles_of(&figure.events) - figure.cycles).abs() < 0.5, "{name}: {}", figure.what);
+            assert!(
+                (cpu.cycles_of(&figure.events) - figure.cycles).abs() < 0.5,
+                "{name}: {}",
+                figure.what
+            );
         }
     }
 }
 
-const SMALL: &str =
-    "name = 'x'\nclock_mhz = 1\n[geometry.itlb]\nentries = 4\n[geometry.l1d]\nbytes = 1024\nline = 32\nways = 2\n[cycles]\n";
+const SMALL: &str = "name = 'x'\nclock_mhz = 1\n[geometry.itlb]\nentries = 4\n[geometry.l1d]\nbytes = 1024\nline = 32\nways = 2\n[cycles]\n";
 
 fn refusal(more: &str) -> String {
     match Cpu::parse(&(SMALL.to_string() + more)) {
@@ -72,14 +84,32 @@ fn cycles_are_linear() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    assert_eq!(refusal("miracles = { cycles = 1, assumed = 'a' }"), "no event is called `miracles`");
+    assert_eq!(
+        refusal("miracles = { cycles = 1, assumed = 'a' }"),
+        "no event is called `miracles`"
+    );
     let one_source = "the cost of `l1d_misses` needs one of published, calibrated, assumed";
     assert_eq!(refusal("l1d_misses = { cycles = 1 }"), one_source);
     assert_eq!(refusal("l1d_misses = { cycles = 1, assumed = 'a', published = 'p' }"), one_source);
-    assert_eq!(refusal("[[published]]\nwhat = 'w'\nsource = 's'\ncycles = 1\nevents = { sins = 1 }"), "no event is called `sins`");
-    assert!(refusal("[geometry.dtlb]\nentries = 48\nways = 4").starts_with("dtlb: 48 entries with 4 ways"));
-    assert!(refusal("[geometry.dtlb]\nentries = 64\nlarge.own = { entries = 8, ways = 3 }").starts_with("dtlb: 8 entries with 3 ways"));
-    assert!(refusal("[geometry.l1i]\nbytes = 1000\nline = 32\nways = 2").starts_with("l1i: 1000 bytes"));
-    assert!(refusal("[geometry.trace]\nlines = 0\nways = 8\ninstructions = 4").starts_with("trace: "));
-    assert!(refusal("[geometry.l1i]\nbytes = 1024\nline = 32\nways = 2\ncolour = 3").contains("colour"));
+    assert_eq!(
+        refusal("[[published]]\nwhat = 'w'\nsource = 's'\ncycles = 1\nevents = { sins = 1 }"),
+        "no event is called `sins`"
+    );
+    assert!(
+        refusal("[geometry.dtlb]\nentries = 48\nways = 4")
+            .starts_with("dtlb: 48 entries with 4 ways")
+    );
+    assert!(
+        refusal("[geometry.dtlb]\nentries = 64\nlarge.own = { entries = 8, ways = 3 }")
+            .starts_with("dtlb: 8 entries with 3 ways")
+    );
+    assert!(
+        refusal("[geometry.l1i]\nbytes = 1000\nline = 32\nways = 2").starts_with("l1i: 1000 bytes")
+    );
+    assert!(
+        refusal("[geometry.trace]\nlines = 0\nways = 8\ninstructions = 4").starts_with("trace: ")
+    );
+    assert!(
+        refusal("[geometry.l1i]\nbytes = 1024\nline = 32\nways = 2\ncolour = 3").contains("colour")
+    );
 }

@@ -33,16 +33,27 @@ fn close(a: f64, b: f64) -> bool {
 
 #[test]
 fn corners_are_all_combinations_of_ends() {
-    let costs = |cpu: Cpu| (cpu.costs.trap_entries.cycles, cpu.costs.far_returns.cycles, cpu.costs.segment_loads.cycles);
+    let costs = |cpu: Cpu| {
+        (
+            cpu.costs.trap_entries.cycles,
+            cpu.costs.far_returns.cycles,
+            cpu.costs.segment_loads.cycles,
+        )
+    };
     let corners: Vec<_> = open().corners().into_iter().map(costs).collect();
-    assert_eq!(corners, [(70.0, 30.0, 5.0), (30.0, 70.0, 5.0), (70.0, 30.0, 20.0), (30.0, 70.0, 20.0)]);
+    assert_eq!(
+        corners,
+        [(70.0, 30.0, 5.0), (30.0, 70.0, 5.0), (70.0, 30.0, 20.0), (30.0, 70.0, 20.0)]
+    );
     assert_eq!(parse("").corners().len(), 1, "without a doubt there is the model alone");
 }
 
 #[test]
 fn two_doubts_of_one_cost_add_up() {
-    let cpu = parse(&(doubt("a", "[{ trap_entries = 60 }]") + &doubt("b", "[{ trap_entries = 90 }]")));
-    let costs: Vec<f64> = cpu.corners().into_iter().map(|cpu| cpu.costs.trap_entries.cycles).collect();
+    let cpu =
+        parse(&(doubt("a", "[{ trap_entries = 60 }]") + &doubt("b", "[{ trap_entries = 90 }]")));
+    let costs: Vec<f64> =
+        cpu.corners().into_iter().map(|cpu| cpu.costs.trap_entries.cycles).collect();
     assert_eq!(costs, [70.0, 60.0, 90.0, 80.0]);
 }
 
@@ -50,11 +61,25 @@ fn two_doubts_of_one_cost_add_up() {
 #[test]
 fn the_extremes_of_a_quotient_are_at_corners() {
     let cpu = open();
-    let ours = Events { instructions: 100, trap_entries: 1, far_returns: 2, segment_loads: 9, ..Events::default() };
-    let alone = Events { instructions: 200, trap_entries: 1, far_returns: 1, segment_loads: 6, ..Events::default() };
+    let ours = Events {
+        instructions: 100,
+        trap_entries: 1,
+        far_returns: 2,
+        segment_loads: 9,
+        ..Events::default()
+    };
+    let alone = Events {
+        instructions: 200,
+        trap_entries: 1,
+        far_returns: 1,
+        segment_loads: 6,
+        ..Events::default()
+    };
     let quotient = |cpu: &Cpu| cpu.cycles(&ours) / cpu.cycles(&alone);
     let corners: Vec<f64> = cpu.corners().iter().map(quotient).collect();
-    let (low, high) = corners.iter().fold((f64::MAX, 0.0f64), |(low, high), &corner| (low.min(corner), high.max(corner)));
+    let (low, high) = corners
+        .iter()
+        .fold((f64::MAX, 0.0f64), |(low, high), &corner| (low.min(corner), high.max(corner)));
     assert!(close(low, (100.0 + 70.0 + 60.0 + 45.0) / (200.0 + 100.0 + 30.0)), "{low}");
     assert!(close(high, (100.0 + 30.0 + 140.0 + 180.0) / (200.0 + 100.0 + 120.0)), "{high}");
     for step in 0..=40 {
@@ -77,7 +102,9 @@ fn a_model_of_instructions_alone_counts_them() {
 
 #[test]
 fn a_variant_has_its_own_trace_cache() {
-    let cpu = parse("[[variant]]\nname = 'v'\nwhat = 'w'\nsource = 's'\ntrace = { lines = 16, ways = 8, bytes = 6 }\n");
+    let cpu = parse(
+        "[[variant]]\nname = 'v'\nwhat = 'w'\nsource = 's'\ntrace = { lines = 16, ways = 8, bytes = 6 }\n",
+    );
     let per_line = |cpu: &Cpu| cpu.geometry.trace.map(|trace| trace.per_line());
     assert_eq!(per_line(&cpu), Some(PerLine::Instructions(4)));
     assert_eq!(per_line(&cpu.variant("v").expect("it is there")), Some(PerLine::Bytes(6)));
@@ -88,12 +115,23 @@ fn a_variant_has_its_own_trace_cache() {
 fn what_is_no_doubt_is_said() {
     assert_eq!(refusal(&doubt("d", "[]")), "the doubt `d`: 0 ends where there may be one or two");
     assert_eq!(refusal(&doubt("d", "[{ sins = 1 }]")), "no event is called `sins`");
-    assert_eq!(refusal(&doubt("d", "[{ sysexits = 1 }]")), "the doubt `d`: `sysexits` costs nothing in this model");
+    assert_eq!(
+        refusal(&doubt("d", "[{ sysexits = 1 }]")),
+        "the doubt `d`: `sysexits` costs nothing in this model"
+    );
     let twice = doubt("a", "[{ far_returns = 10 }]") + &doubt("b", "[{ far_returns = 10 }]");
     assert_eq!(refusal(&twice), "the doubt `all together`: `far_returns` costs -10 at a corner");
-    assert_eq!(refusal(&doubt("d", "[{ far_returns = 10 }]").repeat(9)), "the doubt `d`: a model has 8 doubts at most");
+    assert_eq!(
+        refusal(&doubt("d", "[{ far_returns = 10 }]").repeat(9)),
+        "the doubt `d`: a model has 8 doubts at most"
+    );
     let variant = "[[variant]]\nname = 'v'\nwhat = 'w'\nsource = 's'\n";
     let either = "trace: a line has either `instructions` or `bytes`";
     assert_eq!(refusal(&format!("{variant}trace = {{ lines = 16, ways = 8 }}")), either);
-    assert_eq!(refusal(&format!("{variant}trace = {{ lines = 16, ways = 8, bytes = 6, instructions = 4 }}")), either);
+    assert_eq!(
+        refusal(&format!(
+            "{variant}trace = {{ lines = 16, ways = 8, bytes = 6, instructions = 4 }}"
+        )),
+        either
+    );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What measures how long the kernel looks at no interrupts, against streams whose stretches are known.
+//! What measures how long the kernel looks at no interrupts, against streams whose stretches are
+//! known.
 
 use model_core::ia32::latency;
 use model_core::{Latency, LatencyReport, Symbols};
@@ -55,7 +56,11 @@ impl Stream {
 
     /// Instructions, case and cause of each.
     fn found(&self) -> Vec<(u64, String, String)> {
-        self.report().stretches.into_iter().map(|stretch| (stretch.instructions, stretch.case, stretch.cause)).collect()
+        self.report()
+            .stretches
+            .into_iter()
+            .map(|stretch| (stretch.instructions, stretch.case, stretch.cause))
+            .collect()
     }
 }
 
@@ -122,7 +127,12 @@ fn cases_and_causes_are_apart() {
         stream.enter(INTERRUPT, DELETE, 1);
         stream.leave();
     }
-    let expected = [one(30, "second", "delete"), one(20, "first", "delete"), one(1, "first", "vector_32"), one(1, "second", "vector_32")];
+    let expected = [
+        one(30, "second", "delete"),
+        one(20, "first", "delete"),
+        one(1, "first", "vector_32"),
+        one(1, "second", "vector_32"),
+    ];
     assert_eq!(stream.found(), expected);
     let cases: Vec<u64> = stream.report().cases().map(|stretch| stretch.instructions).collect();
     assert_eq!(cases, [30, 20]);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of PowerPC against a small kernel, on a 603 and on a 604: with all that a kernel must do nothing is reported, and whatever it
-//! leaves out is.
+//! The counter of PowerPC against a small kernel, on a 603 and on a 604: with all that a kernel
+//! must do nothing is reported, and whatever it leaves out is.
 
 use mmu::hash::{self, Group, PLACES};
 use mmu::vsid;
-use model_core::powerpc::{Bat, Class, Controls, Counted, Counter, Machine, Operation, Setup, World, special};
+use model_core::powerpc::{
+    Bat, Class, Controls, Counted, Counter, Machine, Operation, Setup, World, special,
+};
 use model_core::{Chunk, Cpu, Marker, PerLine, Physical, Privilege, Report};
 use std::collections::BTreeMap;
 
@@ -29,7 +31,8 @@ struct Guest {
 impl Physical for Guest {
     fn read(&mut self, address: u32) -> Option<u32> {
         let offset = address.wrapping_sub(HASH) as usize;
-        let hashed = self.table.get(offset / 64).map(|group| group[offset / 8 % PLACES][offset / 4 % 2]);
+        let hashed =
+            self.table.get(offset / 64).map(|group| group[offset / 8 % PLACES][offset / 4 % 2]);
         hashed.or_else(|| Some(self.words.get(&address).copied().unwrap_or(0)))
     }
 }
@@ -38,7 +41,12 @@ impl World for Guest {
     fn controls(&mut self) -> Controls {
         let all = Bat { upper: 0x1ffe, lower: 2 };
         let bats = [[all, Bat::default(), Bat::default(), Bat::default()]; 2];
-        Controls { hash: if self.is_software { 0 } else { HASH }, directory: TABLES[self.space].0, bats, ..Controls::default() }
+        Controls {
+            hash: if self.is_software { 0 } else { HASH },
+            directory: TABLES[self.space].0,
+            bats,
+            ..Controls::default()
+        }
     }
     fn thread(&mut self) -> u32 {
         THREADS[self.space]
@@ -92,7 +100,12 @@ impl System {
     }
 
     fn step(&mut self, privilege: Privilege, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::default()), address, self.executed, &mut self.guest);
+        self.counter.chunk(
+            &Chunk::new(privilege, &[4], PerLine::default()),
+            address,
+            self.executed,
+            &mut self.guest,
+        );
         self.executed += 1;
     }
 
@@ -113,7 +126,11 @@ impl System {
         let context = self.context(space);
         self.operate(Operation::WriteSegment(Some(0)), 0, vsid::vsid(context, 0));
         if space == 0 || self.fault != Fault::Null {
-            self.operate(Operation::WriteSegment(Some(1)), 0, vsid::vsid(if space == 0 { context } else { 0 }, 1));
+            self.operate(
+                Operation::WriteSegment(Some(1)),
+                0,
+                vsid::vsid(if space == 0 { context } else { 0 }, 1),
+            );
         }
         if self.fault != Fault::Reservation {
             self.special(Class::Release, 0, 0);
@@ -156,7 +173,8 @@ impl System {
     }
 }
 
-/// Two spaces run code and use a page, which goes from the first to nobody and another takes its place; the code is written again.
+/// Two spaces run code and use a page, which goes from the first to nobody and another takes its
+/// place; the code is written again.
 fn scene(system: &mut System) -> Report {
     system.step(Privilege::Kernel, SC);
     for (space, frame) in FRAMES.into_iter().enumerate().take(2) {
@@ -180,10 +198,12 @@ fn scene(system: &mut System) -> Report {
 }
 
 fn rules(is_software: bool, fault: Fault) -> Vec<String> {
-    let setup = Setup { checker: Some(model_core::powerpc::Checker::default()), ..Setup::default() };
+    let setup =
+        Setup { checker: Some(model_core::powerpc::Checker::default()), ..Setup::default() };
     let report = scene(&mut System::new(setup, is_software, fault));
     assert_eq!(report.errors, [""; 0]);
-    let mut rules: Vec<String> = report.violations.into_iter().map(|violation| violation.rule).collect();
+    let mut rules: Vec<String> =
+        report.violations.into_iter().map(|violation| violation.rule).collect();
     rules.dedup();
     rules
 }
@@ -207,15 +227,21 @@ fn what_a_kernel_leaves_out_is_found() {
         (Fault::Changed, "store through an entry without C"),
     ] {
         for is_software in [false, true] {
-            assert!(rules(is_software, fault).iter().any(|found| found == rule), "{fault:?}: {:?}", rules(is_software, fault));
+            assert!(
+                rules(is_software, fault).iter().any(|found| found == rule),
+                "{fault:?}: {:?}",
+                rules(is_software, fault)
+            );
         }
     }
 }
 
-/// A 604 finds in the hashed table what was not taken out; in this kernel a new page overwrites it, so the page must stay away.
+/// A 604 finds in the hashed table what was not taken out; in this kernel a new page overwrites it,
+/// so the page must stay away.
 #[test]
 fn what_the_hashed_table_keeps_is_found() {
-    let setup = Setup { checker: Some(model_core::powerpc::Checker::default()), ..Setup::default() };
+    let setup =
+        Setup { checker: Some(model_core::powerpc::Checker::default()), ..Setup::default() };
     let mut system = System::new(setup, false, Fault::HashRemoval);
     system.step(Privilege::Kernel, SC);
     system.set(0, 0, FRAMES[0] | USED);
@@ -223,7 +249,8 @@ fn what_the_hashed_table_keeps_is_found() {
     system.set(0, 1, 0);
     system.leave(0);
     system.user(PAGE, false);
-    let rules: Vec<_> = system.counter.report().violations.into_iter().map(|violation| violation.rule).collect();
+    let rules: Vec<_> =
+        system.counter.report().violations.into_iter().map(|violation| violation.rule).collect();
     assert_eq!(rules, ["stale translation used"]);
 }
 
@@ -231,7 +258,9 @@ fn what_the_hashed_table_keeps_is_found() {
 #[test]
 fn who_fills_a_tlb_is_counted() {
     for (name, is_software) in [("ppc604-133", false), ("ppc603e-133", true)] {
-        let cpu = Cpu::parse(&std::fs::read_to_string(format!("../cpus/{name}.toml")).expect("a text")).expect("a CPU model");
+        let cpu =
+            Cpu::parse(&std::fs::read_to_string(format!("../cpus/{name}.toml")).expect("a text"))
+                .expect("a CPU model");
         let setup = Setup { machine: Some(Machine::new(&cpu.geometry)), ..Setup::default() };
         // Before the first marker nobody tells whose code is executed.
         let mut system = System::unarmed(setup, is_software, Fault::Nothing);
@@ -252,19 +281,30 @@ fn who_fills_a_tlb_is_counted() {
         let report = system.counter.report();
         assert_eq!(report.errors, [""; 0]);
         let events = report.intervals[&2].medians().total();
-        assert_eq!((events.itlb_misses, events.dtlb_misses), (0, 6), "{name}: three pages share two ways");
-        assert_eq!((events.software_reloads, events.hash_misses), (if is_software { 6 } else { 0 }, 0), "{name}");
+        assert_eq!(
+            (events.itlb_misses, events.dtlb_misses),
+            (0, 6),
+            "{name}: three pages share two ways"
+        );
+        assert_eq!(
+            (events.software_reloads, events.hash_misses),
+            (if is_software { 6 } else { 0 }, 0),
+            "{name}"
+        );
         assert_eq!(events.hash_loads >= 6, !is_software, "{name}");
         assert_eq!(events.instructions, 6, "{name}");
     }
 }
 
-/// A handler that the emulator runs counts for the model's misses alone, whoever missed; one that fills nothing is an entry.
+/// A handler that the emulator runs counts for the model's misses alone, whoever missed; one that
+/// fills nothing is an entry.
 #[test]
 fn a_handler_is_set_aside() {
-    for (missed, fills, kernel, reload) in
-        [(Privilege::User, true, 0, 15), (Privilege::Kernel, true, 3, 15), (Privilege::User, false, 16, 0)]
-    {
+    for (missed, fills, kernel, reload) in [
+        (Privilege::User, true, 0, 15),
+        (Privilege::Kernel, true, 3, 15),
+        (Privilege::User, false, 16, 0),
+    ] {
         let mut system = System::new(Setup::default(), true, Fault::Nothing);
         system.step(Privilege::Kernel, SC);
         system.leave(0);
@@ -284,7 +324,11 @@ fn a_handler_is_set_aside() {
         system.step(Privilege::User, 0);
         system.counter.mark(Marker::End(1), Privilege::User, system.executed, &mut system.guest);
         let events = system.counter.report().intervals[&1].medians();
-        assert_eq!((events.total().reload_instructions, events.kernel.instructions), (reload, kernel), "{missed:?} {fills}");
+        assert_eq!(
+            (events.total().reload_instructions, events.kernel.instructions),
+            (reload, kernel),
+            "{missed:?} {fills}"
+        );
         assert_eq!(events.kernel.fault_entries, u64::from(!fills), "{missed:?} {fills}");
     }
 }

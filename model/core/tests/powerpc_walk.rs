@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation on PowerPC against the kernel's own algorithms: what its functions put into the hashed table and into its tables is what
-//! the model finds there, and nothing else.
+//! Translation on PowerPC against the kernel's own algorithms: what its functions put into the
+//! hashed table and into its tables is what the model finds there, and nothing else.
 
 use abi::{PhysAddr, Rights, UserAddr};
 use mmu::hash::{self, Group, PLACES};
@@ -35,7 +35,8 @@ impl Physical for Words {
 }
 
 proptest! {
-    /// More pages than a table's groups hold, so that some are in their second group and some are lost.
+    /// More pages than a table's groups hold, so that some are in their second group and some are
+    /// lost.
     #[test]
     fn the_processor_finds_what_the_kernel_inserts(
         pages in prop::collection::vec((1_u32..60, 0_u32..0xc00, 0_u32..0x40), 1..600), gone in prop::collection::vec(any::<prop::sample::Index>(), 0..40)
@@ -62,8 +63,8 @@ proptest! {
         }
     }
 
-    /// Pages and large pages, with any rights, also below a directory's entry that only reads, by the entry or by the segment's key; in a server's
-    /// window, too, which may be shut.
+    /// Pages and large pages, with any rights, also below a directory's entry that only reads, by
+    /// the entry or by the segment's key; in a server's window, too, which may be shut.
     #[test]
     fn the_tables_are_those_of_the_kernel(
         address in 0_u32..0xc000_0000, physical in 0_u32..0x8_0000, write: bool, none: bool, large: bool, shared_reads: bool,

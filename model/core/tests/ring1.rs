@@ -16,7 +16,8 @@ const SERVER: u32 = HIGH.start + 0x10_0000;
 /// Code and data of a process.
 const PROCESS: u32 = 0x40_0000;
 
-/// Physical address of the directory. All pages are large ones, and linear addresses are physical ones.
+/// Physical address of the directory. All pages are large ones, and linear addresses are physical
+/// ones.
 const ROOT: u32 = 0x1000;
 const PRESENT_WRITABLE_LARGE: u32 = 0x83;
 const USER: u32 = 4;
@@ -24,7 +25,8 @@ const GLOBAL: u32 = 0x100;
 
 /// Linear address of the global descriptor table.
 const TABLE: u32 = KERNEL + 0x20_0000;
-/// Words of descriptors: ring 0's flat data, data of ring 1 and of ring 3 up to the kernel, flat data of ring 3.
+/// Words of descriptors: ring 0's flat data, data of ring 1 and of ring 3 up to the kernel, flat
+/// data of ring 3.
 const FLAT: [u32; 2] = [0x0000_ffff, 0x00cf_9300];
 const RING1: [u32; 2] = [0x0000_ffff, 0x00cd_b300];
 const RING3: [u32; 2] = [0x0000_ffff, 0x00cd_f300];
@@ -74,7 +76,10 @@ impl World for Guest {
         false
     }
     fn selector(&mut self, register: SegmentRegister) -> u16 {
-        SegmentRegister::DATA.iter().position(|data| *data == register).map_or(0x1b, |index| self.selectors[index])
+        SegmentRegister::DATA
+            .iter()
+            .position(|data| *data == register)
+            .map_or(0x1b, |index| self.selectors[index])
     }
     fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>> {
         let bytes: Vec<u8> = self.table.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -92,7 +97,13 @@ struct Stream {
 impl Stream {
     /// With a server whose image is there, and the checker on.
     fn new(server: Range<u32>) -> Self {
-        let setup = Setup { server, kernel: KERNEL, window: Some(0..0xc000_0000), checker: Some(Checker::default()), ..Setup::default() };
+        let setup = Setup {
+            server,
+            kernel: KERNEL,
+            window: Some(0..0xc000_0000),
+            checker: Some(Checker::default()),
+            ..Setup::default()
+        };
         let table = [[0; 2], FLAT, RING1, RING3].concat();
         let guest = Guest { entries: BTreeMap::new(), table, selectors: [DATA, DATA, 0, 0] };
         let mut stream = Self { counter: Counter::new(setup), executed: 0, guest };
@@ -102,7 +113,12 @@ impl Stream {
     }
 
     fn step(&mut self, privilege: Privilege, class: Class, address: u32) {
-        self.counter.chunk(&Chunk::new(privilege, &[4], PerLine::Instructions(4)), address, self.executed, &mut self.guest);
+        self.counter.chunk(
+            &Chunk::new(privilege, &[4], PerLine::Instructions(4)),
+            address,
+            self.executed,
+            &mut self.guest,
+        );
         if class != Class::Plain {
             self.counter.special(class, 0, 0);
         }
@@ -156,7 +172,8 @@ impl Stream {
     }
 }
 
-/// Instructions of server, components and processes when ring 1, ring 3 and the kernel have executed some.
+/// Instructions of server, components and processes when ring 1, ring 3 and the kernel have
+/// executed some.
 fn owners(server: Range<u32>) -> [u64; 3] {
     let mut stream = Stream::new(server);
     stream.counter.mark(Marker::Begin(1), Privilege::User, stream.executed, &mut stream.guest);
@@ -194,7 +211,8 @@ fn ring_1_may_use_supervisor_pages() {
         }
         stream.step(privilege, Class::Plain, PROCESS);
         stream.access(PROCESS + 0x40_0000, 4, true);
-        let found: Vec<String> = stream.found().into_iter().map(|[.., address, _]| address).collect();
+        let found: Vec<String> =
+            stream.found().into_iter().map(|[.., address, _]| address).collect();
         let expected = if stale { vec!["0x00400000", "0x00800000"] } else { vec![] };
         assert_eq!(found, expected, "{privilege:?}: fetched and written");
     }
@@ -224,7 +242,9 @@ fn ring_1_ends_where_the_kernel_begins() {
     stream.ring1(SERVER);
     stream.access(KERNEL - 4, 4, true);
     assert_eq!(stream.found(), [[""; 4]; 0]);
-    for (address, bytes, write) in [(KERNEL, 1, false), (u32::MAX - 3, 4, true), (u32::MAX, 4, false)] {
+    for (address, bytes, write) in
+        [(KERNEL, 1, false), (u32::MAX - 3, 4, true), (u32::MAX, 4, false)]
+    {
         stream.access(address, bytes, write);
     }
     stream.ring1(SERVER + 4);
@@ -242,7 +262,10 @@ fn ring_1_ends_where_the_kernel_begins() {
     assert_eq!(stream.found(), [[""; 4]; 0]);
     stream.ring1(KERNEL - 2);
     stream.ring1(KERNEL + 0x1000);
-    let expected = [[RULE, "0xdffffffe", "0xe0000000", "server"], [RULE, "0xe0001000", "0xe0001000", "server"]];
+    let expected = [
+        [RULE, "0xdffffffe", "0xe0000000", "server"],
+        [RULE, "0xe0001000", "0xe0001000", "server"],
+    ];
     assert_eq!(stream.found(), expected, "execution");
 }
 
@@ -299,8 +322,11 @@ fn entered(server: Range<u32>, change: impl FnOnce(&mut Guest)) -> Vec<[String; 
 
 #[test]
 fn segments_of_ring_1_end_below_the_kernel() {
-    let descriptor = ["descriptor for ring 1 reaches the kernel's part", "0xe0000100", "0x00000020", "kernel"];
-    let register = |selector| ["segment register of ring 1 may reach the kernel's part", "0xe0000100", selector, "kernel"];
+    let descriptor =
+        ["descriptor for ring 1 reaches the kernel's part", "0xe0000100", "0x00000020", "kernel"];
+    let register = |selector| {
+        ["segment register of ring 1 may reach the kernel's part", "0xe0000100", selector, "kernel"]
+    };
     assert_eq!(entered(HIGH, |_| ()), [[""; 4]; 0]);
     let left = |guest: &mut Guest| guest.table.extend(FLAT_RING3);
     assert_eq!(entered(HIGH, left), [descriptor], "a flat descriptor of TLS");
@@ -310,8 +336,16 @@ fn segments_of_ring_1_end_below_the_kernel() {
             left(guest);
             loaded(guest);
         };
-        assert_eq!(entered(HIGH, both), [descriptor, register("0x00000023")], "in register {place}");
-        assert_eq!(entered(HIGH, loaded), [register("0x00000023")], "not in the table, and in register {place}");
+        assert_eq!(
+            entered(HIGH, both),
+            [descriptor, register("0x00000023")],
+            "in register {place}"
+        );
+        assert_eq!(
+            entered(HIGH, loaded),
+            [register("0x00000023")],
+            "not in the table, and in register {place}"
+        );
         assert_eq!(entered(LOW, both), [[""; 4]; 0], "no server lies high");
     }
 }
@@ -322,7 +356,10 @@ fn a_table_that_is_not_known_is_an_error() {
     stream.load_table(TABLE + 8);
     stream.enter();
     stream.enter();
-    assert_eq!(stream.report().errors, ["the descriptor table was not known at 2 returns to ring 1 or small spaces"]);
+    assert_eq!(
+        stream.report().errors,
+        ["the descriptor table was not known at 2 returns to ring 1 or small spaces"]
+    );
     let mut stream = Stream::new(LOW);
     stream.load_table(TABLE + 8);
     stream.enter();

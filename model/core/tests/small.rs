@@ -16,7 +16,8 @@ const SIZE: u32 = 0x0100_0000;
 /// An instruction pointer in any space.
 const EIP: u32 = 0x1_0000;
 
-/// Selectors of ring 3's code and data in large spaces, in small ones, and of TLS: indexes of [`Guest::table`].
+/// Selectors of ring 3's code and data in large spaces, in small ones, and of TLS: indexes of
+/// [`Guest::table`].
 const USER_CODE: u16 = 0xb;
 const USER_DATA: u16 = 0x13;
 const SMALL_CODE: u16 = 0x1b;
@@ -30,7 +31,10 @@ const DATA: u32 = 0xf3;
 /// A segment of pages.
 fn segment(base: u32, bytes: u32, access: u32) -> [u32; 2] {
     let limit = (bytes >> 12) - 1;
-    [base << 16 | limit & 0xffff, base & 0xff00_0000 | 0xc0_0000 | limit & 0xf_0000 | access << 8 | base >> 16 & 0xff]
+    [
+        base << 16 | limit & 0xffff,
+        base & 0xff00_0000 | 0xc0_0000 | limit & 0xf_0000 | access << 8 | base >> 16 & 0xff,
+    ]
 }
 
 struct Guest {
@@ -58,12 +62,19 @@ impl Guest {
             segment(base, SIZE, DATA),
             segment(base + 0x5000, 0x1000, DATA),
         ];
-        Self { root: HOME, table, code: SMALL_CODE, data: [SMALL_DATA, SMALL_DATA, 0, TLS], native: base }
+        Self {
+            root: HOME,
+            table,
+            code: SMALL_CODE,
+            data: [SMALL_DATA, SMALL_DATA, 0, TLS],
+            native: base,
+        }
     }
 
     /// A large one does, below these tables.
     fn large(root: u32) -> Self {
-        let mut guest = Self { root, code: USER_CODE, data: [USER_DATA; 4], native: 0, ..Self::small() };
+        let mut guest =
+            Self { root, code: USER_CODE, data: [USER_DATA; 4], native: 0, ..Self::small() };
         (guest.table[1], guest.table[2]) = (segment(0, KERNEL, CODE), segment(0, KERNEL, DATA));
         guest
     }
@@ -93,7 +104,8 @@ impl World for Guest {
         if address == BASE + EIP {
             return Some(STORE_BY_FS.iter().chain([NOP; 15].iter()).take(count).copied().collect());
         }
-        let bytes: Vec<u8> = self.table.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            self.table.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
         (address == TABLE && count == bytes.len()).then_some(bytes)
     }
 }
@@ -134,7 +146,8 @@ impl Stream {
         self.executed += 1;
     }
 
-    /// The kernel writes CR3 and leaves so for what `guest` says, whose code segment begins at `base`.
+    /// The kernel writes CR3 and leaves so for what `guest` says, whose code segment begins at
+    /// `base`.
     fn go_on(&mut self, guest: Guest, by: Class, base: u32) {
         self.guest = guest;
         self.step(Privilege::Kernel, Class::WriteCr3, 0, KERNEL);
@@ -205,32 +218,50 @@ fn small_spaces_stay_in_their_regions() {
     assert_eq!(stream.found(), []);
 }
 
-/// A home of components has small spaces up to the kernel, also where a server is in the spaces that show it.
+/// A home of components has small spaces up to the kernel, also where a server is in the spaces
+/// that show it.
 #[test]
 fn components_may_be_small_above_the_window() {
     const OUTSIDE: &str = "user access outside the window";
     const WINDOW: u32 = 0xc000_0000;
     const HIGH: u32 = KERNEL - SIZE;
     let touched = |native, address| {
-        let mut stream = Stream::with(Setup { window: Some(0..WINDOW), server: WINDOW..KERNEL, ..Setup::default() });
+        let mut stream = Stream::with(Setup {
+            window: Some(0..WINDOW),
+            server: WINDOW..KERNEL,
+            ..Setup::default()
+        });
         let guest = Guest::small_at(HIGH);
-        stream.go_on(Guest { native: if native { HIGH } else { 0 }, ..guest }, Class::FarReturn, HIGH);
+        stream.go_on(
+            Guest { native: if native { HIGH } else { 0 }, ..guest },
+            Class::FarReturn,
+            HIGH,
+        );
         stream.counter.access(0, address, 4, true, || 0, &mut stream.guest);
         stream.found()
     };
     assert_eq!(touched(true, HIGH), []);
     assert_eq!(touched(true, KERNEL - 4), []);
     assert_eq!(touched(true, HIGH - 4), expect("small space beyond its region", HIGH - 4));
-    let [kernel, beyond] = [OUTSIDE, "small space beyond its region"].map(|rule| expect(rule, KERNEL));
+    let [kernel, beyond] =
+        [OUTSIDE, "small space beyond its region"].map(|rule| expect(rule, KERNEL));
     assert_eq!(touched(true, KERNEL), [kernel, beyond].concat());
-    assert_eq!(touched(false, HIGH), expect(OUTSIDE, HIGH), "a process's home shows the server there");
+    assert_eq!(
+        touched(false, HIGH),
+        expect(OUTSIDE, HIGH),
+        "a process's home shows the server there"
+    );
 }
 
 #[test]
 fn an_access_beyond_a_region_is_reported_with_its_segment() {
     let segments = |eip| {
         let mut stream = Stream::new();
-        stream.go_on(Guest { data: [SMALL_DATA, SMALL_DATA, TLS, 0], ..Guest::small() }, Class::FarReturn, BASE);
+        stream.go_on(
+            Guest { data: [SMALL_DATA, SMALL_DATA, TLS, 0], ..Guest::small() },
+            Class::FarReturn,
+            BASE,
+        );
         stream.step(Privilege::User, Class::Plain, BASE, BASE + eip);
         stream.counter.access(0, BASE + SIZE, 4, true, || 0, &mut stream.guest);
         let report = stream.counter.report();
@@ -241,7 +272,11 @@ fn an_access_beyond_a_region_is_reported_with_its_segment() {
     let mut stream = Stream::new();
     stream.go_on(Guest::small(), Class::FarReturn, BASE);
     stream.step(Privilege::User, Class::Plain, BASE, BASE + SIZE);
-    assert_eq!(stream.counter.report().violations[0].segment, Some(format!("CS {SMALL_CODE:#06x}")), "execution");
+    assert_eq!(
+        stream.counter.report().violations[0].segment,
+        Some(format!("CS {SMALL_CODE:#06x}")),
+        "execution"
+    );
 }
 
 #[test]
@@ -270,14 +305,26 @@ fn what_a_small_space_can_load_ends_with_it() {
     const DESCRIPTOR: &str = "descriptor for a small space reaches beyond its region";
     const REGISTER: &str = "segment register of a small space may reach beyond its region";
     assert_eq!(entered(|_| ()), []);
-    assert_eq!(entered(|guest| guest.table[2] = segment(0, KERNEL, DATA)), expect(DESCRIPTOR, (USER_DATA & !3).into()));
+    assert_eq!(
+        entered(|guest| guest.table[2] = segment(0, KERNEL, DATA)),
+        expect(DESCRIPTOR, (USER_DATA & !3).into())
+    );
     assert_eq!(entered(|guest| guest.table[2] = segment(0, KERNEL, 0xb3)), [], "ring 1's");
     assert_eq!(entered(|guest| guest.data = [SMALL_DATA, SMALL_DATA, 3, 0]), [], "null");
     for place in 0..4 {
         let left = entered(|guest| guest.data[place] = USER_DATA);
-        assert_eq!(left, expect(REGISTER, USER_DATA.into()), "a descriptor that is gone, in register {place}");
+        assert_eq!(
+            left,
+            expect(REGISTER, USER_DATA.into()),
+            "a descriptor that is gone, in register {place}"
+        );
     }
-    for (base, bytes) in [(BASE + SIZE - 0x1000, 0x2000), (BASE - 0x1000, 0x1000), (BASE + 0x5000, SIZE), (BASE + SIZE, 0x1000)] {
+    for (base, bytes) in [
+        (BASE + SIZE - 0x1000, 0x2000),
+        (BASE - 0x1000, 0x1000),
+        (BASE + 0x5000, SIZE),
+        (BASE + SIZE, 0x1000),
+    ] {
         let tls = |guest: &mut Guest| guest.table[5] = segment(base, bytes, DATA);
         let both = [expect(DESCRIPTOR, (TLS & !3).into()), expect(REGISTER, TLS.into())].concat();
         assert_eq!(entered(tls), both, "TLS at {base:#x}");
@@ -306,5 +353,8 @@ fn a_table_that_is_not_known_is_an_error() {
     let mut guest = Guest::small();
     guest.table.pop();
     stream.go_on(guest, Class::FarReturn, BASE);
-    assert_eq!(stream.counter.report().errors, ["the descriptor table was not known at 1 returns to ring 1 or small spaces"]);
+    assert_eq!(
+        stream.counter.report().errors,
+        ["the descriptor table was not known at 1 returns to ring 1 or small spaces"]
+    );
 }

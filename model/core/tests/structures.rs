@@ -2,7 +2,10 @@
 //! TLBs, caches, table walks and the checker against simple models of them, with random operations.
 
 use model_core::ia32::{Access, Checker, Mapping, Tlb, Verdict, walk};
-use model_core::{Address, Cache, CacheGeometry, LargePages, NoMapping, Outcome, Physical, Replacement, TlbGeometry, Trace, TraceGeometry};
+use model_core::{
+    Address, Cache, CacheGeometry, LargePages, NoMapping, Outcome, Physical, Replacement,
+    TlbGeometry, Trace, TraceGeometry,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -109,7 +112,8 @@ proptest! {
         tag in prop_oneof![Just(Address::Physical), Just(Address::Virtual)],
         write_allocate in any::<bool>(),
     ) {
-        // 4 sets of 2 lines of 32 bytes. A space's memory is elsewhere in the physical addresses and in another set.
+        // 4 sets of 2 lines of 32 bytes. A space's memory is elsewhere in the physical addresses
+        // and in another set.
         let geometry = CacheGeometry { bytes: 256, line: 32, ways: 2, replacement: Replacement::Lru, index, tag, write_allocate };
         let mut cache = Cache::new(&geometry);
         let mut naive: Naive<u32> = Naive::new(4, 2);
@@ -129,7 +133,8 @@ proptest! {
             }
             let expected = if alias { Outcome::Alias } else if there { Outcome::Hit } else { Outcome::Miss };
             let found = cache.access(line << 5 | 4, physical << 5 | 4, write);
-            // With a virtual tag and a physical index a line may be in two sets: whose memory it is depends on the set.
+            // With a virtual tag and a physical index a line may be in two sets: whose memory it is
+            // depends on the set.
             if tag == Address::Virtual && index == Address::Physical {
                 prop_assert_eq!(found == Outcome::Miss, expected == Outcome::Miss);
             } else {
@@ -172,7 +177,8 @@ proptest! {
                     let now = walk(&mut guest, ROOT, page << 12, |_| ()).ok();
                     let before = held.get(&page).copied();
                     let allows = |mapping: &Mapping| mapping.writable || !write;
-                    // An emulator lets an access succeed if the tables permit it, or what it holds does.
+                    // An emulator lets an access succeed if the tables permit it, or what it holds
+                    // does.
                     if !now.as_ref().is_some_and(allows) && !before.as_ref().is_some_and(allows) {
                         continue;
                     }
@@ -188,8 +194,8 @@ proptest! {
                         }
                     } else {
                         prop_assert!(matches!(verdict, Verdict::Good(_)), "{:?}", verdict);
-                        // A processor may have dropped what it held and loaded what is there now; what permits
-                        // more than the tables do stays until it is flushed.
+                        // A processor may have dropped what it held and loaded what is there now;
+                        // what permits more than the tables do stays until it is flushed.
                         let permits_more = before.as_ref().is_some_and(allows) && before.is_some_and(|before| before.writable);
                         if let Some(now) = now.filter(|now| now.writable || !permits_more) {
                             held.insert(page, now);
@@ -258,7 +264,8 @@ fn walks_find_what_the_tables_say() {
         (0x2008, 0x0030_2003),
     ]);
     let mut at = |address| walk(&mut guest, ROOT, address, |_| ());
-    let page = |frame, global, writable, user| Ok(Mapping { frame, large: false, global, writable, user });
+    let page =
+        |frame, global, writable, user| Ok(Mapping { frame, large: false, global, writable, user });
     assert_eq!(at(0x123), page(0x30_0000, true, true, true));
     assert_eq!(at(0x1000), page(0x30_1000, false, false, true));
     assert_eq!(at(0x2000), page(0x30_2000, false, true, false));
@@ -266,7 +273,8 @@ fn walks_find_what_the_tables_say() {
     assert_eq!(at(0x0080_0000), Err(NoMapping::Unreachable));
     assert_eq!(at(0x00c0_0000), page(0x30_0000, true, false, true), "rights of both levels");
     assert_eq!(at(0x0100_0000), Err(NoMapping::Absent));
-    let large = Mapping { frame: 0x40_0000, large: true, global: true, writable: true, user: false };
+    let large =
+        Mapping { frame: 0x40_0000, large: true, global: true, writable: true, user: false };
     assert_eq!(at(0x0040_1234), Ok(large));
     assert_eq!(large.physical(0x0041_2345), 0x0041_2345);
 }
@@ -274,13 +282,19 @@ fn walks_find_what_the_tables_say() {
 #[test]
 fn large_pages_take_one_entry() {
     for large in [LargePages::Shared, LargePages::Own { entries: 2, ways: 2 }] {
-        let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large });
-        let mapping = Mapping { frame: 0x80_0000, large: true, global: true, writable: true, user: false };
+        let mut tlb =
+            Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large });
+        let mapping =
+            Mapping { frame: 0x80_0000, large: true, global: true, writable: true, user: false };
         tlb.insert(0x40_5000, 0, mapping);
         assert_eq!(tlb.lookup(0x7f_ffff, 3), Some(mapping), "all of it, in every space");
         assert_eq!(tlb.lookup(0x80_0000, 0), None);
         (10..14).for_each(|page| tlb.insert(page << 12, 0, small(page, false)));
-        assert_eq!(tlb.lookup(0x40_0000, 0).is_some(), large != LargePages::Shared, "small pages displace it if they share entries");
+        assert_eq!(
+            tlb.lookup(0x40_0000, 0).is_some(),
+            large != LargePages::Shared,
+            "small pages displace it if they share entries"
+        );
         tlb.flush_page(0x7f_0000, 0);
         assert_eq!(tlb.lookup(0x40_0000, 0), None);
     }
@@ -290,18 +304,29 @@ fn large_pages_take_one_entry() {
 #[test]
 fn large_pages_of_their_own_have_sets() {
     let large = LargePages::Own { entries: 4, ways: 2 };
-    let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large });
+    let mut tlb =
+        Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large });
     let span = |n: u32| n << 22;
     for n in [0, 2, 4, 1] {
-        tlb.insert(span(n), 0, Mapping { frame: span(n), large: true, global: false, writable: true, user: true });
+        tlb.insert(
+            span(n),
+            0,
+            Mapping { frame: span(n), large: true, global: false, writable: true, user: true },
+        );
     }
     assert_eq!([0, 2, 4, 1].map(|n| tlb.lookup(span(n), 0).is_some()), [false, true, true, true]);
 }
 
 #[test]
 fn large_pages_in_pieces_take_an_entry_for_each_page_used() {
-    let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement: Replacement::Lru, large: LargePages::Pieces });
-    let mapping = Mapping { frame: 0x80_0000, large: true, global: false, writable: false, user: true };
+    let mut tlb = Tlb::new(&TlbGeometry {
+        entries: 4,
+        ways: None,
+        replacement: Replacement::Lru,
+        large: LargePages::Pieces,
+    });
+    let mapping =
+        Mapping { frame: 0x80_0000, large: true, global: false, writable: false, user: true };
     tlb.insert(0x40_5123, 7, mapping);
     let piece = Mapping { frame: 0x80_5000, large: false, ..mapping };
     assert_eq!(tlb.lookup(0x40_5fff, 7), Some(piece));
@@ -314,7 +339,12 @@ fn large_pages_in_pieces_take_an_entry_for_each_page_used() {
 #[test]
 fn other_policies_displace_others() {
     let filled = |replacement| {
-        let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement, large: LargePages::Shared });
+        let mut tlb = Tlb::new(&TlbGeometry {
+            entries: 4,
+            ways: None,
+            replacement,
+            large: LargePages::Shared,
+        });
         (0..4).for_each(|page| tlb.insert(page << 12, 0, small(page, false)));
         assert!(tlb.lookup(0, 0).is_some());
         tlb.insert(4 << 12, 0, small(4, false));
@@ -330,7 +360,9 @@ fn other_policies_displace_others() {
 #[test]
 fn a_trace_cache_holds_as_much_as_it_has_lines() {
     let geometry = TraceGeometry { lines: 2048, ways: 8, instructions: Some(4), bytes: None };
-    let pass = |trace: &mut Trace, nops: u32| (0..nops).step_by(4).filter(|at| !trace.fetch(0x40_0000 + at)).count();
+    let pass = |trace: &mut Trace, nops: u32| {
+        (0..nops).step_by(4).filter(|at| !trace.fetch(0x40_0000 + at)).count()
+    };
     let mut trace = Trace::new(&geometry);
     assert_eq!(pass(&mut trace, 8192), 2048);
     assert_eq!(pass(&mut trace, 8192), 0, "8K nops: figure 4 of the Pentium 4's paper");
@@ -345,14 +377,20 @@ fn the_checker_knows_large_pages_global_pages_and_directories() {
     let mut guest = Guest::new();
     guest.0.extend([(ROOT + 4, 0x0040_0187), (0x2000, 0x10_0107), (0x2004, 0x10_1007)]);
     let mut checker = Checker::default();
-    let access =
-        |checker: &mut Checker, guest: &mut Guest, address| checker.access(Access { address, write: true, user: false }, ROOT, guest);
+    let access = |checker: &mut Checker, guest: &mut Guest, address| {
+        checker.access(Access { address, write: true, user: false }, ROOT, guest)
+    };
     let good = |verdict: Verdict| matches!(verdict, Verdict::Good(_));
     for address in [0x40_0000, 0x7f_f000, 0, 0x1000] {
         assert!(good(access(&mut checker, &mut guest, address)));
     }
     // The directory's entry is changed: all 4 MiB are suspect, in it and through the table.
-    guest.0.extend([(ROOT, 0x3007), (ROOT + 4, 0x0080_0187), (0x3000, 0x10_2107), (0x3004, 0x10_3007)]);
+    guest.0.extend([
+        (ROOT, 0x3007),
+        (ROOT + 4, 0x0080_0187),
+        (0x3000, 0x10_2107),
+        (0x3004, 0x10_3007),
+    ]);
     checker.stored(ROOT, 1);
     checker.stored(ROOT + 4, 2);
     checker.flush_local(0);
@@ -360,7 +398,10 @@ fn the_checker_knows_large_pages_global_pages_and_directories() {
     assert_eq!(access(&mut checker, &mut guest, 0), Verdict::Stale(1), "global: still there");
     assert_eq!(access(&mut checker, &mut guest, 0x40_0000), Verdict::Stale(2));
     checker.flush_page(0x55_5000);
-    assert!(good(access(&mut checker, &mut guest, 0x7f_f000)), "the large page is flushed as a whole");
+    assert!(
+        good(access(&mut checker, &mut guest, 0x7f_f000)),
+        "the large page is flushed as a whole"
+    );
     // Of unknown memory nothing is said.
     guest.0.insert(ROOT + 8, 0x0020_0007);
     assert_eq!(access(&mut checker, &mut guest, 0x0080_0000), Verdict::Unknown);
@@ -372,9 +413,20 @@ fn the_checker_knows_large_pages_global_pages_and_directories() {
 fn the_checker_compares_global_pages_below_each_directory() {
     const OTHER: u32 = 0x8000;
     let mut guest = Guest::new();
-    // Page 1 is the same below both, page 2 another, page 3 is not there, page 4 is another, but not global.
-    guest.0.extend([(0x2004, 0x10_1107), (0x2008, 0x10_2107), (0x200c, 0x10_3107), (0x2010, 0x10_4007)]);
-    guest.0.extend([(OTHER, 0x9007), (0x9004, 0x10_1107), (0x9008, 0x20_2107), (0x9010, 0x20_4007)]);
+    // Page 1 is the same below both, page 2 another, page 3 is not there, page 4 is another, but
+    // not global.
+    guest.0.extend([
+        (0x2004, 0x10_1107),
+        (0x2008, 0x10_2107),
+        (0x200c, 0x10_3107),
+        (0x2010, 0x10_4007),
+    ]);
+    guest.0.extend([
+        (OTHER, 0x9007),
+        (0x9004, 0x10_1107),
+        (0x9008, 0x20_2107),
+        (0x9010, 0x20_4007),
+    ]);
     let mut checker = Checker::default();
     let access = |checker: &mut Checker, guest: &mut Guest, page: u32, root| {
         checker.access(Access { address: page << 12, write: true, user: false }, root, guest)
@@ -387,7 +439,11 @@ fn the_checker_compares_global_pages_below_each_directory() {
     assert!(good(access(&mut checker, &mut guest, 1, OTHER)), "the same below both");
     assert_eq!(access(&mut checker, &mut guest, 2, OTHER), Verdict::Stale(0x99), "another frame");
     assert!(good(access(&mut checker, &mut guest, 2, OTHER)), "reported once");
-    assert_eq!(access(&mut checker, &mut guest, 3, OTHER), Verdict::Stale(0x99), "nothing is there");
+    assert_eq!(
+        access(&mut checker, &mut guest, 3, OTHER),
+        Verdict::Stale(0x99),
+        "nothing is there"
+    );
     assert!(good(access(&mut checker, &mut guest, 4, OTHER)), "not global");
     checker.flush_local(0xaa);
     assert_eq!(access(&mut checker, &mut guest, 2, ROOT), Verdict::Stale(0xaa), "and back");

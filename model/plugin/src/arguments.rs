@@ -23,12 +23,13 @@ pub struct Arguments {
     pub look: Option<u32>,
     /// `user=FROM-TO`: what user code may access.
     user: Option<Range<u32>>,
-    /// `window=LINEAR+BYTES`: where the kernel's part begins, and how much of physical memory appears there from 0 on.
+    /// `window=LINEAR+BYTES`: where the kernel's part begins, and how much of physical memory
+    /// appears there from 0 on.
     pub window: Range<u32>,
     /// `symbols=FILE`, any number of them: names for addresses in the report.
     pub symbols: Symbols,
-    /// `sample=N` and, with it, `interval=N`, `bounds=FROM-TO`, and any number of `code=FROM-TO`: sample every
-    /// N-th instruction, and count nothing.
+    /// `sample=N` and, with it, `interval=N`, `bounds=FROM-TO`, and any number of `code=FROM-TO`:
+    /// sample every N-th instruction, and count nothing.
     pub sampling: Sampling,
     /// What is in a line of the CPU model's trace cache.
     pub per_line: PerLine,
@@ -58,7 +59,9 @@ impl Arguments {
                 self.window = linear..linear.saturating_add(bytes);
             }
             Some(("check", "on")) => self.check = true,
-            Some(("until", rule)) => self.until.push(rule.parse().map_err(|error| format!("{error}"))?),
+            Some(("until", rule)) => {
+                self.until.push(rule.parse().map_err(|error| format!("{error}"))?)
+            }
             Some(("latency", "on")) => self.latency = true,
             Some(("look", address)) => self.look = Some(number(address)?),
             Some(("cpu", file)) => {
@@ -82,7 +85,8 @@ impl Arguments {
     }
 
     fn model(&mut self, cpu: Cpu) {
-        self.per_line = cpu.geometry.trace.as_ref().map_or_else(PerLine::default, TraceGeometry::per_line);
+        self.per_line =
+            cpu.geometry.trace.as_ref().map_or_else(PerLine::default, TraceGeometry::per_line);
         self.cpu = Some(cpu);
     }
 
@@ -93,7 +97,8 @@ impl Arguments {
         }
     }
 
-    /// What the counter is to do, with a processor's machine, checker and latency; takes the symbols along.
+    /// What the counter is to do, with a processor's machine, checker and latency; takes the
+    /// symbols along.
     pub fn setup<M, C>(
         &mut self,
         machine: impl FnOnce(&Cpu) -> M,
@@ -128,7 +133,8 @@ pub struct Sampling {
 
 /// Two hexadecimal numbers with a character between them.
 fn numbers(text: &str, between: char) -> Result<(u32, u32), String> {
-    let (first, second) = text.split_once(between).ok_or_else(|| format!("no `{between}` between two numbers"))?;
+    let (first, second) =
+        text.split_once(between).ok_or_else(|| format!("no `{between}` between two numbers"))?;
     Ok((number(first)?, number(second)?))
 }
 

@@ -13,9 +13,10 @@
 //! With `sample=N` it takes samples and does nothing else (`ia32::sampler`): FILE gets them. Else:
 //!
 //! Instructions are counted by code that QEMU makes part of each block, markers are always watched.
-//! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the first
-//! marker; with `check=on` they act from the machine's start. With `latency=on` each block of the kernel
-//! has one more, which acts always. With `until=RULE` the machine ends when that rule was broken. At its end the report goes to FILE as JSON.
+//! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the
+//! first marker; with `check=on` they act from the machine's start. With `latency=on` each block of
+//! the kernel has one more, which acts always. With `until=RULE` the machine ends when that rule
+//! was broken. At its end the report goes to FILE as JSON.
 #![warn(missing_docs)]
 
 mod arguments;
@@ -70,7 +71,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: the caller's promise; the target's name is a string that lives as long.
     let target = unsafe { CStr::from_ptr((*info).target_name) }.to_string_lossy();
     // SAFETY: QEMU passes `argc` strings.
-    let given = (0..argc as usize).map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
+    let given = (0..argc as usize)
+        .map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
     let installed = Arguments::parse(given).and_then(|arguments| match &*target {
         "i386" => ia32::install(id, arguments),
         "arm" => armv5::install(id, arguments),

@@ -10,7 +10,8 @@ pub type Handle = *mut qemu::qemu_plugin_register;
 /// What reads registers and memory, and the buffer that it reads into.
 ///
 /// Its functions are called where QEMU permits it: in translation callbacks and in those
-/// registered with the right to read registers, both on the processor's thread; memory in memory callbacks, too.
+/// registered with the right to read registers, both on the processor's thread; memory in memory
+/// callbacks, too.
 pub struct Reader {
     buffer: *mut qemu::GByteArray,
 }
@@ -22,14 +23,22 @@ unsafe extern "C" {
     fn g_array_free(array: *mut qemu::GArray, free_segment: i32) -> *mut c_char;
 }
 
-/// The registers of these names; `None` if one is missing. To be called in the processor's initialisation callback.
+/// The registers of these names; `None` if one is missing. To be called in the processor's
+/// initialisation callback.
 pub fn find<const N: usize>(names: [&str; N]) -> Option<[Handle; N]> {
-    // SAFETY: QEMU returns an array of descriptors whose names live for ever; the array is ours to free. (On a thread that is no
-    // processor's it ends itself.)
+    // SAFETY: QEMU returns an array of descriptors whose names live for ever; the array is ours to
+    // free. (On a thread that is no processor's it ends itself.)
     unsafe {
         let array = qemu::qemu_plugin_get_registers();
-        let all = std::slice::from_raw_parts((*array).data as *const qemu::qemu_plugin_reg_descriptor, (*array).len as usize);
-        let handle = |name: &str| all.iter().find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes()).map(|r| r.handle);
+        let all = std::slice::from_raw_parts(
+            (*array).data as *const qemu::qemu_plugin_reg_descriptor,
+            (*array).len as usize,
+        );
+        let handle = |name: &str| {
+            all.iter()
+                .find(|r| CStr::from_ptr(r.name).to_bytes() == name.as_bytes())
+                .map(|r| r.handle)
+        };
         let found = names.map(handle);
         g_array_free(array, 1);
         found.into_iter().collect::<Option<Vec<Handle>>>()?.try_into().ok()
@@ -64,7 +73,8 @@ impl Reader {
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
             let read = qemu::qemu_plugin_read_memory_vaddr(u64::from(address), self.buffer, count);
-            (read && (*self.buffer).len as usize >= count).then(|| act(std::slice::from_raw_parts((*self.buffer).data, count)))
+            (read && (*self.buffer).len as usize >= count)
+                .then(|| act(std::slice::from_raw_parts((*self.buffer).data, count)))
         }
     }
 }

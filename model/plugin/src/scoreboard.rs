@@ -7,8 +7,9 @@ use std::cell::{RefCell, RefMut};
 /// A place that only one thread at a time looks at.
 pub struct Single<T>(RefCell<Option<T>>);
 
-// SAFETY: QEMU runs one processor (`Scoreboard::start` ends it otherwise). Installation comes before that
-// processor's thread, all callbacks are on that thread, and the last one when it has stopped.
+// SAFETY: QEMU runs one processor (`Scoreboard::start` ends it otherwise). Installation comes
+// before that processor's thread, all callbacks are on that thread, and the last one when it has
+// stopped.
 unsafe impl<T> Sync for Single<T> {}
 
 impl<T> Single<T> {
@@ -22,7 +23,8 @@ impl<T> Single<T> {
         self.0.borrow_mut()
     }
 
-    /// What is in it, at the end; nothing if it is in use: a callback has ended the process, and there is nothing to report.
+    /// What is in it, at the end; nothing if it is in use: a callback has ended the process, and
+    /// there is nothing to report.
     pub fn take(&self) -> Option<T> {
         self.0.try_borrow_mut().ok().and_then(|mut place| place.take())
     }
@@ -39,8 +41,8 @@ pub struct Words {
     pub inside: u64,
     /// Instructions executed, without markers.
     pub executed: u64,
-    /// Counts the instructions of blocks that begin up to 2^64: a sample is due when it has passed that
-    /// and is small.
+    /// Counts the instructions of blocks that begin up to 2^64: a sample is due when it has passed
+    /// that and is small.
     pub until: u64,
 }
 
@@ -53,7 +55,8 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// While the plugin is installed.
     pub fn new() -> Self {
-        // SAFETY: a function of the interface, which makes a scoreboard that lives as long as the plugin.
+        // SAFETY: a function of the interface, which makes a scoreboard that lives as long as the
+        // plugin.
         let score = unsafe { qemu::qemu_plugin_scoreboard_new(size_of::<Words>()) };
         Self { score, words: std::ptr::null_mut() }
     }
@@ -71,7 +74,8 @@ impl Scoreboard {
     /// The words of the processor that has started.
     pub fn words(&mut self) -> &mut Words {
         assert!(!self.words.is_null(), "callbacks come when the processor has started");
-        // SAFETY: the scoreboard's memory, which lives as long as the plugin; QEMU changes it on this thread, outside of callbacks.
+        // SAFETY: the scoreboard's memory, which lives as long as the plugin; QEMU changes it on
+        // this thread, outside of callbacks.
         unsafe { &mut *self.words }
     }
 

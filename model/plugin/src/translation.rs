@@ -17,12 +17,14 @@ pub struct Instruction {
 
 /// Those of a block: at least one.
 pub fn instructions(tb: *mut qemu::qemu_plugin_tb) -> Vec<Instruction> {
-    // SAFETY: `tb` is the block being translated, for only callbacks of `translate` have one; the buffer is as long as said.
+    // SAFETY: `tb` is the block being translated, for only callbacks of `translate` have one; the
+    // buffer is as long as said.
     unsafe {
         let one = |index| {
             let handle = qemu::qemu_plugin_tb_get_insn(tb, index);
             let mut bytes = [0_u8; 15];
-            let length = qemu::qemu_plugin_insn_data(handle, bytes.as_mut_ptr().cast(), bytes.len());
+            let length =
+                qemu::qemu_plugin_insn_data(handle, bytes.as_mut_ptr().cast(), bytes.len());
             let address = qemu::qemu_plugin_insn_vaddr(handle) as u32;
             Instruction { handle, address, bytes: bytes[..length.min(15)].to_vec() }
         };
@@ -31,10 +33,21 @@ pub fn instructions(tb: *mut qemu::qemu_plugin_tb) -> Vec<Instruction> {
 }
 
 /// Before an instruction, whatever is armed.
-pub fn always(instruction: *mut qemu::qemu_plugin_insn, callback: extern "C" fn(c_uint, *mut c_void), registers: flags, data: usize) {
-    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
+pub fn always(
+    instruction: *mut qemu::qemu_plugin_insn,
+    callback: extern "C" fn(c_uint, *mut c_void),
+    registers: flags,
+    data: usize,
+) {
+    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller;
+    // the data is a number.
     unsafe {
-        qemu::qemu_plugin_register_vcpu_insn_exec_cb(instruction, Some(callback), registers, data as *mut c_void);
+        qemu::qemu_plugin_register_vcpu_insn_exec_cb(
+            instruction,
+            Some(callback),
+            registers,
+            data as *mut c_void,
+        );
     }
 }
 
@@ -47,16 +60,27 @@ pub fn conditional(
     data: usize,
 ) {
     let ne = cond::QEMU_PLUGIN_COND_NE;
-    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller; the data is a number.
+    // SAFETY: the instruction is of the block being translated, for `translate` is the only caller;
+    // the data is a number.
     unsafe {
-        qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, Some(callback), registers, ne, word, 0, data as *mut c_void);
+        qemu::qemu_plugin_register_vcpu_insn_exec_cond_cb(
+            instruction,
+            Some(callback),
+            registers,
+            ne,
+            word,
+            0,
+            data as *mut c_void,
+        );
     }
 }
 
-/// The block that is being translated, and instructions of it: handles that end with the translation callback.
+/// The block that is being translated, and instructions of it: handles that end with the
+/// translation callback.
 pub type Block = *mut qemu::qemu_plugin_tb;
 
-/// Has QEMU tell of its processor's start, of each block that is translated, and of the machine's end.
+/// Has QEMU tell of its processor's start, of each block that is translated, and of the machine's
+/// end.
 pub fn register(
     id: qemu::qemu_plugin_id_t,
     starts: extern "C" fn(qemu::qemu_plugin_id_t, c_uint),
@@ -74,8 +98,16 @@ pub fn register(
 
 /// Before a block, whatever is armed.
 pub fn block_always(tb: Block, callback: extern "C" fn(c_uint, *mut c_void), data: usize) {
-    // SAFETY: `tb` is the block being translated, for `translate` is the only caller; the data is a number.
-    unsafe { qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, Some(callback), flags::QEMU_PLUGIN_CB_R_REGS, data as *mut c_void) }
+    // SAFETY: `tb` is the block being translated, for `translate` is the only caller; the data is a
+    // number.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_tb_exec_cb(
+            tb,
+            Some(callback),
+            flags::QEMU_PLUGIN_CB_R_REGS,
+            data as *mut c_void,
+        )
+    }
 }
 
 /// Before a block, if a word compares so with a number.
@@ -87,7 +119,17 @@ pub fn block_if(
 ) {
     let registers = flags::QEMU_PLUGIN_CB_R_REGS;
     // SAFETY: as above.
-    unsafe { qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(tb, Some(callback), registers, condition, word, number, data as *mut c_void) }
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_tb_exec_cond_cb(
+            tb,
+            Some(callback),
+            registers,
+            condition,
+            word,
+            number,
+            data as *mut c_void,
+        )
+    }
 }
 
 /// Adds to a word with each beginning of a block.
@@ -111,7 +153,15 @@ pub type OnAccess = extern "C" fn(c_uint, qemu::qemu_plugin_meminfo_t, u64, *mut
 pub fn accesses(instruction: *mut qemu::qemu_plugin_insn, callback: OnAccess, data: usize) {
     let (none, all) = (flags::QEMU_PLUGIN_CB_NO_REGS, qemu::qemu_plugin_mem_rw::QEMU_PLUGIN_MEM_RW);
     // SAFETY: as above; the data is a number.
-    unsafe { qemu::qemu_plugin_register_vcpu_mem_cb(instruction, Some(callback), none, all, data as *mut c_void) }
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_mem_cb(
+            instruction,
+            Some(callback),
+            none,
+            all,
+            data as *mut c_void,
+        )
+    }
 }
 
 /// An access that a callback tells of, while it does.
@@ -130,7 +180,12 @@ impl Told {
     /// How many bytes, and whether they are written.
     pub fn bytes(self) -> (u32, bool) {
         // SAFETY: `info` is the callback's.
-        unsafe { (1 << qemu::qemu_plugin_mem_size_shift(self.info), qemu::qemu_plugin_mem_is_store(self.info)) }
+        unsafe {
+            (
+                1 << qemu::qemu_plugin_mem_size_shift(self.info),
+                qemu::qemu_plugin_mem_is_store(self.info),
+            )
+        }
     }
 
     /// What was read or written: its first 8 bytes, little endian.
@@ -163,7 +218,12 @@ impl Told {
         // SAFETY: `info` and the address are the callback's, and so is what QEMU makes of them.
         unsafe {
             let place = qemu::qemu_plugin_get_hwaddr(self.info, self.address);
-            let address = |place| (qemu::qemu_plugin_hwaddr_phys_addr(place) as u32, qemu::qemu_plugin_hwaddr_is_io(place));
+            let address = |place| {
+                (
+                    qemu::qemu_plugin_hwaddr_phys_addr(place) as u32,
+                    qemu::qemu_plugin_hwaddr_is_io(place),
+                )
+            };
             (!place.is_null()).then(|| address(place))
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flame graph: a box for each call path, as wide as its share of the samples, above its caller's.
+//! The flame graph: a box for each call path, as wide as its share of the samples, above its
+//! caller's.
 
 use crate::profile::{Frame, Profile};
 use std::collections::BTreeMap;
@@ -87,7 +88,8 @@ impl Drawing {
 
 /// The same for the same owner: red is the kernel's, no other owner's hue is near it.
 fn colour(owner: &str) -> String {
-    let mixed = owner.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
+    let mixed =
+        owner.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)));
     let hue = if owner == "kernel" { 10 } else { 40 + mixed % 260 };
     format!("hsl({hue},75%,70%)")
 }
@@ -104,9 +106,17 @@ mod tests {
     #[test]
     fn boxes_are_as_wide_as_their_share() {
         let svg = flame_graph(&profile(), "ping & pong");
-        let drawn = |title: &str| svg.lines().find(|line| line.contains(title)).map_or("", |line| line);
-        assert!(drawn("send&lt;a; b&gt; (kernel): 50 samples, 50.00 %").contains("x=\"0.00\" y=\"64\" width=\"600.00\""), "{svg}");
-        assert!(drawn("main (ping): 50 samples").contains("x=\"600.00\" y=\"64\" width=\"600.00\""), "{svg}");
+        let drawn =
+            |title: &str| svg.lines().find(|line| line.contains(title)).map_or("", |line| line);
+        assert!(
+            drawn("send&lt;a; b&gt; (kernel): 50 samples, 50.00 %")
+                .contains("x=\"0.00\" y=\"64\" width=\"600.00\""),
+            "{svg}"
+        );
+        assert!(
+            drawn("main (ping): 50 samples").contains("x=\"600.00\" y=\"64\" width=\"600.00\""),
+            "{svg}"
+        );
         assert!(drawn("again (ping): 30 samples").contains("width=\"360.00\""));
         assert!(svg.contains("ping &amp; pong"));
         assert_eq!(svg.matches("<g>").count(), svg.matches("</g>").count());

@@ -2,7 +2,8 @@
 //! Profiles by symbol: what the plugin samples ([`Sample`]), and what is made of it.
 //!
 //! [`Programs`] finds each sample's program and its call path, [`Profile`] sums up, as folded
-//! paths, tables and a flame graph. Addresses are linear, programs are for IA-32. See docs/model.md.
+//! paths, tables and a flame graph. Addresses are linear, programs are for IA-32. See
+//! docs/model.md.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -61,8 +61,13 @@ impl Profile {
                 sums.entry(frame).or_default().1 += times;
             }
         }
-        let mut all: Vec<_> = sums.into_iter().map(|(frame, (own, total))| Function { frame: frame.clone(), own, total }).collect();
-        all.sort_by(|a, b| (b.own, b.total).cmp(&(a.own, a.total)).then_with(|| a.frame.cmp(&b.frame)));
+        let mut all: Vec<_> = sums
+            .into_iter()
+            .map(|(frame, (own, total))| Function { frame: frame.clone(), own, total })
+            .collect();
+        all.sort_by(|a, b| {
+            (b.own, b.total).cmp(&(a.own, a.total)).then_with(|| a.frame.cmp(&b.frame))
+        });
         all
     }
 
@@ -70,13 +75,21 @@ impl Profile {
     #[must_use]
     pub fn table(&self, lines: usize) -> String {
         let samples = self.samples();
-        let mut text = format!("{samples} samples\n   self       %   total       %  owner            function\n");
+        let mut text = format!(
+            "{samples} samples\n   self       %   total       %  owner            function\n"
+        );
         let functions = self.functions();
         for Function { frame, own, total } in functions.iter().take(lines) {
             let percent = |part: u64| 100.0 * part as f64 / samples as f64;
             // Writing to a string cannot fail.
-            let _ =
-                writeln!(text, "{own:>7} {:>7.2} {total:>7} {:>7.2}  {:16} {}", percent(*own), percent(*total), frame.owner, frame.name);
+            let _ = writeln!(
+                text,
+                "{own:>7} {:>7.2} {total:>7} {:>7.2}  {:16} {}",
+                percent(*own),
+                percent(*total),
+                frame.owner,
+                frame.name
+            );
         }
         if functions.len() > lines {
             let _ = writeln!(text, "and {} more", functions.len() - lines);
@@ -91,17 +104,23 @@ impl Profile {
         paths.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         let mut text = String::new();
         for (path, times) in paths.into_iter().take(most) {
-            let _ = writeln!(text, "\n{times} samples, {:.2} %", 100.0 * times as f64 / self.samples() as f64);
+            let _ = writeln!(
+                text,
+                "\n{times} samples, {:.2} %",
+                100.0 * times as f64 / self.samples() as f64
+            );
             path.iter().rev().for_each(|frame| text += &format!("    {}\n", frame.label()));
         }
         text
     }
 
-    /// A line for each path: its steps with `;` between them, and its samples. What other tools read.
+    /// A line for each path: its steps with `;` between them, and its samples. What other tools
+    /// read.
     #[must_use]
     pub fn folded(&self) -> String {
         let line = |(path, times): (&[Frame], u64)| {
-            let steps: Vec<String> = path.iter().map(|frame| frame.label().replace(';', ":")).collect();
+            let steps: Vec<String> =
+                path.iter().map(|frame| frame.label().replace(';', ":")).collect();
             format!("{} {times}\n", steps.join(";"))
         };
         self.paths().map(line).collect()
@@ -125,7 +144,12 @@ pub(crate) mod tests {
     }
 
     pub fn profile() -> Profile {
-        let ping = |rest: &[&str]| std::iter::once("ping").chain(rest.iter().copied()).map(|name| frame("ping", name)).collect();
+        let ping = |rest: &[&str]| {
+            std::iter::once("ping")
+                .chain(rest.iter().copied())
+                .map(|name| frame("ping", name))
+                .collect()
+        };
         let mut profile = Profile::default();
         profile.add(ping(&["main", "again", "again"]), 30);
         profile.add(ping(&["main"]), 10);
@@ -137,19 +161,33 @@ pub(crate) mod tests {
     #[test]
     fn sums_are_right() {
         let profile = profile();
-        let found: Vec<_> = profile.functions().into_iter().map(|f| (f.frame.name, f.own, f.total)).collect();
-        assert_eq!(found, [("send<a; b>".into(), 50, 50), ("again".into(), 30, 30), ("main".into(), 20, 50)]);
+        let found: Vec<_> =
+            profile.functions().into_iter().map(|f| (f.frame.name, f.own, f.total)).collect();
+        assert_eq!(
+            found,
+            [("send<a; b>".into(), 50, 50), ("again".into(), 30, 30), ("main".into(), 20, 50)]
+        );
         assert_eq!(profile.samples(), 100);
     }
 
     #[test]
     fn text_is_what_others_read() {
         let profile = profile();
-        assert_eq!(profile.folded(), "ping;send<a: b>_[k] 50\nping;main 20\nping;main;again;again 30\n");
+        assert_eq!(
+            profile.folded(),
+            "ping;send<a: b>_[k] 50\nping;main 20\nping;main;again;again 30\n"
+        );
         let table = profile.table(1);
-        assert!(table.contains("     50   50.00      50   50.00  kernel           send<a; b>\nand 2 more\n"), "{table}");
         assert!(
-            profile.hottest(2).ends_with("\n30 samples, 30.00 %\n    again\n    again\n    main\n    ping\n"),
+            table.contains(
+                "     50   50.00      50   50.00  kernel           send<a; b>\nand 2 more\n"
+            ),
+            "{table}"
+        );
+        assert!(
+            profile
+                .hottest(2)
+                .ends_with("\n30 samples, 30.00 %\n    again\n    again\n    main\n    ping\n"),
             "{}",
             profile.hottest(2)
         );

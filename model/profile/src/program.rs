@@ -32,7 +32,9 @@ impl Program {
     /// A program of the code at these addresses and the functions that begin at these.
     #[must_use]
     pub fn new(name: &str, code: Vec<(u32, Vec<u8>)>, mut symbols: Vec<(u32, String)>) -> Self {
-        symbols.retain(|(address, _)| code.iter().any(|(base, bytes)| offset(*base, bytes, *address).is_some()));
+        symbols.retain(|(address, _)| {
+            code.iter().any(|(base, bytes)| offset(*base, bytes, *address).is_some())
+        });
         // Of names for the same address the first in the alphabet.
         symbols.sort();
         symbols.dedup_by_key(|(address, _)| *address);
@@ -46,7 +48,8 @@ impl Program {
 
     /// Up to `count` bytes of code at an address; nothing where there is none.
     fn bytes(&self, address: u32, count: usize) -> &[u8] {
-        let found = self.code.iter().find_map(|(base, bytes)| bytes.get(offset(*base, bytes, address)?..));
+        let found =
+            self.code.iter().find_map(|(base, bytes)| bytes.get(offset(*base, bytes, address)?..));
         found.map_or(&[], |bytes| &bytes[..count.min(bytes.len())])
     }
 
@@ -61,9 +64,13 @@ impl Program {
     /// The address of the function that an address is in.
     #[must_use]
     pub fn function(&self, address: u32) -> Option<u32> {
-        let (base, _) = self.code.iter().find(|(base, bytes)| offset(*base, bytes, address).is_some())?;
+        let (base, _) =
+            self.code.iter().find(|(base, bytes)| offset(*base, bytes, address).is_some())?;
         let after = self.symbols.partition_point(|(start, _)| *start <= address);
-        self.symbols.get(after.checked_sub(1)?).map(|(start, _)| *start).filter(|start| start >= base)
+        self.symbols
+            .get(after.checked_sub(1)?)
+            .map(|(start, _)| *start)
+            .filter(|start| start >= base)
     }
 
     /// The name of the function that an address is in.
@@ -91,25 +98,30 @@ impl Program {
                 return Some(Call::Direct(target));
             }
         }
-        (2..=7).any(|length| indirect_call(before(length)) == Some(length)).then_some(Call::Indirect)
+        (2..=7)
+            .any(|length| indirect_call(before(length)) == Some(length))
+            .then_some(Call::Indirect)
     }
 
-    /// Whether code of `function` can be executed by a call of `target`: because it is that function, or because
-    /// that jumps to it (a call at its end, a part that the compiler moved away).
+    /// Whether code of `function` can be executed by a call of `target`: because it is that
+    /// function, or because that jumps to it (a call at its end, a part that the compiler moved
+    /// away).
     pub fn reaches(&mut self, target: u32, function: u32) -> bool {
         let mut reached = BTreeSet::from([target]);
         for _ in 0..JUMPS {
             if reached.contains(&function) {
                 return true;
             }
-            let next: Vec<u32> = reached.iter().flat_map(|&from| self.jumps(from).clone()).collect();
+            let next: Vec<u32> =
+                reached.iter().flat_map(|&from| self.jumps(from).clone()).collect();
             reached.extend(next);
         }
         reached.contains(&function)
     }
 
-    /// Functions that the one at `start` jumps to. Bytes are looked at without being decoded from the beginning: what
-    /// looks like a jump into another function by chance adds one that is not there.
+    /// Functions that the one at `start` jumps to. Bytes are looked at without being decoded from
+    /// the beginning: what looks like a jump into another function by chance adds one that is not
+    /// there.
     fn jumps(&mut self, start: u32) -> &BTreeSet<u32> {
         if !self.jumps.contains_key(&start) {
             let found = self.find_jumps(start);
@@ -168,8 +180,13 @@ mod tests {
         code[..5].copy_from_slice(&[0xe8, 0x0b, 0, 0, 0]);
         code[5..8].copy_from_slice(&[0xff, 0x50, 0x08]);
         code[0x10..0x15].copy_from_slice(&[0xe9, 0x0b, 0, 0, 0]);
-        let symbols = [(0x1020, "last"), (0x1000, "outer"), (0x1010, "inner"), (0x5000, "elsewhere")];
-        Program::new("test", vec![(0x1000, code)], symbols.map(|(address, name)| (address, name.into())).into())
+        let symbols =
+            [(0x1020, "last"), (0x1000, "outer"), (0x1010, "inner"), (0x5000, "elsewhere")];
+        Program::new(
+            "test",
+            vec![(0x1000, code)],
+            symbols.map(|(address, name)| (address, name.into())).into(),
+        )
     }
 
     #[test]
@@ -177,9 +194,16 @@ mod tests {
         let program = program();
         assert_eq!(program.symbol(0x100f), Some("outer"));
         assert_eq!(program.symbol(0x1010), Some("inner"));
-        assert_eq!((program.symbol(0xfff), program.symbol(0x1030), program.symbol(0x5000)), (None, None, None));
+        assert_eq!(
+            (program.symbol(0xfff), program.symbol(0x1030), program.symbol(0x5000)),
+            (None, None, None)
+        );
         assert_eq!(program.address("last"), Some(0x1020));
-        assert!(program.has(0x1005, &[0xff, 0x50, 0x08]) && !program.has(0x1005, &[0xff, 0x51]) && !program.has(0x2000, &[0x90]));
+        assert!(
+            program.has(0x1005, &[0xff, 0x50, 0x08])
+                && !program.has(0x1005, &[0xff, 0x51])
+                && !program.has(0x2000, &[0x90])
+        );
         assert!(program.has(0x102f, &[0x90, 0x12]), "what follows a section is not known");
     }
 
@@ -189,8 +213,15 @@ mod tests {
         assert_eq!(program.call_before(0x1005), Some(Call::Direct(0x1010)));
         assert_eq!(program.call_before(0x1008), Some(Call::Indirect));
         assert_eq!(program.call_before(0x1010), None);
-        let lengths = [&[0xff, 0xd0][..], &[0xff, 0x14, 0x85, 0, 0, 0, 0], &[0xff, 0x15, 0, 0, 0, 0], &[0xff, 0x54, 0x24, 0]];
-        lengths.into_iter().for_each(|bytes| assert_eq!(indirect_call(bytes), Some(bytes.len() as u32), "{bytes:x?}"));
+        let lengths = [
+            &[0xff, 0xd0][..],
+            &[0xff, 0x14, 0x85, 0, 0, 0, 0],
+            &[0xff, 0x15, 0, 0, 0, 0],
+            &[0xff, 0x54, 0x24, 0],
+        ];
+        lengths.into_iter().for_each(|bytes| {
+            assert_eq!(indirect_call(bytes), Some(bytes.len() as u32), "{bytes:x?}")
+        });
         assert_eq!(indirect_call(&[0xff, 0xe0]), None, "a jump");
     }
 

@@ -71,7 +71,13 @@ mod tests {
 
     #[test]
     fn samples_survive_json() {
-        let sample = |eip| Sample { space: Space::Component("ping".into()), kernel: false, eip, code: vec![1], stack: vec![2, 3] };
+        let sample = |eip| Sample {
+            space: Space::Component("ping".into()),
+            kernel: false,
+            eip,
+            code: vec![1],
+            stack: vec![2, 3],
+        };
         let mut samples = Samples::default();
         [7, 5, 7].into_iter().for_each(|eip| samples.add(sample(eip), 2));
         let read = Samples::from_json(&samples.to_json().unwrap_or_default()).unwrap_or_default();

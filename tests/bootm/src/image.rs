@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images as U-Boot has them (its `image.h`): a header of 64 bytes, words with the high byte first, and the data.
+//! Images as U-Boot has them (its `image.h`): a header of 64 bytes, words with the high byte first,
+//! and the data.
 
 /// What an image holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,8 +37,16 @@ const COMPRESSION: usize = 31;
 /// # Errors
 /// What is wrong with it.
 pub fn check(bytes: &[u8], kind: Kind) -> Result<Image<'_>, &'static str> {
-    let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or("it is shorter than a header")?;
-    let word = |index: usize| u32::from_be_bytes([header[index * 4], header[index * 4 + 1], header[index * 4 + 2], header[index * 4 + 3]]);
+    let (header, rest) =
+        bytes.split_first_chunk::<HEADER_BYTES>().ok_or("it is shorter than a header")?;
+    let word = |index: usize| {
+        u32::from_be_bytes([
+            header[index * 4],
+            header[index * 4 + 1],
+            header[index * 4 + 2],
+            header[index * 4 + 3],
+        ])
+    };
     let [magic, header_sum, _, size, load, entry, data_sum] = core::array::from_fn(word);
     if magic != MAGIC {
         return Err("it is no image of U-Boot");
@@ -47,7 +56,9 @@ pub fn check(bytes: &[u8], kind: Kind) -> Result<Image<'_>, &'static str> {
     if crc32fast::hash(&summed) != header_sum {
         return Err("the header's checksum is wrong");
     }
-    if [header[SYSTEM], header[PROCESSOR], header[KIND], header[COMPRESSION]] != [LINUX, ARM, kind as u8, 0] {
+    if [header[SYSTEM], header[PROCESSOR], header[KIND], header[COMPRESSION]]
+        != [LINUX, ARM, kind as u8, 0]
+    {
         return Err("it is for another system or processor, of another kind, or compressed");
     }
     let data = rest.get(..size as usize).ok_or("it is longer than its memory")?;

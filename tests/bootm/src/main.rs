@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does what U-Boot's `bootm` does, and nothing else: finds a kernel and a RAM disk in memory, checks headers and checksums, copies both
-//! to their places, leaves a list of tags and enters the kernel with r0 to r2 set and caches off. Each refusal is a sentence.
+//! Does what U-Boot's `bootm` does, and nothing else: finds a kernel and a RAM disk in memory,
+//! checks headers and checksums, copies both to their places, leaves a list of tags and enters the
+//! kernel with r0 to r2 set and caches off. Each refusal is a sentence.
 #![no_std]
 #![no_main]
 
@@ -11,7 +12,8 @@ use core::panic::PanicInfo;
 use image::{Image, Kind, check};
 use versatilepb::{system, uart};
 
-/// Where the kernel's image was loaded, as if from a disk, and the RAM disk's. There is room for 16 MiB each.
+/// Where the kernel's image was loaded, as if from a disk, and the RAM disk's. There is room for 16
+/// MiB each.
 const KERNEL: u32 = 0x0200_0000;
 /// See [`KERNEL`].
 const RAM_DISK: u32 = 0x0300_0000;
@@ -74,10 +76,27 @@ extern "C" fn boot() -> ! {
     copy(&kernel, kernel.load);
     copy(&ram_disk, RAM_DISK_PLACE);
     // Words, kind, values: the core, RAM, the RAM disk, the end.
-    let tags: [u32; 15] =
-        [5, 0x5441_0001, 0, 4096, 0, 4, 0x5441_0002, RAM, 0, 4, 0x5442_0005, RAM_DISK_PLACE, ram_disk.data.len() as u32, 0, 0];
+    let tags: [u32; 15] = [
+        5,
+        0x5441_0001,
+        0,
+        4096,
+        0,
+        4,
+        0x5441_0002,
+        RAM,
+        0,
+        4,
+        0x5442_0005,
+        RAM_DISK_PLACE,
+        ram_disk.data.len() as u32,
+        0,
+        0,
+    ];
     let list = memory(TAGS, size_of_val(&tags) as u32);
-    list.chunks_exact_mut(4).zip(tags).for_each(|(word, tag)| word.copy_from_slice(&tag.to_le_bytes()));
+    list.chunks_exact_mut(4)
+        .zip(tags)
+        .for_each(|(word, tag)| word.copy_from_slice(&tag.to_le_bytes()));
     say("bootm: starting\r\n");
     enter(TAGS, kernel.entry)
 }

@@ -6,7 +6,9 @@ use abi::frame::{GENERAL, INSTRUCTION, STACK, WORDS};
 use core::fmt;
 use frames::{Layout, Shared};
 use image::protocol::disk;
-use image::protocol::net::{CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT};
+use image::protocol::net::{
+    CONSUMED, CONSUMER_WAITS, ENTRIES, ENTRY, FREE, IN, OUT, PRODUCED, PRODUCER_WAITS, SLOT,
+};
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::region::Region;
@@ -29,7 +31,8 @@ pub enum Kind {
     Lost,
     /// It is notified for nothing.
     Spurious,
-    /// Nonsense in descriptors: in a device's queue, where it may be answers to what was not asked, or lengths of frames in a port.
+    /// Nonsense in descriptors: in a device's queue, where it may be answers to what was not asked,
+    /// or lengths of frames in a port.
     Malformed,
     /// The device is told not to interrupt.
     Interrupt,
@@ -67,7 +70,9 @@ impl Kind {
     /// Those of a list of words with commas.
     fn read(list: &str) -> Vec<Self> {
         let read = |word: &str| Self::ALL.into_iter().find(|kind| kind.word() == word);
-        list.split(',').map(|word| read(word).unwrap_or_else(|| panic!("`{word}` is no kind of fault"))).collect()
+        list.split(',')
+            .map(|word| read(word).unwrap_or_else(|| panic!("`{word}` is no kind of fault")))
+            .collect()
     }
 }
 
@@ -135,7 +140,10 @@ impl Peer {
             // Small numbers are slots, operations and counts.
             for _ in 0..64 {
                 let value = random.draw();
-                memory.write(random.below(disk::DATA / 4) * 4, if value.is_multiple_of(3) { value } else { value % 17 });
+                memory.write(
+                    random.below(disk::DATA / 4) * 4,
+                    if value.is_multiple_of(3) { value } else { value % 17 },
+                );
             }
         }
     }
@@ -175,8 +183,9 @@ impl fmt::Display for Fault {
 }
 
 impl Victims {
-    /// Those that the description names: `control-NAME`, what to notify them with, `bell-NAME-WHAT`, and memory: `port-NAME`, `rings-NAME`,
-    /// `answers-NAME`, `queue-NAME`. The switch has the component's own port.
+    /// Those that the description names: `control-NAME`, what to notify them with,
+    /// `bell-NAME-WHAT`, and memory: `port-NAME`, `rings-NAME`, `answers-NAME`, `queue-NAME`. The
+    /// switch has the component's own port.
     pub fn new(env: &Env) -> Self {
         let kinds = env.argument("kinds").map_or_else(|| Kind::ALL.to_vec(), Kind::read);
         let mut all: Vec<Victim> = Vec::new();
@@ -191,7 +200,8 @@ impl Victims {
                 all.push(Victim::new(name));
                 all.len() - 1
             });
-            let (victim, thread, region) = (&mut all[at], Thread(grant.slot), Region::find(env, &grant.name));
+            let (victim, thread, region) =
+                (&mut all[at], Thread(grant.slot), Region::find(env, &grant.name));
             match what {
                 "control" => victim.control = Some(thread),
                 "bell" => victim.bells.push(thread),
@@ -237,7 +247,9 @@ impl Victims {
 
     /// What would last takes an end.
     pub fn mend(&self, fault: &Fault) {
-        if let Some(queue) = self.0[fault.victim].queue.as_ref().filter(|_| fault.kind == Kind::Interrupt) {
+        if let Some(queue) =
+            self.0[fault.victim].queue.as_ref().filter(|_| fault.kind == Kind::Interrupt)
+        {
             queue.interrupts(true);
         }
     }
@@ -245,7 +257,15 @@ impl Victims {
 
 impl Victim {
     fn new(name: &str) -> Self {
-        Self { name: name.into(), control: None, bells: Vec::new(), peers: Vec::new(), queue: None, hand: None, kinds: Vec::new() }
+        Self {
+            name: name.into(),
+            control: None,
+            bells: Vec::new(),
+            peers: Vec::new(),
+            queue: None,
+            hand: None,
+            kinds: Vec::new(),
+        }
     }
 
     /// Whether a kind of fault can happen to it.
@@ -286,7 +306,8 @@ impl Victim {
                 });
             }
             Kind::Memory => {
-                let peers: Vec<&Peer> = self.peers.iter().filter(|peer| !matches!(peer, Peer::Answers(_))).collect();
+                let peers: Vec<&Peer> =
+                    self.peers.iter().filter(|peer| !matches!(peer, Peer::Answers(_))).collect();
                 peers[random.below(peers.len() as u32) as usize].scribble(random);
                 // The neighbour makes the server look at it, if it is one that does.
                 let _ = self.hand.map(|hand| hand.notify());
@@ -295,7 +316,8 @@ impl Victim {
                 let peer = self.peer(random);
                 let rings = peer.rings();
                 let ring = rings[random.below(rings.len() as u32) as usize];
-                peer.memory().write(ring + [PRODUCED, CONSUMED][random.below(2) as usize], random.draw());
+                peer.memory()
+                    .write(ring + [PRODUCED, CONSUMED][random.below(2) as usize], random.draw());
             }
             Kind::Lost => {
                 let peer = self.peer(random);
@@ -329,8 +351,9 @@ impl Victim {
     }
 }
 
-/// The memory that a virtio device shares with its driver (Virtual I/O Device 1.2, 2.7): for each queue of 256 a page of descriptors,
-/// one of what is available, one of what is used; the last page is the driver's own.
+/// The memory that a virtio device shares with its driver (Virtual I/O Device 1.2, 2.7): for each
+/// queue of 256 a page of descriptors, one of what is available, one of what is used; the last page
+/// is the driver's own.
 struct Queue(Region);
 
 impl Queue {
@@ -360,7 +383,8 @@ impl Queue {
         }
     }
 
-    /// Something that cannot be. No address of a descriptor changes: the device goes wherever that leads, and no IOMMU keeps it from there.
+    /// Something that cannot be. No address of a descriptor changes: the device goes wherever that
+    /// leads, and no IOMMU keeps it from there.
     fn scribble(&self, random: &mut Random) {
         let which = random.below(4);
         for queue in self.queues() {
@@ -374,12 +398,16 @@ impl Queue {
                     self.0.write(at, self.0.read(at) & Self::DEVICE_WRITES | Self::BEYOND);
                 }),
                 2 => {
-                    // Numbers of descriptors that there are not, and more of them than there can be.
-                    (1..=Self::LENGTH / 2).for_each(|word| self.0.write(available + word * 4, random.draw() | 0xff00_ff00));
+                    // Numbers of descriptors that there are not, and more of them than there can
+                    // be.
+                    (1..=Self::LENGTH / 2).for_each(|word| {
+                        self.0.write(available + word * 4, random.draw() | 0xff00_ff00)
+                    });
                     jump(available, Self::LENGTH + random.below(1000));
                 }
                 _ => {
-                    (0..Self::LENGTH).for_each(|number| self.0.write(used + 4 + number * 8, random.draw()));
+                    (0..Self::LENGTH)
+                        .for_each(|number| self.0.write(used + 4 + number * 8, random.draw()));
                     jump(used, 1 + random.below(Self::LENGTH));
                 }
             }

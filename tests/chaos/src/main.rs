@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes components of the network and the disk fail, by a seed, and looks how long nothing works afterwards.
+//! Makes components of the network and the disk fail, by a seed, and looks how long nothing works
+//! afterwards.
 //!
-//! Arguments: `faults=N`, `seed=N`, `kinds=WORD,WORD,...` (the words of [`Kind`]; all of them if absent), `rest=N` (the longest that nothing
-//! fails, in milliseconds), `address=` the IP server's, or that of somebody else to ask. The victims are what the description lets it control,
-//! those whose memory it shares, and those that it may notify ([`Victims::new`]). After each fault it asks for answers of all that it has something of, until they
-//! come: the network's gateway, a connection by way of the IP server, a range of a disk. A victim that is alive but of no use is killed after a
-//! while, as a person would do.
+//! Arguments: `faults=N`, `seed=N`, `kinds=WORD,WORD,...` (the words of [`Kind`]; all of them if
+//! absent), `rest=N` (the longest that nothing fails, in milliseconds), `address=` the IP server's,
+//! or that of somebody else to ask. The victims are what the description lets it control, those
+//! whose memory it shares, and those that it may notify ([`Victims::new`]). After each fault it
+//! asks for answers of all that it has something of, until they come: the network's gateway, a
+//! connection by way of the IP server, a range of a disk. A victim that is alive but of no use is
+//! killed after a while, as a person would do.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -24,12 +27,13 @@ use probe::Probe;
 macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
-/// After so many questions without an answer, 3 seconds at least, a victim that is of no use is killed. Time alone says nothing: the
-/// machine may have stood still.
+/// After so many questions without an answer, 3 seconds at least, a victim that is of no use is
+/// killed. Time alone says nothing: the machine may have stood still.
 const USELESS: u32 = 150;
 /// After so many the system is lost.
 const LOST: u32 = 10 * USELESS;
-/// Request of a rhythm (`user/demo/crash`): its beats, those missed, and the latest's delay in microseconds.
+/// Request of a rhythm (`user/demo/crash`): its beats, those missed, and the latest's delay in
+/// microseconds.
 const REPORT: u32 = 2;
 
 /// xorshift32 (Marsaglia 2003).
@@ -91,7 +95,8 @@ fn run(env: Env) {
             verdict(false, format_args!("chaos.recovers"), &why);
             return result!("done");
         };
-        let tally = &mut tallies[Kind::ALL.iter().position(|kind| *kind == fault.kind).unwrap_or_default()];
+        let tally =
+            &mut tallies[Kind::ALL.iter().position(|kind| *kind == fault.kind).unwrap_or_default()];
         tally.recoveries.push(time::now() - began);
         tally.killed += u32::from(killed);
         if let Some(wrong) = probes.wrong() {
@@ -102,8 +107,13 @@ fn run(env: Env) {
     }
     verdict(true, format_args!("chaos.verified"), "");
     // All live again, so the root server has as many capabilities as before.
-    let (began, ended) = (began.map(|usage| usage.slots), Usage::of_root().map(|usage| usage.slots));
-    verdict(began.is_ok() && began == ended, format_args!("chaos.slots"), &format!("{began:?} were in use, {ended:?} are"));
+    let (began, ended) =
+        (began.map(|usage| usage.slots), Usage::of_root().map(|usage| usage.slots));
+    verdict(
+        began.is_ok() && began == ended,
+        format_args!("chaos.slots"),
+        &format!("{began:?} were in use, {ended:?} are"),
+    );
     report(&env, &victims, tallies, faults, &probes);
 }
 
@@ -121,7 +131,8 @@ impl Probes {
         })
     }
 
-    /// Asks until all answer. Whether a victim had to be killed for that; `None` if no answers come.
+    /// Asks until all answer. Whether a victim had to be killed for that; `None` if no answers
+    /// come.
     fn recover(&mut self, victims: &Victims, fault: Option<&Fault>) -> Option<bool> {
         let mut killed = false;
         for asked in 0..LOST {
@@ -148,7 +159,9 @@ fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, probes
             continue;
         }
         times.sort_unstable();
-        let at = |part: usize| times.get(times.len().saturating_sub(1) * part / 100).map_or(0, |time| time / 1000);
+        let at = |part: usize| {
+            times.get(times.len().saturating_sub(1) * part / 100).map_or(0, |time| time / 1000)
+        };
         let (count, killed) = (times.len(), tally.killed);
         let figures = format!(
             "{kind}: {count} faults, all well after {} us (median), {} (99 %), {} (most); {killed} killed",

@@ -2,7 +2,9 @@
 //! Aliens: threads whose every kernel entry is a message to their handler, and the
 //! receive mode `run`.
 
-use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good, own};
+use crate::{
+    ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good, own,
+};
 use abi::frame::{Frame, fault, vector};
 use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, Tag};
 use core::mem::offset_of;
@@ -123,7 +125,10 @@ fn answer_replaces(bed: &mut Bed) -> Result<(), Why> {
     clear(bed)?;
     let (alien, handle) = faulted(bed)?;
     let r = good(map_run(handle, &[data_page(&alien, bed, Rights::READ)]))?;
-    check("a fault again, of a page that is there", r.words == [vector::PAGE_FAULT, DATA, WRITE_REFUSED])?;
+    check(
+        "a fault again, of a page that is there",
+        r.words == [vector::PAGE_FAULT, DATA, WRITE_REFUSED],
+    )?;
     let r = good(map_run(r.handle, &[data_page(&alien, bed, Rights(3))]))?;
     check("its system call", r.words[0] == vector::SYSTEM_CALL)?;
     check("what it wrote", written(&alien, bed)? == 7)
@@ -134,7 +139,15 @@ fn answer_of_many(bed: &mut Bed) -> Result<(), Why> {
     let (alien, handle) = faulted(bed)?;
     let mut records = [data_page(&alien, bed, Rights(3)); 17];
     for (record, page) in records.iter_mut().zip(1..16) {
-        *record = MapRecord::new(MapRecord::MAP, alien.space.0, DATA + page * PAGE, bed.ram.0, PAGE, PAGE, Rights::READ);
+        *record = MapRecord::new(
+            MapRecord::MAP,
+            alien.space.0,
+            DATA + page * PAGE,
+            bed.ram.0,
+            PAGE,
+            PAGE,
+            Rights::READ,
+        );
     }
     fails(map_run(handle, &records), Error::BadArgument)?;
     fails(map_run(handle, &[]), Error::BadArgument)?;
@@ -148,13 +161,24 @@ fn answer_fails(bed: &mut Bed) -> Result<(), Why> {
     let (alien, handle) = faulted(bed)?;
     let good_one = data_page(&alien, bed, Rights(3));
     let bad = MapRecord::new(MapRecord::MAP, alien.space.0, DATA, 999, PAGE, PAGE, Rights(3));
-    let elsewhere = MapRecord::new(MapRecord::MAP, alien.space.0, DATA + PAGE, bed.ram.0, PAGE, PAGE, Rights(3));
+    let elsewhere = MapRecord::new(
+        MapRecord::MAP,
+        alien.space.0,
+        DATA + PAGE,
+        bed.ram.0,
+        PAGE,
+        PAGE,
+        Rights(3),
+    );
     fails(map_run(handle, &[bad]), Error::NoCapability)?;
     let words = [elsewhere, elsewhere, bad, good_one].into_iter().flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
     let mut registers = sys::registers([Tag::new(Op::MapRun, 0, 0).0, handle, 4, 0, 0]);
     sys::raw(&mut registers);
-    check("the third failed", Delivery(registers[0]).error() == Some(Error::NoCapability) && registers[2] == 2)?;
+    check(
+        "the third failed",
+        Delivery(registers[0]).error() == Some(Error::NoCapability) && registers[2] == 2,
+    )?;
     check("it has not run", written(&alien, bed)? == 0)?;
     let r = good(map_run(handle, &[good_one]))?;
     check("the handle was good", r.words[0] == vector::SYSTEM_CALL)
@@ -178,23 +202,33 @@ fn answer_interrupted(bed: &mut Bed) -> Result<(), Why> {
     let r = map_run(handle, &[data_page(&alien, bed, Rights(3))]);
     utcb::accept(0);
     let r = good(r)?;
-    check("the bits, and the same handle", r.kind == MessageKind::Interrupted && r.words[0] == 4 && r.handle == handle)?;
+    check(
+        "the bits, and the same handle",
+        r.kind == MessageKind::Interrupted && r.words[0] == 4 && r.handle == handle,
+    )?;
     check("it has not run", written(&alien, bed)? == 0)?;
     let r = alien.run(handle)?;
     check("the page was there", r.words[0] == vector::SYSTEM_CALL && written(&alien, bed)? == 7)
 }
 
 fn system_call(bed: &mut Bed) -> Result<(), Why> {
-    let alien = launch(bed, &[code::arguments(), code::system_call(), code::system_call()].concat())?;
+    let alien =
+        launch(bed, &[code::arguments(), code::system_call(), code::system_call()].concat())?;
     let behind = CODE + (code::arguments().len() + code::system_call().len()) as u32;
     let r = alien.run(alien.bound.handle)?;
     check("a system call with the badge", r.words[0] == vector::SYSTEM_CALL && r.badge == 5)?;
     check("its number", alien.word(NUMBER) == 20)?;
-    check("its arguments", ARGUMENTS.into_iter().zip(1..).all(|(offset, value)| alien.word(offset) == value))?;
+    check(
+        "its arguments",
+        ARGUMENTS.into_iter().zip(1..).all(|(offset, value)| alien.word(offset) == value),
+    )?;
     check("behind the instruction", alien.word(PC) == behind)?;
     alien.set(RESULT, 1234);
     let r = alien.run(r.handle)?;
-    check("the result arrived, the rest stayed", alien.word(RESULT) == 1234 && alien.word(ARGUMENTS[5]) == 6)?;
+    check(
+        "the result arrived, the rest stayed",
+        alien.word(RESULT) == 1234 && alien.word(ARGUMENTS[5]) == 6,
+    )?;
     check("a second call", r.words[0] == vector::SYSTEM_CALL)
 }
 
@@ -225,8 +259,8 @@ fn handler_writes(bed: &mut Bed) -> Result<(), Why> {
     check("stored", written(&alien, bed)? == 0x5566_7788)
 }
 
-/// Runs an alien that counts until an alarm interrupts it: later, if the alarm was due before it ran,
-/// as on a machine that was stopped meanwhile.
+/// Runs an alien that counts until an alarm interrupts it: later, if the alarm was due before it
+/// ran, as on a machine that was stopped meanwhile.
 fn run_interrupted(alien: &Alien, mut handle: u32) -> Result<u32, Why> {
     let before = alien.word(NUMBER);
     for delay in (0..10).map(|doublings| 5_000_000u64 << doublings) {
@@ -234,7 +268,10 @@ fn run_interrupted(alien: &Alien, mut handle: u32) -> Result<u32, Why> {
         let r = good(run(handle))?;
         check("interrupted by the bit", r.kind == MessageKind::Interrupted && r.words[0] == 1)?;
         if alien.word(NUMBER) != before {
-            check("its frame says so", alien.word(offset_of!(Frame, vector)) == vector::INTERRUPTED)?;
+            check(
+                "its frame says so",
+                alien.word(offset_of!(Frame, vector)) == vector::INTERRUPTED,
+            )?;
             return Ok(r.handle);
         }
         handle = r.handle;
@@ -255,7 +292,10 @@ fn pending_bits(bed: &mut Bed) -> Result<(), Why> {
     good(time::alarm(1, 2))?;
     utcb::accept(2);
     let r = good(run(alien.bound.handle))?;
-    check("interrupted before it ran", r.kind == MessageKind::Interrupted && r.handle == alien.bound.handle)?;
+    check(
+        "interrupted before it ran",
+        r.kind == MessageKind::Interrupted && r.handle == alien.bound.handle,
+    )?;
     let r = alien.run(r.handle)?;
     check("its handle was still good", r.words[0] == vector::SYSTEM_CALL)
 }

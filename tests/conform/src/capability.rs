@@ -9,10 +9,16 @@ use macadamia::{Error, Thread};
 pub const CASES: &[Case] = &[
     ("identify_tells_kind_and_limit", identify_tells_kind_and_limit),
     ("slot_zero_is_always_empty", |_| fails(identify(0), Error::NoCapability)),
-    ("selector_beyond_the_table_is_no_capability", |_| fails(identify(1 << 20), Error::NoCapability)),
+    ("selector_beyond_the_table_is_no_capability", |_| {
+        fails(identify(1 << 20), Error::NoCapability)
+    }),
     ("copy_has_at_most_the_rights_of_its_source", copy_has_at_most_the_rights),
-    ("copy_to_a_slot_in_use_is_refused", |_| fails(copy(SELF.0, None, SELF.0, Rights::ALL, 0), Error::BadSlot)),
-    ("copy_beyond_the_table_is_refused", |_| fails(copy(SELF.0, None, 1 << 20, Rights::ALL, 0), Error::BadSlot)),
+    ("copy_to_a_slot_in_use_is_refused", |_| {
+        fails(copy(SELF.0, None, SELF.0, Rights::ALL, 0), Error::BadSlot)
+    }),
+    ("copy_beyond_the_table_is_refused", |_| {
+        fails(copy(SELF.0, None, 1 << 20, Rights::ALL, 0), Error::BadSlot)
+    }),
     ("copy_of_nothing_is_refused", copy_of_nothing),
     ("a_badge_is_set_once", a_badge_is_set_once),
     ("only_threads_have_badges", |bed| {

@@ -9,7 +9,10 @@ use macadamia::cap::{copy, frame, set_frame};
 use macadamia::ipc::{Message, Received, receive, reply_wait};
 use macadamia::map::{map, protect, unmap};
 use macadamia::{Memory, Space, Thread};
-use processor::{ARGUMENTS, BREAKPOINT, INVALID, INVALID_BYTES, KERNEL_REFUSED, NUMBER, PC, RESULT, WRITE_REFUSED, Words, code};
+use processor::{
+    ARGUMENTS, BREAKPOINT, INVALID, INVALID_BYTES, KERNEL_REFUSED, NUMBER, PC, RESULT,
+    WRITE_REFUSED, Words, code,
+};
 
 pub const CASES: &[Case] = &[
     ("an_invalid_opcode_reaches_the_handler", |bed| expect(bed, code::invalid(), INVALID)),
@@ -32,7 +35,8 @@ pub const BADGE: u32 = 0x77;
 pub const DATA: u32 = ADDRESS + PAGE;
 
 /// The answer that gives a thread the registers of [`set_frame`].
-pub const WHOLE: Message = Message { words: [0; 3], count: abi::tag::REGISTER_WORDS + abi::frame::WORDS, caps: 0 };
+pub const WHOLE: Message =
+    Message { words: [0; 3], count: abi::tag::REGISTER_WORDS + abi::frame::WORDS, caps: 0 };
 
 /// A thread that runs `code` and whose handler is this one.
 pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
@@ -88,14 +92,20 @@ fn reading_the_kernel(bed: &mut Bed) -> Result<(), Why> {
 fn writing_the_information_page(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, code::write(), abi::utcb::KIP_ADDRESS)?;
     let (r, _) = next()?;
-    check("a write that is refused", r.words == [vector::PAGE_FAULT, abi::utcb::KIP_ADDRESS, WRITE_REFUSED])
+    check(
+        "a write that is refused",
+        r.words == [vector::PAGE_FAULT, abi::utcb::KIP_ADDRESS, WRITE_REFUSED],
+    )
 }
 
 fn fault_tells(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, &[code::write(), code::invalid()].concat(), DATA + 8)?;
     let (r, f) = next()?;
     check("vector, address", r.words[0] == vector::PAGE_FAULT && r.words[1] == DATA + 8)?;
-    check("a write, not a protection fault", r.words[2] & (fault::PROTECTION | fault::WRITE) == fault::WRITE)?;
+    check(
+        "a write, not a protection fault",
+        r.words[2] & (fault::PROTECTION | fault::WRITE) == fault::WRITE,
+    )?;
     check("at the instruction", f.word(PC) == ADDRESS)?;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
     let again = good(reply_wait(r.handle, Message::default()))?;
@@ -112,7 +122,10 @@ fn handler_changes_registers(bed: &mut Bed) -> Result<(), Why> {
     set_frame(&f);
     let again = good(reply_wait(r.handle, WHOLE))?;
     let f = frame();
-    check("it went on there", again.words[0] == INVALID && f.word(PC) == ADDRESS + code.len() as u32 - INVALID_BYTES)?;
+    check(
+        "it went on there",
+        again.words[0] == INVALID && f.word(PC) == ADDRESS + code.len() as u32 - INVALID_BYTES,
+    )?;
     check("with these registers", f.word(RESULT) == 0xcafe_f00d && f.word(ARGUMENTS[4]) == 0x1234)
 }
 
@@ -133,7 +146,10 @@ fn stopped_keeps_registers(bed: &mut Bed) -> Result<(), Why> {
     good(thread.stop())?;
     let f = good(thread.registers())?;
     check("as they were", f.word(NUMBER) == 0x1234 && f.word(ARGUMENTS[0]) == 0x1234)?;
-    check("and why it stopped", f.vector == INVALID && f.word(PC) == ADDRESS + code::values().len() as u32)
+    check(
+        "and why it stopped",
+        f.vector == INVALID && f.word(PC) == ADDRESS + code::values().len() as u32,
+    )
 }
 
 fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
@@ -148,13 +164,18 @@ fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
     check("with the new badge", r.kind == MessageKind::Exception && r.badge == BADGE + 1)
 }
 
-/// Code that reads (or writes) where its argument says over and over, telling by an invalid instruction in between.
+/// Code that reads (or writes) where its argument says over and over, telling by an invalid
+/// instruction in between.
 pub fn toucher(write: bool) -> &'static [u8] {
     if write { code::writes() } else { code::reads() }
 }
 
 /// Lets the toucher touch once, then `change`; the next touch must fault.
-fn touch_after(bed: &mut Bed, write: bool, change: impl FnOnce(Memory) -> Result<(), Why>) -> Result<(), Why> {
+fn touch_after(
+    bed: &mut Bed,
+    write: bool,
+    change: impl FnOnce(Memory) -> Result<(), Why>,
+) -> Result<(), Why> {
     let slot = bed.slot();
     let memory = good(bed.ram.derive(PAGE, PAGE, slot, QUOTA))?;
     good(map(SPACE, DATA, memory, 0, PAGE, Rights(3)))?;

@@ -97,7 +97,8 @@ fn sixty_five_words(bed: &mut Bed) -> Result<(), Why> {
 
 fn reserved_flags(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
-    let mut registers = sys::registers([Tag::new(abi::Op::Send, 0, 0).0 | Tag::RESERVED, to.0, 0, 0, 0]);
+    let mut registers =
+        sys::registers([Tag::new(abi::Op::Send, 0, 0).0 | Tag::RESERVED, to.0, 0, 0, 0]);
     sys::raw(&mut registers);
     check("BadOperation", registers[0] == Error::BadOperation as u32)
 }
@@ -303,7 +304,10 @@ fn occupied_receive_slot(bed: &mut Bed) -> Result<(), Why> {
     // The server's receive slot is 0, which nothing can be put into.
     utcb::set_send_cap(0, CapItem::new(own, Rights::ALL));
     fails(call(receiver, Message { words: [ECHO, 0, 0], count: 3, caps: 1 }), Error::CapTransfer)?;
-    check("the receiver goes on", call(receiver, Message::new([ECHO, 5, 6])).is_ok_and(|r| r.words == [ECHO, 5, 6]))
+    check(
+        "the receiver goes on",
+        call(receiver, Message::new([ECHO, 5, 6])).is_ok_and(|r| r.words == [ECHO, 5, 6]),
+    )
 }
 
 /// A thread that waits for `to`'s reply, which keeps the handle.

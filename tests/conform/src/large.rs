@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Large pages: memory that is mapped where it is aligned as its addresses are, and parts of it changed.
-//! A thread tries each access, after this one has made it: what is in a TLB counts.
+//! Large pages: memory that is mapped where it is aligned as its addresses are, and parts of it
+//! changed. A thread tries each access, after this one has made it: what is in a TLB counts.
 
 use crate::exception::{launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fill, good};
@@ -143,7 +143,9 @@ fn protected_part(bed: &mut Bed) -> Result<(), Why> {
 fn protected_whole(bed: &mut Bed) -> Result<(), Why> {
     let memory = numbered(bed)?;
     let [first, second] = [LARGE + PART * PAGE, LARGE + TABLE_SPAN + PART * PAGE];
-    for (given, read, write) in [(Rights::READ, true, false), (Rights::NONE, false, false), (RW, true, true)] {
+    for (given, read, write) in
+        [(Rights::READ, true, false), (Rights::NONE, false, false), (RW, true, true)]
+    {
         good(protect(SPACE, LARGE, TABLE_SPAN, given))?;
         check("read", allowed(bed, first, false)? == read)?;
         check("written", allowed(bed, first, true)? == write)?;
@@ -171,7 +173,10 @@ fn replaces_small(bed: &mut Bed) -> Result<(), Why> {
         check("the small page", bytes(SECOND + page * PAGE, 4) == number(100 - page))?;
     }
     good(map(SPACE, SECOND, memory, TABLE_SPAN, TABLE_SPAN, RW))?;
-    check("the large page", (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(1024 + page)))?;
+    check(
+        "the large page",
+        (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(1024 + page)),
+    )?;
     good(map(SPACE, SECOND, memory, 0, TABLE_SPAN, RW))?;
     check("another", (0..1024).all(|page| shows(SECOND, page)))
 }
@@ -230,6 +235,9 @@ fn segment(bed: &mut Bed) -> Result<(), Why> {
 fn odd_offset(bed: &mut Bed) -> Result<(), Why> {
     let memory = numbered(bed)?;
     good(map(SPACE, SECOND, memory, PAGE, TABLE_SPAN, RW))?;
-    check("shifted by a page", (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(page + 1)))?;
+    check(
+        "shifted by a page",
+        (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(page + 1)),
+    )?;
     memory_is_gone(bed)
 }

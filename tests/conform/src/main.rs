@@ -51,8 +51,8 @@ pub const QUOTA: Quota = Quota(image::slot::QUOTA);
 pub const SPACE: Space = Space(image::slot::SPACE);
 /// The first thread, every right.
 pub const SELF: Thread = Thread(image::slot::THREAD);
-/// A free address for mappings. On PowerPC it lies, as those after it, in the two lowest segments: no fast path switches to a component that
-/// has something elsewhere.
+/// A free address for mappings. On PowerPC it lies, as those after it, in the two lowest segments:
+/// no fast path switches to a component that has something elsewhere.
 pub const ADDRESS: u32 = if cfg!(target_arch = "powerpc") { 0x1200_0000 } else { 0x5000_0000 };
 /// Another one.
 pub const OTHER: u32 = ADDRESS + (16 << 20);
@@ -101,8 +101,14 @@ pub fn check(what: &str, holds: bool) -> Result<(), Why> {
 pub fn fails<T>(result: Result<T, Error>, with: Error) -> Result<(), Why> {
     match result {
         Err(error) if error == with => Ok(()),
-        Err(error) => Err(macadamia::alloc::format!("failed with `{}` instead of `{}`", error.text(), with.text())),
-        Ok(_) => Err(macadamia::alloc::format!("succeeded instead of failing with `{}`", with.text())),
+        Err(error) => Err(macadamia::alloc::format!(
+            "failed with `{}` instead of `{}`",
+            error.text(),
+            with.text()
+        )),
+        Ok(_) => {
+            Err(macadamia::alloc::format!("succeeded instead of failing with `{}`", with.text()))
+        }
     }
 }
 
@@ -111,7 +117,8 @@ pub fn good<T>(result: Result<T, Error>) -> Result<T, Why> {
     result.map_err(|error| error.text().into())
 }
 
-/// Writes memory of the own space: what is at other addresses finds it, too, whatever caches there are.
+/// Writes memory of the own space: what is at other addresses finds it, too, whatever caches there
+/// are.
 pub fn fill(address: u32, bytes: u32, with: &[u8]) {
     start::fill(address, bytes, with);
     let _ = cache(SPACE, address, bytes, CacheOp::SyncCode);
@@ -138,7 +145,12 @@ fn run(mut env: Env) {
         large: env.memory("large"),
         #[cfg(not(target_arch = "arm"))]
         window: env.memory("window"),
-        ports: env.start.arguments.iter().any(|argument| argument == "ports").then(|| env.memory("port")),
+        ports: env
+            .start
+            .arguments
+            .iter()
+            .any(|argument| argument == "ports")
+            .then(|| env.memory("port")),
         first,
         next: first,
     };
@@ -168,9 +180,13 @@ fn run(mut env: Env) {
             };
             cases += 1;
             match outcome {
-                Ok(()) if threads != QUOTA.threads() => result!("not ok {group}.{name}: threads of the quota did not come back"),
+                Ok(()) if threads != QUOTA.threads() => {
+                    result!("not ok {group}.{name}: threads of the quota did not come back")
+                }
                 Ok(()) if leak <= ALLOWED_GROWTH => result!("ok {group}.{name}"),
-                Ok(()) => result!("not ok {group}.{name}: {leak} bytes of the quota did not come back"),
+                Ok(()) => {
+                    result!("not ok {group}.{name}: {leak} bytes of the quota did not come back")
+                }
                 Err(why) => result!("not ok {group}.{name}: {why}"),
             }
         }

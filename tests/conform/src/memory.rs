@@ -17,12 +17,22 @@ pub const CASES: &[Case] = &[
     ("mapped_memory_keeps_its_contents", keeps_contents),
     ("map_replaces_what_was_there", map_replaces),
     ("unmapping_nothing_is_no_error", |_| good(unmap(SPACE, OTHER, PAGE * 10))),
-    ("the_kernels_area_is_refused", |bed| fails(map(SPACE, abi::utcb::FIRST_SLOT, bed.ram, 0, PAGE, RW), Error::BadAddress)),
-    ("beyond_the_user_area_is_refused", |bed| fails(map(SPACE, USER_END - PAGE, bed.ram, 0, 2 * PAGE, RW), Error::BadAddress)),
+    ("the_kernels_area_is_refused", |bed| {
+        fails(map(SPACE, abi::utcb::FIRST_SLOT, bed.ram, 0, PAGE, RW), Error::BadAddress)
+    }),
+    ("beyond_the_user_area_is_refused", |bed| {
+        fails(map(SPACE, USER_END - PAGE, bed.ram, 0, 2 * PAGE, RW), Error::BadAddress)
+    }),
     ("beyond_the_memory_is_refused", beyond_the_memory),
-    ("part_pages_are_refused", |bed| fails(map(SPACE, ADDRESS, bed.ram, 0, 100, RW), Error::BadArgument)),
-    ("misaligned_offsets_are_refused", |bed| fails(map(SPACE, ADDRESS, bed.ram, 7, PAGE, RW), Error::BadArgument)),
-    ("nothing_is_not_mapped", |bed| fails(map(SPACE, ADDRESS, bed.ram, 0, 0, RW), Error::BadArgument)),
+    ("part_pages_are_refused", |bed| {
+        fails(map(SPACE, ADDRESS, bed.ram, 0, 100, RW), Error::BadArgument)
+    }),
+    ("misaligned_offsets_are_refused", |bed| {
+        fails(map(SPACE, ADDRESS, bed.ram, 7, PAGE, RW), Error::BadArgument)
+    }),
+    ("nothing_is_not_mapped", |bed| {
+        fails(map(SPACE, ADDRESS, bed.ram, 0, 0, RW), Error::BadArgument)
+    }),
     ("rights_beyond_the_capability_are_refused", rights_beyond),
     ("a_batch_has_at_most_sixteen", batch_of_seventeen),
     ("a_batch_tells_how_far_it_came", batch_progress),
@@ -135,7 +145,9 @@ fn derive_makes_a_part(bed: &mut Bed) -> Result<(), Why> {
 fn derive_beyond(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let [_, _, size] = good(identify(bed.ram.0))?;
-    for (offset, length) in [(size, PAGE), (0, size + PAGE), (PAGE, 0), (1, PAGE), (0, 1), (0xffff_f000, 0x2000)] {
+    for (offset, length) in
+        [(size, PAGE), (0, size + PAGE), (PAGE, 0), (1, PAGE), (0, 1), (0xffff_f000, 0x2000)]
+    {
         fails(bed.ram.derive(offset, length, slot, QUOTA).map(|_| ()), Error::BadArgument)?;
     }
     Ok(())
@@ -216,12 +228,21 @@ fn lookup_of_others(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, 4 * PAGE, Rights::READ))?;
     for (page, offset) in [(0, None), (1, Some(0)), (2, Some(PAGE)), (3, None)] {
         let at = ADDRESS + page * PAGE;
-        check("in the part", good(SPACE.lookup(at, Some(part)))? == Found { rights: READABLE, bytes: PAGE, offset, ..NOTHING })?;
+        check(
+            "in the part",
+            good(SPACE.lookup(at, Some(part)))?
+                == Found { rights: READABLE, bytes: PAGE, offset, ..NOTHING },
+        )?;
         check("without a Memory", good(SPACE.lookup(at, None))?.offset.is_none())?;
-        check("it need give no right", good(SPACE.lookup(at, Some(Memory(nothing))))?.offset == Some(page * PAGE))?;
+        check(
+            "it need give no right",
+            good(SPACE.lookup(at, Some(Memory(nothing))))?.offset == Some(page * PAGE),
+        )?;
     }
     // The kernel's own pages are in no Memory, if they are among the users' addresses at all.
-    for at in [abi::utcb::KIP_ADDRESS, macadamia::utcb::address()].into_iter().filter(|at| *at < USER_END) {
+    for at in
+        [abi::utcb::KIP_ADDRESS, macadamia::utcb::address()].into_iter().filter(|at| *at < USER_END)
+    {
         let found = good(SPACE.lookup(at, Some(bed.ram)))?;
         check("they can be read", found.rights.contains(Rights::READ) && found.offset.is_none())?;
     }
@@ -247,41 +268,76 @@ fn lookup_of_large(bed: &mut Bed) -> Result<(), Why> {
     const LARGE: u32 = ADDRESS + (64 << 20);
     good(map(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
     let seen = |page| good(SPACE.lookup(LARGE + page * PAGE, Some(bed.large)));
-    check("one entry", seen(5)? == Found { rights: Rights::RWX, bytes: TABLE_SPAN, offset: Some(5 * PAGE), ..NOTHING })?;
+    check(
+        "one entry",
+        seen(5)?
+            == Found { rights: Rights::RWX, bytes: TABLE_SPAN, offset: Some(5 * PAGE), ..NOTHING },
+    )?;
     good(unmap(SPACE, LARGE, PAGE))?;
-    check("many", seen(5)? == Found { rights: Rights::RWX, bytes: PAGE, offset: Some(5 * PAGE), ..NOTHING })?;
+    check(
+        "many",
+        seen(5)? == Found { rights: Rights::RWX, bytes: PAGE, offset: Some(5 * PAGE), ..NOTHING },
+    )?;
     check("and a gap", seen(0)? == NOTHING)?;
     good(unmap(SPACE, LARGE, TABLE_SPAN))
 }
 
 fn uncached(bed: &mut Bed) -> Result<(), Why> {
     const LARGE: u32 = ADDRESS + (64 << 20);
-    let seen = |address| good(SPACE.lookup(address, None)).map(|found| (found.uncached, found.rights));
+    let seen =
+        |address| good(SPACE.lookup(address, None)).map(|found| (found.uncached, found.rights));
     good(map_uncached(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
     good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
-    check("that alone", seen(ADDRESS)? == (true, Rights::RWX) && seen(OTHER)? == (false, Rights::RWX))?;
+    check(
+        "that alone",
+        seen(ADDRESS)? == (true, Rights::RWX) && seen(OTHER)? == (false, Rights::RWX),
+    )?;
     good(SPACE.cache(OTHER, PAGE, CacheOp::CleanAndInvalidate))?;
     fill(ADDRESS, PAGE, b"past the caches");
     check("the same memory", bytes(OTHER, 15) == b"past the caches")?;
     good(protect(SPACE, ADDRESS, PAGE, Rights::READ))?;
     check("kept with other rights", seen(ADDRESS)? == (true, READABLE))?;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
-    check("not kept by another mapping", seen(ADDRESS)? == (false, Rights::RWX) && seen(ADDRESS + PAGE)? == (true, Rights::RWX))?;
+    check(
+        "not kept by another mapping",
+        seen(ADDRESS)? == (false, Rights::RWX) && seen(ADDRESS + PAGE)? == (true, Rights::RWX),
+    )?;
     good(map_uncached(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
     good(protect(SPACE, LARGE, PAGE, Rights::READ))?;
-    check("in pieces", seen(LARGE)? == (true, READABLE) && seen(LARGE + PAGE)? == (true, Rights::RWX))?;
+    check(
+        "in pieces",
+        seen(LARGE)? == (true, READABLE) && seen(LARGE + PAGE)? == (true, Rights::RWX),
+    )?;
     good(unmap(SPACE, LARGE, TABLE_SPAN))
 }
 
 /// A page is cleaned at one address and mapped at another by one call, on every kind of cache.
 fn cleaned_and_mapped(bed: &mut Bed) -> Result<(), Why> {
-    for (round, what) in [CacheOp::Clean, CacheOp::CleanAndInvalidate, CacheOp::SyncCode].into_iter().enumerate() {
+    for (round, what) in
+        [CacheOp::Clean, CacheOp::CleanAndInvalidate, CacheOp::SyncCode].into_iter().enumerate()
+    {
         good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
         fill(OTHER, PAGE, &[round as u8 + 1]);
         let mut batch = Batch::new();
         good(batch.push(MapRecord::cache(what, SPACE.0, OTHER, PAGE)))?;
-        good(batch.push(MapRecord::new(MapRecord::UNMAP, SPACE.0, OTHER, 0, 0, PAGE, Rights::NONE)))?;
-        good(batch.push(MapRecord::new(MapRecord::MAP, SPACE.0, ADDRESS, bed.ram.0, 0, PAGE, Rights::READ)))?;
+        good(batch.push(MapRecord::new(
+            MapRecord::UNMAP,
+            SPACE.0,
+            OTHER,
+            0,
+            0,
+            PAGE,
+            Rights::NONE,
+        )))?;
+        good(batch.push(MapRecord::new(
+            MapRecord::MAP,
+            SPACE.0,
+            ADDRESS,
+            bed.ram.0,
+            0,
+            PAGE,
+            Rights::READ,
+        )))?;
         good(batch.commit().map_err(|(_, error)| error))?;
         check("what was written", bytes(ADDRESS, 1) == [round as u8 + 1])?;
     }

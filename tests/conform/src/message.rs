@@ -53,7 +53,10 @@ fn echo(bed: &mut Bed, count: u32) -> Result<(), Why> {
     let sent = (count as usize).min(IN_REGISTERS);
     let whole = &registers[2..2 + sent];
     check("its words in registers", whole.iter().zip(words()).all(|(word, sent)| *word == !sent))?;
-    check("its words in the UTCB", (IN_REGISTERS..count as usize).all(|i| utcb::word(i) == !(1000 + i as Word)))
+    check(
+        "its words in the UTCB",
+        (IN_REGISTERS..count as usize).all(|i| utcb::word(i) == !(1000 + i as Word)),
+    )
 }
 
 /// Sends its words when nobody receives.

@@ -26,12 +26,16 @@ pub const CASES: &[Case] = &[
         fails(QUOTA.create_segment(4096, slot), Error::BadArgument)
     }),
     ("a_thread_starts_stops_and_starts", a_thread_starts_and_stops),
-    ("a_running_thread_cannot_be_started", |_| fails(SELF.start(0x40_0000, 0x40_0000, 0), Error::BadState)),
+    ("a_running_thread_cannot_be_started", |_| {
+        fails(SELF.start(0x40_0000, 0x40_0000, 0), Error::BadState)
+    }),
     ("a_native_thread_needs_a_native_space", a_native_thread_needs_a_native_space),
     ("priorities_are_limited", |_| fails(SELF.set_priority(255, 255), Error::BadPriority)),
     ("priorities_end_at_255", |_| fails(SELF.set_priority(256, 1), Error::BadArgument)),
     ("a_thread_cannot_reset_itself", |_| fails(SELF.reset(SPACE, None), Error::BadArgument)),
-    ("an_unbound_line_cannot_be_acknowledged", |_| fails(Irq(QUOTA.0).acknowledge(), Error::WrongKind)),
+    ("an_unbound_line_cannot_be_acknowledged", |_| {
+        fails(Irq(QUOTA.0).acknowledge(), Error::WrongKind)
+    }),
     ("unknown_operations_are_refused", unknown_operations),
 ];
 
@@ -81,7 +85,10 @@ fn promised_threads(bed: &mut Bed) -> Result<(), Why> {
     let [greedy, modest, more] = [(); 3].map(|()| bed.slot());
     let (used, limit) = good(QUOTA.threads())?;
     let modest = good(QUOTA.create_quota(4096, PROMISED, modest))?;
-    fails(QUOTA.create_quota(4096, limit - used - PROMISED + 1, greedy).map(|_| ()), Error::QuotaExceeded)?;
+    fails(
+        QUOTA.create_quota(4096, limit - used - PROMISED + 1, greedy).map(|_| ()),
+        Error::QuotaExceeded,
+    )?;
     let greedy = good(QUOTA.create_quota(4096, limit - used - PROMISED, greedy))?;
     for _ in 0..limit - used - PROMISED {
         good(greedy.create_thread(SPACE, bed.slot(), None))?;

@@ -2,7 +2,10 @@
 //! A pager's answer in one system call: a record of one page, a reply, a receive.
 
 use crate::exception::{BADGE, DATA, WHOLE, launch, launch_with, next, start, toucher};
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good};
+use crate::{
+    ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill,
+    good,
+};
 use abi::frame::{fault, vector};
 use abi::utcb::{AREA_START, FIRST_SLOT, threads_a_space};
 use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
@@ -43,7 +46,10 @@ fn page(memory: Memory, offset: u32) -> MapRecord {
 /// The next exception must be the invalid opcode behind a touch.
 fn touched(r: Result<Received, Error>) -> Result<Received, Why> {
     let r = good(r)?;
-    check("the touch is done", r.kind == MessageKind::Exception && r.badge == BADGE && r.words[0] == INVALID)?;
+    check(
+        "the touch is done",
+        r.kind == MessageKind::Exception && r.badge == BADGE && r.words[0] == INVALID,
+    )?;
     Ok(r)
 }
 
@@ -93,7 +99,10 @@ fn missing_table(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, toucher(true), FAR)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR])?;
-    touched(map_reply_wait(r.handle, &MapRecord::new(MapRecord::MAP, SPACE.0, FAR, bed.ram.0, PAGE, 0, RW)))?;
+    touched(map_reply_wait(
+        r.handle,
+        &MapRecord::new(MapRecord::MAP, SPACE.0, FAR, bed.ram.0, PAGE, 0, RW),
+    ))?;
     good(unmap(SPACE, FAR, TABLE_SPAN))
 }
 
@@ -102,7 +111,9 @@ fn no_quota(bed: &mut Bed) -> Result<(), Why> {
     // Room for the space and a table or two, and not for three.
     let child = good(QUOTA.create_quota(16384, threads_a_space(time::kip().max_threads), small))?;
     let space = good(child.create_space(16, space))?;
-    let tables = (1..4).take_while(|i| map(space, i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok()).count() as u32;
+    let tables = (1..4)
+        .take_while(|i| map(space, i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok())
+        .count() as u32;
     let record = MapRecord::new(MapRecord::MAP, space.0, FAR, bed.ram.0, 0, 0, RW);
     check("some fit", (1..3).contains(&tables))?;
     fails(map_reply_wait(0, &record), Error::QuotaExceeded)
@@ -148,14 +159,21 @@ fn gives_rights_back(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
     good(protect(SPACE, DATA, PAGE, Rights::READ))?;
     let r = faulted(bed)?;
-    touched(map_reply_wait(r.handle, &MapRecord::new(MapRecord::PROTECT, SPACE.0, DATA, 0, 0, 0, RW))).map(|_| ())
+    touched(map_reply_wait(
+        r.handle,
+        &MapRecord::new(MapRecord::PROTECT, SPACE.0, DATA, 0, 0, 0, RW),
+    ))
+    .map(|_| ())
 }
 
 fn takes_away(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
     launch_with(bed, toucher(true), DATA)?;
     let r = touched(receive(None))?;
-    let again = good(map_reply_wait(r.handle, &MapRecord::new(MapRecord::UNMAP, SPACE.0, DATA, 0, 0, 0, Rights::NONE)))?;
+    let again = good(map_reply_wait(
+        r.handle,
+        &MapRecord::new(MapRecord::UNMAP, SPACE.0, DATA, 0, 0, 0, Rights::NONE),
+    ))?;
     check("the invalid opcode again", again.words[0] == INVALID)?;
     let again = touch_again(again.handle)?;
     check("the page is gone", again.words[..2] == [vector::PAGE_FAULT, DATA])
@@ -168,7 +186,9 @@ fn into_a_segment(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, toucher(true), FAR)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR])?;
-    let record = |owner: u32, address| MapRecord::new(MapRecord::MAP, owner, address, bed.ram.0, PAGE, 0, RW);
+    let record = |owner: u32, address| {
+        MapRecord::new(MapRecord::MAP, owner, address, bed.ram.0, PAGE, 0, RW)
+    };
     fails(map_reply_wait(r.handle, &record(SPACE.0, FAR)), Error::Occupied)?;
     fails(map_reply_wait(r.handle, &record(segment.0, TABLE_SPAN)), Error::BadAddress)?;
     touched(map_reply_wait(r.handle, &record(segment.0, 0)))?;
@@ -185,7 +205,10 @@ fn into_a_readable_segment(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, toucher(false), FAR + PAGE)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR + PAGE])?;
-    touched(map_reply_wait(r.handle, &MapRecord::new(MapRecord::MAP, segment.0, PAGE, bed.ram.0, PAGE, 0, RW)))?;
+    touched(map_reply_wait(
+        r.handle,
+        &MapRecord::new(MapRecord::MAP, segment.0, PAGE, bed.ram.0, PAGE, 0, RW),
+    ))?;
     good(SPACE.detach(FAR))
 }
 
@@ -216,7 +239,10 @@ fn no_words(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, OTHER, bed.ram, PAGE, PAGE, RW))?;
     fill(OTHER, PAGE, &[5]);
     let told = good(map_reply_wait(r.handle, &page(bed.ram, PAGE)))?;
-    check("a reply without words, and nothing of the record", told.words == [0, 0, MessageKind::Reply as u32])?;
+    check(
+        "a reply without words, and nothing of the record",
+        told.words == [0, 0, MessageKind::Reply as u32],
+    )?;
     check("the page is there", bytes(DATA, 1) == [5])
 }
 
@@ -269,10 +295,16 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
         fails(map_reply_wait(r.handle, &record), error)?;
     }
     if let Some(ports) = bed.ports {
-        fails(map_reply_wait(r.handle, &MapRecord::new(map, own, 0, ports.0, 0, 1, RW)), Error::BadArgument)?;
+        fails(
+            map_reply_wait(r.handle, &MapRecord::new(map, own, 0, ports.0, 0, 1, RW)),
+            Error::BadArgument,
+        )?;
     }
     let again = good(reply_wait(r.handle, Message::default()))?;
-    check("nothing was mapped, and the handle stayed good", again.words[..2] == [vector::PAGE_FAULT, DATA])?;
+    check(
+        "nothing was mapped, and the handle stayed good",
+        again.words[..2] == [vector::PAGE_FAULT, DATA],
+    )?;
     touched(map_reply_wait(again.handle, &page(bed.ram, PAGE))).map(|_| ())
 }
 
@@ -285,11 +317,20 @@ fn answer(tag: u32, handle: u32, record: &MapRecord) -> Option<Error> {
 
 fn bad_tags(bed: &mut Bed) -> Result<(), Why> {
     let r = faulted(bed)?;
-    for (words, caps, flags) in
-        [(1, 0, 0), (3, 0, 0), (19, 0, 0), (64, 0, 0), (0, 1, 0), (0, 0, Tag::NOTIFICATIONS_ONLY), (0, 0, Tag::RESERVED)]
-    {
+    for (words, caps, flags) in [
+        (1, 0, 0),
+        (3, 0, 0),
+        (19, 0, 0),
+        (64, 0, 0),
+        (0, 1, 0),
+        (0, 0, Tag::NOTIFICATIONS_ONLY),
+        (0, 0, Tag::RESERVED),
+    ] {
         let tag = Tag::new(Op::MapReplyWait, words, caps).0 | flags;
-        check("BadOperation", answer(tag, r.handle, &page(bed.ram, PAGE)) == Some(Error::BadOperation))?;
+        check(
+            "BadOperation",
+            answer(tag, r.handle, &page(bed.ram, PAGE)) == Some(Error::BadOperation),
+        )?;
     }
     let again = good(reply_wait(r.handle, Message::default()))?;
     check("nothing was mapped", again.words[..2] == [vector::PAGE_FAULT, DATA])
@@ -298,8 +339,14 @@ fn bad_tags(bed: &mut Bed) -> Result<(), Why> {
 fn polls(bed: &mut Bed) -> Result<(), Why> {
     let r = faulted(bed)?;
     let tag = Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL;
-    check("nobody sends yet", answer(tag, r.handle, &page(bed.ram, PAGE)) == Some(Error::WouldBlock))?;
+    check(
+        "nobody sends yet",
+        answer(tag, r.handle, &page(bed.ram, PAGE)) == Some(Error::WouldBlock),
+    )?;
     touched(receive(None))?;
-    check("a polling answer is refused, too", answer(tag, r.handle, &page(bed.ram, PAGE)) == Some(Error::BadHandle))?;
+    check(
+        "a polling answer is refused, too",
+        answer(tag, r.handle, &page(bed.ram, PAGE)) == Some(Error::BadHandle),
+    )?;
     fails(reply(r.handle, Message::default()), Error::BadHandle)
 }

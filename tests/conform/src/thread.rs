@@ -2,7 +2,10 @@
 //! Operations on threads, segments, interrupts and time: what they do and what they refuse.
 
 use crate::object::yield_now;
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SHARED, SPACE, Why, bytes, check, fails, fill, good};
+use crate::{
+    ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SHARED, SPACE, Why, bytes, check, fails, fill,
+    good,
+};
 use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, SLOT_SIZE, SLOT_START};
 use abi::{Op, Rights, TABLE_SPAN, USER_END};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -18,10 +21,16 @@ pub const CASES: &[Case] = &[
     ("wrong_selectors_are_refused_by_every_operation", wrong_selectors),
     ("rights_are_needed_by_every_operation", rights_needed),
     ("states_are_told", states),
-    ("registers_of_a_running_thread_are_not_read", |_| fails(SELF.registers().map(|_| ()), Error::BadState)),
-    ("registers_of_a_running_thread_are_not_set", |_| fails(SELF.set_registers(&macadamia::Frame::default(), false), Error::BadState)),
+    ("registers_of_a_running_thread_are_not_read", |_| {
+        fails(SELF.registers().map(|_| ()), Error::BadState)
+    }),
+    ("registers_of_a_running_thread_are_not_set", |_| {
+        fails(SELF.set_registers(&macadamia::Frame::default(), false), Error::BadState)
+    }),
     ("a_reset_thread_keeps_its_capabilities", reset_keeps),
-    ("a_thread_cannot_receive_from_itself", |_| fails(receive(Some(SELF)).map(|_| ()), Error::BadArgument)),
+    ("a_thread_cannot_receive_from_itself", |_| {
+        fails(receive(Some(SELF)).map(|_| ()), Error::BadArgument)
+    }),
     ("a_receive_from_the_gone_fails", receive_from_the_gone),
     ("a_send_to_the_gone_fails", send_to_the_gone),
     ("a_call_waits_for_a_busy_receiver", a_call_waits),
@@ -32,11 +41,23 @@ pub const CASES: &[Case] = &[
     ("a_segment_gives_no_right_it_has_not", segment_rights),
     ("a_segment_lies_on_whole_tables", segment_misaligned),
     ("a_deleted_segment_is_gone_everywhere", segment_deleted),
-    ("cache_operations_are_five", |_| fails(sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, 5]).map(|_| ()), Error::BadArgument)),
-    ("cache_ranges_end_with_the_user_area", |_| {
-        fails(sys::call_with(Op::Cache, [SPACE.0, USER_END - PAGE, 2 * PAGE, 0]).map(|_| ()), Error::BadAddress)
+    ("cache_operations_are_five", |_| {
+        fails(
+            sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, 5]).map(|_| ()),
+            Error::BadArgument,
+        )
     }),
-    ("cache_operations_work", |_| (0..3).try_for_each(|kind| good(sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, kind])).map(|_| ()))),
+    ("cache_ranges_end_with_the_user_area", |_| {
+        fails(
+            sys::call_with(Op::Cache, [SPACE.0, USER_END - PAGE, 2 * PAGE, 0]).map(|_| ()),
+            Error::BadAddress,
+        )
+    }),
+    ("cache_operations_work", |_| {
+        (0..3).try_for_each(|kind| {
+            good(sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, kind])).map(|_| ())
+        })
+    }),
     ("a_quota_in_a_quota_is_limited_by_both", nested_quota),
     ("identify_tells_every_kind", identify_kinds),
     ("many_spaces_lose_what_is_revoked", revoke_many),
@@ -76,7 +97,10 @@ fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     let at = UTCB.load(Ordering::Relaxed);
     // Behind the first slot of a space, which may have a piece of the area of its own.
     let own = (utcb::address() - FIRST_SLOT) / (AREA_END - AREA_START) * (AREA_END - AREA_START);
-    let is_slot = |at: u32| (own + FIRST_SLOT..own + AREA_END).contains(&at) && (at % PAGE - SLOT_START).is_multiple_of(SLOT_SIZE);
+    let is_slot = |at: u32| {
+        (own + FIRST_SLOT..own + AREA_END).contains(&at)
+            && (at % PAGE - SLOT_START).is_multiple_of(SLOT_SIZE)
+    };
     check("its own UTCB", at != utcb::address() && is_slot(at))
 }
 
@@ -124,10 +148,14 @@ const OPERATIONS: [(Op, [u32; 3]); 21] = [
 fn wrong_selectors(bed: &mut Bed) -> Result<(), Why> {
     let empty = bed.slot();
     for (op, [b, c, d]) in OPERATIONS {
-        for (selector, error) in
-            [(0, Error::NoCapability), (empty, Error::NoCapability), (0xffff, Error::NoCapability), (u32::MAX, Error::NoCapability)]
-        {
-            fails(sys::call_with(op, [selector, b, c, d]).map(|_| ()), error).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
+        for (selector, error) in [
+            (0, Error::NoCapability),
+            (empty, Error::NoCapability),
+            (0xffff, Error::NoCapability),
+            (u32::MAX, Error::NoCapability),
+        ] {
+            fails(sys::call_with(op, [selector, b, c, d]).map(|_| ()), error)
+                .map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
         }
         // An object of another kind: a Memory where a Memory is wanted would be right.
         let other = if op == Op::DeriveMemory { SELF.0 } else { bed.ram.0 };
@@ -144,13 +172,18 @@ fn rights_needed(bed: &mut Bed) -> Result<(), Why> {
     }
     for (op, [b, c, d]) in OPERATIONS {
         let weak = match op {
-            Op::CreateQuota | Op::CreateSpace | Op::CreateSegment | Op::CreateThread | Op::QuotaInfo => quota,
+            Op::CreateQuota
+            | Op::CreateSpace
+            | Op::CreateSegment
+            | Op::CreateThread
+            | Op::QuotaInfo => quota,
             Op::Attach | Op::Detach | Op::Cache | Op::Lookup => space,
             Op::DeriveMemory => memory,
             Op::BindIrq | Op::AckIrq => continue,
             _ => thread,
         };
-        fails(sys::call_with(op, [weak, b, c, d]).map(|_| ()), Error::NoRight).map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
+        fails(sys::call_with(op, [weak, b, c, d]).map(|_| ()), Error::NoRight)
+            .map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
     }
     Ok(())
 }
@@ -183,7 +216,10 @@ fn reset_keeps(bed: &mut Bed) -> Result<(), Why> {
     good(copy(made.0, None, badged, Rights::ALL, 5))?;
     let bound = good(made.reset(SPACE, None))?;
     check("stopped, with a UTCB", good(made.state())? == 0 && bound.utcb != 0)?;
-    check("the copy names it still", good(Thread(badged).state())? == 0 && good(identify(badged))?[1] >> 12 == 5)
+    check(
+        "the copy names it still",
+        good(Thread(badged).state())? == 0 && good(identify(badged))?[1] >> 12 == 5,
+    )
 }
 
 fn gone(bed: &mut Bed) -> Result<Thread, Why> {
@@ -321,7 +357,10 @@ fn nested_quota(bed: &mut Bed) -> Result<(), Why> {
     check("the limits", good(outer.info())?.1 == 16384 && good(inner.info())? == (0, 8192))?;
     let (before, _) = good(QUOTA.info())?;
     good(delete(outer.0))?;
-    check("what is charged to it keeps it", good(inner.info())? == (0, 8192) && good(QUOTA.info())?.0 == before)?;
+    check(
+        "what is charged to it keeps it",
+        good(inner.info())? == (0, 8192) && good(QUOTA.info())?.0 == before,
+    )?;
     good(delete(inner.0))?;
     check("the last charge ends it", before - good(QUOTA.info())?.0 == 16384 + 64)
 }

@@ -7,7 +7,9 @@ use macadamia::map::Batch;
 
 /// The cases.
 pub const CASES: &[Case] = &[
-    ("lines_are_not_locked", |_| fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Lock), Error::Unsupported)),
+    ("lines_are_not_locked", |_| {
+        fails(SPACE.cache(ADDRESS, PAGE, CacheOp::Lock), Error::Unsupported)
+    }),
     ("lines_are_not_locked_by_a_batch", not_by_a_batch),
 ];
 

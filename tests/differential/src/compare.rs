@@ -34,8 +34,9 @@ impl Before {
     }
 }
 
-/// Holds what the portable kernel made of an event of `me` against the entry code's outcome. Returns the threads that the entry code put into
-/// a ready queue: the next event may take them from there.
+/// Holds what the portable kernel made of an event of `me` against the entry code's outcome.
+/// Returns the threads that the entry code put into a ready queue: the next event may take them
+/// from there.
 pub fn compare<P: Processor>(
     paths: &P,
     kernel: &mut Kernel<P>,
@@ -49,15 +50,29 @@ pub fn compare<P: Processor>(
     let places = paths.places();
     let mut sched = before.sched;
     let words: &mut [u32] = bytemuck::cast_slice_mut(bytemuck::bytes_of_mut(&mut sched));
-    for (address, value) in outcome.written.range(places.scheduler..places.scheduler + words.len() as u32 * 4) {
+    for (address, value) in
+        outcome.written.range(places.scheduler..places.scheduler + words.len() as u32 * 4)
+    {
         words[(address - places.scheduler) as usize / 4] = *value;
     }
-    ensure!(kernel.sched == sched, "the ready queues or the slice are {:?}, by the assembly {sched:?}", kernel.sched);
-    let top = outcome.written.get(&(places.cpu + offset_of!(Cpu, top) as u32)).copied().unwrap_or(before.top);
-    ensure!(kernel.port.cpu().top == top, "a wrong priority is said to be the highest that is ready");
+    ensure!(
+        kernel.sched == sched,
+        "the ready queues or the slice are {:?}, by the assembly {sched:?}",
+        kernel.sched
+    );
+    let top = outcome
+        .written
+        .get(&(places.cpu + offset_of!(Cpu, top) as u32))
+        .copied()
+        .unwrap_or(before.top);
+    ensure!(
+        kernel.port.cpu().top == top,
+        "a wrong priority is said to be the highest that is ready"
+    );
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
     let written = outcome.written.iter().filter(|(at, _)| is_pool::<P>(kernel, **at));
-    let mut written: Vec<_> = written.map(|(at, word)| ((at - POOL_BASE) as usize, word.to_ne_bytes())).collect();
+    let mut written: Vec<_> =
+        written.map(|(at, word)| ((at - POOL_BASE) as usize, word.to_ne_bytes())).collect();
     before.exchange(&mut written);
     let result = same_pool(paths, kernel, &before.pool, (me, current));
     before.exchange(&mut written);
@@ -81,13 +96,19 @@ fn same_pool<P: Processor>(
     for (start, thread) in starts {
         same(assembly, portable, done..start)?;
         done = start + BYTES as usize;
-        let [a, p] = [&assembly[start..done], &portable[start..done]].map(bytemuck::pod_read_unaligned::<Thread>);
+        let [a, p] = [&assembly[start..done], &portable[start..done]]
+            .map(bytemuck::pod_read_unaligned::<Thread>);
         let is_brief = a.flags & flag::BRIEF != 0;
         if is_brief {
             brief.push(thread);
         }
-        same_thread(paths, kernel, [a, p], Who { entered: thread == me, runs: thread == current, is_brief })
-            .with_context(|| format!("thread at {:#x}", thread.address()))?;
+        same_thread(
+            paths,
+            kernel,
+            [a, p],
+            Who { entered: thread == me, runs: thread == current, is_brief },
+        )
+        .with_context(|| format!("thread at {:#x}", thread.address()))?;
     }
     same(assembly, portable, done..portable.len())?;
     Ok(brief)
@@ -100,13 +121,24 @@ fn same(assembly: &[u8], portable: &[u8], range: std::ops::Range<usize>) -> Resu
         return Ok(());
     }
     let at = a.iter().zip(p).position(|(a, p)| a != p).unwrap_or_default();
-    bail!("memory at {:#x} differs: {:#x}, by the assembly {:#x}", POOL_BASE as usize + range.start + at, p[at], a[at])
+    bail!(
+        "memory at {:#x} differs: {:#x}, by the assembly {:#x}",
+        POOL_BASE as usize + range.start + at,
+        p[at],
+        a[at]
+    )
 }
 
 /// A thread by the assembly, and by the portable kernel.
-fn same_thread<P: Processor>(paths: &P, kernel: &Kernel<P>, [mut a, mut p]: [Thread; 2], who: Who) -> Result<()> {
+fn same_thread<P: Processor>(
+    paths: &P,
+    kernel: &Kernel<P>,
+    [mut a, mut p]: [Thread; 2],
+    who: Who,
+) -> Result<()> {
     paths.check_thread(kernel, &a)?;
-    // One that got other registers meanwhile is also `SLOW`: what is to be loaded for it the way out looks at.
+    // One that got other registers meanwhile is also `SLOW`: what is to be loaded for it the way
+    // out looks at.
     let waits_its_turn = a.state() == gate::READY && !a.next.is_null();
     ensure!(!who.is_brief || waits_its_turn, "is in no ready queue, and said to be by a fast path");
     ensure!(who.is_brief || p.flags & flag::BRIEF == 0, "is to go on by a fast path still");
@@ -115,7 +147,10 @@ fn same_thread<P: Processor>(paths: &P, kernel: &Kernel<P>, [mut a, mut p]: [Thr
     }
     [&mut a, &mut p].into_iter().for_each(|thread| P::normalise(thread, who));
     ensure!(
-        p.gate == a.gate && p.partner == a.partner && p.handle == a.handle && p.context == a.context,
+        p.gate == a.gate
+            && p.partner == a.partner
+            && p.handle == a.handle
+            && p.context == a.context,
         "gate {:#x}, partner {:?}, handle {:#x}; by the assembly {:#x}, {:?}, {:#x}; registers\n{:x?}\n{:x?}",
         p.gate,
         p.partner,
@@ -128,6 +163,11 @@ fn same_thread<P: Processor>(paths: &P, kernel: &Kernel<P>, [mut a, mut p]: [Thr
     );
     let [a, p] = [&a, &p].map(|thread| bytemuck::cast_slice::<u8, u32>(bytemuck::bytes_of(thread)));
     let differ = a.iter().zip(p).position(|(a, p)| a != p);
-    ensure!(differ.is_none(), "differs in word {differ:?}: {:x?}, by the assembly {:x?}", differ.map(|at| p[at]), differ.map(|at| a[at]));
+    ensure!(
+        differ.is_none(),
+        "differs in word {differ:?}: {:x?}, by the assembly {:x?}",
+        differ.map(|at| p[at]),
+        differ.map(|at| a[at])
+    );
     Ok(())
 }

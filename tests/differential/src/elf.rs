@@ -26,9 +26,14 @@ pub struct Elf {
 impl Elf {
     /// Reads it.
     pub fn read(path: &Path) -> Result<Self> {
-        let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let data =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let named = |s: object::Symbol| {
-            Some(Symbol { name: s.name().ok()?.into(), address: s.address().try_into().ok()?, bytes: s.size().try_into().ok()? })
+            Some(Symbol {
+                name: s.name().ok()?.into(),
+                address: s.address().try_into().ok()?,
+                bytes: s.size().try_into().ok()?,
+            })
         };
         let symbols = object::File::parse(&*data)?.symbols().filter_map(named).collect();
         Ok(Self { data, symbols })
@@ -40,11 +45,16 @@ impl Elf {
         &self.symbols
     }
 
-    /// A symbol: by its name; if there is none of that name, the only one of Rust's that ends with it.
+    /// A symbol: by its name; if there is none of that name, the only one of Rust's that ends with
+    /// it.
     pub fn find(&self, name: &str) -> Result<&Symbol> {
-        let is_rust = |symbol: &Symbol| symbol.name.starts_with("_R") && symbol.name.ends_with(name);
+        let is_rust =
+            |symbol: &Symbol| symbol.name.starts_with("_R") && symbol.name.ends_with(name);
         let has_name = self.symbols.iter().any(|symbol| symbol.name == name);
-        let mut found = self.symbols.iter().filter(|symbol| if has_name { symbol.name == name } else { is_rust(symbol) });
+        let mut found = self
+            .symbols
+            .iter()
+            .filter(|symbol| if has_name { symbol.name == name } else { is_rust(symbol) });
         match (found.next(), found.next()) {
             (Some(symbol), None) => Ok(symbol),
             _ => bail!("the kernel has not just one symbol `{name}`"),
@@ -59,7 +69,9 @@ impl Elf {
     /// The bytes between two addresses.
     pub fn bytes(&self, start: u32, end: u32) -> Result<&[u8]> {
         let file = object::File::parse(&*self.data)?;
-        let has = |s: &object::Section| s.address() <= u64::from(start) && u64::from(end) <= s.address() + s.size();
+        let has = |s: &object::Section| {
+            s.address() <= u64::from(start) && u64::from(end) <= s.address() + s.size()
+        };
         let section = file.sections().find(has).context("the code is in no section")?;
         section.data_range(start.into(), (end - start).into())?.context("the code has no bytes")
     }

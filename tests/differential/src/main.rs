@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the assembly fast paths against the portable kernel: `differential KERNEL [SEED] [EVENTS]`.
+//! Holds the assembly fast paths against the portable kernel: `differential KERNEL [SEED]
+//! [EVENTS]`.
 //!
-//! The kernel's entry code, as it was built, is executed by a machine in the processor's folder, on the state of a simulated system;
-//! then `kcore` handles the same event. If the fast path went through, every word of the pool that means anything, all registers and
-//! the space must be the same; if it gave up, it must have changed nothing but its scratch words.
+//! The kernel's entry code, as it was built, is executed by a machine in the processor's folder, on
+//! the state of a simulated system; then `kcore` handles the same event. If the fast path went
+//! through, every word of the pool that means anything, all registers and the space must be the
+//! same; if it gave up, it must have changed nothing but its scratch words.
 //!
-//! The fast path's tests are held to be needed, too: an event is tried once more for each test that was made, which finds the opposite
-//! then. Each test must have been the only one between an event and a wrong result, or there is a reason why it cannot be.
+//! The fast path's tests are held to be needed, too: an event is tried once more for each test that
+//! was made, which finds the opposite then. Each test must have been the only one between an event
+//! and a wrong result, or there is a reason why it cannot be.
 //!
-//! The contract is that of one processor, so there is a program for each: by the feature `ia32`, which is the default, `arm`, or
-//! `powerpc`. A processor's folder implements the trait of `processor.rs`. The others see each other in this order: `memory`, `elf`,
-//! `processor`, `compare`, `system`, `scenario`, `step`, `run`.
+//! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
+//! which is the default, `arm`, or `powerpc`. A processor's folder implements the trait of
+//! `processor.rs`. The others see each other in this order: `memory`, `elf`, `processor`,
+//! `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory that a machine sees: what was there, and what it has written.
 //!
-//! It is made of words, as the host has them. Which byte of a word has which address is the machine's business.
+//! It is made of words, as the host has them. Which byte of a word has which address is the
+//! machine's business.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,11 @@ impl<'a> Words<'a> {
 
     /// The word at an address; nothing if there is none.
     pub fn get(&self, address: u32) -> Option<u32> {
-        self.written.get(&address).copied().or_else(|| (self.before)(address)).filter(|_| address.is_multiple_of(4))
+        self.written
+            .get(&address)
+            .copied()
+            .or_else(|| (self.before)(address))
+            .filter(|_| address.is_multiple_of(4))
     }
 
     /// Writes a word that is there. False if it is not.

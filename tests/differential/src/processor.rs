@@ -97,7 +97,8 @@ pub struct Places {
 /// How often the instruction at an address was executed with its condition met, and how often not.
 pub type Executed = BTreeMap<u32, [u64; 2]>;
 
-/// The fast paths of a processor: its registers, a machine that executes its instructions, and what is special about it.
+/// The fast paths of a processor: its registers, a machine that executes its instructions, and what
+/// is special about it.
 pub trait Processor: Sized {
     /// The layout of saved registers.
     type Registers: Registers;
@@ -112,17 +113,20 @@ pub trait Processor: Sized {
 
     /// System calls that have a fast path. The others are rarer.
     const FAST: &'static [Op];
-    /// Pages of the smaller memories, and of the range of addresses where pages are mapped: more than a fast path maps at once.
+    /// Pages of the smaller memories, and of the range of addresses where pages are mapped: more
+    /// than a fast path maps at once.
     const PAGES: u32;
     /// Below it, the processor may have a space's addresses elsewhere.
     const LOW_END: u32;
     /// Spaces without threads that the port needs.
     const EMPTY_SPACES: u32;
-    /// The ways that the entry code can take, and how often each must have been taken in ten thousand events.
+    /// The ways that the entry code can take, and how often each must have been taken in ten
+    /// thousand events.
     const WAYS: &'static [(&'static str, u64)];
     /// Events that are tried, unless the command line says another number.
     const EVENTS: u64;
-    /// Tests that are hardly ever the only one before a wrong result, by their names, with the reason.
+    /// Tests that are hardly ever the only one before a wrong result, by their names, with the
+    /// reason.
     const HARDLY_NEEDED: &'static [(&'static str, &'static str)];
 
     /// Reads the code.
@@ -147,7 +151,15 @@ pub trait Processor: Sized {
     fn set_up(&self, kernel: &mut Kernel<Self>, found: &Found, rng: &mut Rng) -> Self::Spaces;
 
     /// What the port does to spaces between events.
-    fn meanwhile(&self, _: &mut Kernel<Self>, _: &Found, _: &mut Self::Spaces, _: Ref<Thread>, _: &mut Rng) {}
+    fn meanwhile(
+        &self,
+        _: &mut Kernel<Self>,
+        _: &Found,
+        _: &mut Self::Spaces,
+        _: Ref<Thread>,
+        _: &mut Rng,
+    ) {
+    }
 
     /// An alien's handler writes something into its frame.
     ///
@@ -160,22 +172,49 @@ pub trait Processor: Sized {
     }
 
     /// Random registers of a user with which `me` enters the kernel, and what the port has then.
-    fn enter(&self, kernel: &mut Kernel<Self>, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self::Entered;
+    fn enter(
+        &self,
+        kernel: &mut Kernel<Self>,
+        found: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Self::Entered;
 
     /// Executes the entry code on a copy. The test `turned` finds the opposite.
     ///
     /// # Errors
-    /// It did what is wrong whatever the portable kernel does; for instance, it changed something before it left the event to that.
-    fn run(&self, kernel: &mut Kernel<Self>, me: Ref<Thread>, entered: &Self::Entered, turned: Option<usize>) -> Result<Run<Self::Left>>;
+    /// It did what is wrong whatever the portable kernel does; for instance, it changed something
+    /// before it left the event to that.
+    fn run(
+        &self,
+        kernel: &mut Kernel<Self>,
+        me: Ref<Thread>,
+        entered: &Self::Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Self::Left>>;
 
     /// What the port's way in does with rarely loaded state.
     fn way_in(&self, _: &mut Kernel<Self>, _: Ref<Thread>, _: &Self::Entered) {}
 
     /// The same by the portable kernel. Of the timer's interrupt it saves the registers only.
-    fn portable(&self, kernel: &mut Kernel<Self>, me: Ref<Thread>, event: &Event, entered: &Self::Entered);
+    fn portable(
+        &self,
+        kernel: &mut Kernel<Self>,
+        me: Ref<Thread>,
+        event: &Event,
+        entered: &Self::Entered,
+    );
 
-    /// Holds the processor against what the portable kernel made of the event: registers, space, caches, TLB.
-    fn check(&self, kernel: &mut Kernel<Self>, me: Ref<Thread>, entered: &Self::Entered, outcome: &Outcome<Self::Left>) -> Result<()>;
+    /// Holds the processor against what the portable kernel made of the event: registers, space,
+    /// caches, TLB.
+    fn check(
+        &self,
+        kernel: &mut Kernel<Self>,
+        me: Ref<Thread>,
+        entered: &Self::Entered,
+        outcome: &Outcome<Self::Left>,
+    ) -> Result<()>;
 
     /// What must hold of a thread as the entry code left it.
     fn check_thread(&self, _: &Kernel<Self>, _: &Thread) -> Result<()> {
@@ -198,10 +237,14 @@ pub fn is_pool<P: Processor>(kernel: &Kernel<P>, address: u32) -> bool {
 
 /// A word of the pool.
 pub fn pool_word<P: Processor>(kernel: &Kernel<P>, address: u32) -> Option<u32> {
-    is_pool::<P>(kernel, address).then(|| kernel.pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok())?
+    is_pool::<P>(kernel, address)
+        .then(|| kernel.pool.bytes_at(address, 4).try_into().map(u32::from_ne_bytes).ok())?
 }
 
 /// All threads that have a space.
 pub fn all<P: Processor>(kernel: &Kernel<P>) -> Vec<Ref<Thread>> {
-    (0..kernel.threads.count).filter_map(|i| kernel.threads.get(i)).filter(|t| !kernel.pool[*t].space.is_null()).collect()
+    (0..kernel.threads.count)
+        .filter_map(|i| kernel.threads.get(i))
+        .filter(|t| !kernel.pool[*t].space.is_null())
+        .collect()
 }

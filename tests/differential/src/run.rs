@@ -27,7 +27,8 @@ pub fn run<P: Processor>() -> Result<()> {
         let mut system = Scenario::new(&paths, &mut rng);
         for number in 0..EVENTS_A_SYSTEM {
             let Some(event) = system.next(&paths, &mut rng) else { break };
-            step(&paths, &mut system, &event, &mut rng, &mut tally).with_context(|| format!("system of seed {before}, event {number}"))?;
+            step(&paths, &mut system, &event, &mut rng, &mut tally)
+                .with_context(|| format!("system of seed {before}, event {number}"))?;
         }
     }
     report(&paths, &tally)
@@ -35,23 +36,41 @@ pub fn run<P: Processor>() -> Result<()> {
 
 /// Prints what was counted, and says what was too rare.
 fn report<P: Processor>(paths: &P, tally: &Tally) -> Result<()> {
-    let ways = P::WAYS.iter().map(|(name, least)| (*name, tally.ways.get(name).copied().unwrap_or_default(), *least));
-    let text: Vec<String> = ways.clone().map(|(name, count, _)| format!("{count} {name}")).collect();
-    println!("# {} events by fast paths: {}, {} given up", tally.events, text.join(", "), tally.given_up);
+    let ways = P::WAYS
+        .iter()
+        .map(|(name, least)| (*name, tally.ways.get(name).copied().unwrap_or_default(), *least));
+    let text: Vec<String> =
+        ways.clone().map(|(name, count, _)| format!("{count} {name}")).collect();
+    println!(
+        "# {} events by fast paths: {}, {} given up",
+        tally.events,
+        text.join(", "),
+        tally.given_up
+    );
     let tests = paths.tests();
     let counts = |number: usize| tally.turned.get(&number).copied().unwrap_or_default();
-    let named: Vec<(&str, [u64; 2])> = tests.iter().enumerate().filter_map(|(at, name)| Some((name.as_deref()?, counts(at)))).collect();
-    let is_needed = |name: &str| P::HARDLY_NEEDED.iter().all(|(hardly_needed, _)| *hardly_needed != name);
+    let named: Vec<(&str, [u64; 2])> = tests
+        .iter()
+        .enumerate()
+        .filter_map(|(at, name)| Some((name.as_deref()?, counts(at))))
+        .collect();
+    let is_needed =
+        |name: &str| P::HARDLY_NEEDED.iter().all(|(hardly_needed, _)| *hardly_needed != name);
     let mut needed: Vec<_> = named.iter().filter(|(name, _)| is_needed(name)).collect();
     needed.sort_by_key(|(_, [count, _])| *count);
-    let rarest: Vec<String> = needed.iter().take(5).map(|(name, [count, _])| format!("{name} {count}")).collect();
+    let rarest: Vec<String> =
+        needed.iter().take(5).map(|(name, [count, _])| format!("{name} {count}")).collect();
     println!(
         "# {} tests, {} of them once the only one before a wrong result; most rarely {}",
         named.len(),
         needed.len(),
         rarest.join(", ")
     );
-    let mut wrong: Vec<String> = paths.missed(&tally.executed).into_iter().map(|what| format!("never executed: {what}")).collect();
+    let mut wrong: Vec<String> = paths
+        .missed(&tally.executed)
+        .into_iter()
+        .map(|what| format!("never executed: {what}"))
+        .collect();
     for (name, count, least) in ways {
         if count < (tally.events * least).div_ceil(10_000) {
             wrong.push(format!("only {count} {name}: the events are not the right ones"));
@@ -65,7 +84,9 @@ fn report<P: Processor>(paths: &P, tally: &Tally) -> Result<()> {
     for (name, _) in P::HARDLY_NEEDED {
         let count = named.iter().find(|(test, _)| test == name).map(|(_, [count, _])| *count);
         if count.is_none_or(|count| count > MOST_HARDLY_NEEDED * tally.events / 100_000) {
-            wrong.push(format!("`{name}` is said to be hardly needed: {count:?} wrong results without it"));
+            wrong.push(format!(
+                "`{name}` is said to be hardly needed: {count:?} wrong results without it"
+            ));
         }
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));

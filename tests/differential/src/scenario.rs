@@ -30,7 +30,8 @@ pub struct Scenario<P: Processor> {
 }
 
 impl<P: Processor> Scenario<P> {
-    /// Spaces, threads with priorities that are often equal, capabilities. The root server then waits.
+    /// Spaces, threads with priorities that are often equal, capabilities. The root server then
+    /// waits.
     pub fn new(paths: &P, rng: &mut Rng) -> Self {
         let mut kernel = arch_host::boot_with(POOL_BYTES);
         let me = kernel.current().expect("the root server runs");
@@ -41,7 +42,10 @@ impl<P: Processor> Scenario<P> {
             kernel.pool.bytes_mut(utcb, bytes).iter_mut().for_each(|byte| *byte = rng.u8(..));
         }
         let spaces = paths.set_up(&mut kernel, &found, rng);
-        arch_host::set_arguments::<P::Registers>(&mut kernel.pool[me], [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0]);
+        arch_host::set_arguments::<P::Registers>(
+            &mut kernel.pool[me],
+            [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0],
+        );
         P::by_system_call(&mut kernel.pool[me]);
         kernel.system_call();
         Self { kernel, found, spaces, last: Cell::new(None) }
@@ -63,7 +67,10 @@ impl<P: Processor> Scenario<P> {
     }
 
     fn set_word(&mut self, at: u32, value: Word) {
-        self.kernel.pool.bytes_mut(at, size_of::<Word>() as u32).copy_from_slice(&value.to_ne_bytes());
+        self.kernel
+            .pool
+            .bytes_mut(at, size_of::<Word>() as u32)
+            .copy_from_slice(&value.to_ne_bytes());
     }
 
     /// What user code may write by itself: UTCBs and aliens' frames.
@@ -84,7 +91,10 @@ impl<P: Processor> Scenario<P> {
             let Thread { utcb, .. } = self.kernel.pool[alien];
             if self.kernel.pool[alien].is_alien() {
                 let bytes = self.kernel.pool.bytes_mut(utcb, size_of::<Frame>() as u32);
-                let mut frame: Vec<Word> = bytes.chunks_exact(size_of::<Word>()).map(bytemuck::pod_read_unaligned).collect();
+                let mut frame: Vec<Word> = bytes
+                    .chunks_exact(size_of::<Word>())
+                    .map(bytemuck::pod_read_unaligned)
+                    .collect();
                 P::write_frame(&mut frame, rng);
                 bytes.copy_from_slice(bytemuck::cast_slice(&frame));
             }
@@ -95,18 +105,26 @@ impl<P: Processor> Scenario<P> {
     fn others_act(&mut self, me: Ref<Thread>, rng: &mut Rng) {
         let others = all::<P>(&self.kernel);
         let pool = &mut self.kernel.pool;
-        let mine = others.iter().find(|t| pool[**t].gate == gate::REPLY | gate::ALIEN && pool[**t].partner.is(me)).copied();
-        let faulted = others.iter().find(|t| pool[**t].gate == gate::REPLY | gate::EXCEPTION && pool[**t].partner.is(me)).copied();
+        let mine = others
+            .iter()
+            .find(|t| pool[**t].gate == gate::REPLY | gate::ALIEN && pool[**t].partner.is(me))
+            .copied();
+        let faulted = others
+            .iter()
+            .find(|t| pool[**t].gate == gate::REPLY | gate::EXCEPTION && pool[**t].partner.is(me))
+            .copied();
         if let Some(faulted) = faulted.filter(|_| rng.u32(..3) == 0) {
             pool[faulted].priority = [50, 60, 70][rng.usize(..3)];
         }
         if let Some(alien) = mine.filter(|_| rng.u32(..24) == 0) {
             // Another thread of the space ran it, and was interrupted.
-            let beside: Vec<_> = others.iter().filter(|t| pool[**t].space == pool[me].space).collect();
+            let beside: Vec<_> =
+                others.iter().filter(|t| pool[**t].space == pool[me].space).collect();
             pool[alien].partner = beside[rng.usize(..beside.len())].link();
         } else if rng.u32(..12) == 0 {
             let handler: Ref<Thread> = pool[me].handler.object();
-            if !pool[me].handler.is_empty() && matches!(pool[handler].gate, gate::RUN | gate::OPEN) {
+            if !pool[me].handler.is_empty() && matches!(pool[handler].gate, gate::RUN | gate::OPEN)
+            {
                 pool[handler].priority = [50, 60, 70][rng.usize(..3)];
             }
         }
@@ -120,14 +138,21 @@ impl<P: Processor> Scenario<P> {
 
     /// Selectors that a thread may have of other threads.
     fn peers(&self, me: Ref<Thread>) -> Vec<u32> {
-        if self.kernel.pool[me].space.is(self.found.root) { self.found.threads.clone() } else { (1..=PEERS).collect() }
+        if self.kernel.pool[me].space.is(self.found.root) {
+            self.found.threads.clone()
+        } else {
+            (1..=PEERS).collect()
+        }
     }
 
     /// The selectors that a thread has of memories, and of spaces and Segments.
     fn known(&self, me: Ref<Thread>) -> (Vec<u32>, Vec<u32>) {
         let found = &self.found;
         if self.kernel.pool[me].space.is(found.root) {
-            return (found.memories.clone(), [&found.natives[..], &found.aliens, &found.segments].concat());
+            return (
+                found.memories.clone(),
+                [&found.natives[..], &found.aliens, &found.segments].concat(),
+            );
         }
         let first = PEERS + 1 + MEMORIES;
         ((PEERS + 1..first).collect(), (first..first + (SPACES + SEGMENTS) as u32).collect())
@@ -146,7 +171,8 @@ impl<P: Processor> Scenario<P> {
         let odd = |op: Op, rng: &mut Rng| Tag::new(op, rng.u32(..64) / 63, 0).0;
         let often = |op: Op| if P::FAST.contains(&op) { 8 } else { 64 };
         let is_mapped = P::FAST.contains(&Op::MapRun);
-        if arguments[0] == Tag::new(Op::Run, 0, 0).0 && rng.u32(..5) < if is_mapped { 3 } else { 1 } {
+        if arguments[0] == Tag::new(Op::Run, 0, 0).0 && rng.u32(..5) < if is_mapped { 3 } else { 1 }
+        {
             (arguments[0], arguments[2]) = (odd(Op::MapRun, rng), 1 + rng.u32(..24) / 22);
             if rng.u32(..12) == 0 {
                 // Of one that waits for nobody, or for somebody else.
@@ -167,15 +193,22 @@ impl<P: Processor> Scenario<P> {
     /// Records in a thread's UTCB.
     fn write_record(&mut self, me: Ref<Thread>, for_alien: bool, rng: &mut Rng) {
         // The second one does not count, mostly.
-        let (at, records) = (self.kernel.pool[me].utcb, [(); 2].map(|()| self.record(me, for_alien, rng)));
-        self.kernel.pool.bytes_mut(at, size_of_val(&records) as u32).copy_from_slice(bytemuck::cast_slice(&records));
+        let (at, records) =
+            (self.kernel.pool[me].utcb, [(); 2].map(|()| self.record(me, for_alien, rng)));
+        self.kernel
+            .pool
+            .bytes_mut(at, size_of_val(&records) as u32)
+            .copy_from_slice(bytemuck::cast_slice(&records));
     }
 
-    /// A record that can often be mapped, of one page mostly; for a native's space, mostly, or for an alien's.
+    /// A record that can often be mapped, of one page mostly; for a native's space, mostly, or for
+    /// an alien's.
     fn record(&self, me: Ref<Thread>, for_alien: bool, rng: &mut Rng) -> [u32; 4] {
         let (memories, mut owners) = self.known(me);
         let maps_several = P::FAST.contains(&Op::Map);
-        if self.kernel.pool[me].space.is(self.found.root) && rng.u32(..8) < if for_alien { 6 } else { 1 } {
+        if self.kernel.pool[me].space.is(self.found.root)
+            && rng.u32(..8) < if for_alien { 6 } else { 1 }
+        {
             owners.clone_from(&self.found.aliens);
         } else if !maps_several && rng.u32(..4) > 0 {
             owners.truncate(owners.len() - SEGMENTS);
@@ -200,7 +233,11 @@ impl<P: Processor> Scenario<P> {
         let [memory, owner] = [memories, owners].map(|all| {
             let usual = all[rng.usize(..all.len())];
             // Of another kind.
-            let usual = if rng.u32(..24) == 0 { rng.u32(1..PEERS + MEMORIES + SPACES as u32) } else { usual };
+            let usual = if rng.u32(..24) == 0 {
+                rng.u32(1..PEERS + MEMORIES + SPACES as u32)
+            } else {
+                usual
+            };
             odd(rng, usual)
         });
         let range = self.found.range;
@@ -209,7 +246,11 @@ impl<P: Processor> Scenario<P> {
             odd(rng, usual)
         });
         // The last of several pages is behind the end.
-        let offset = if pages > 1 && rng.u32(..8) == 0 { (P::PAGES + 1 - pages) * PAGE_SIZE } else { offset };
+        let offset = if pages > 1 && rng.u32(..8) == 0 {
+            (P::PAGES + 1 - pages) * PAGE_SIZE
+        } else {
+            offset
+        };
         let address = match rng.u32(..48) {
             // The simulated port has its part of a space at the start, others at the end.
             0 => USER_END + rng.u32(..P::PAGES) * PAGE_SIZE,
@@ -234,10 +275,16 @@ impl<P: Processor> Scenario<P> {
         };
         self.last.set(Some((space, record)));
         let [selectors, what, offset, bytes] = record;
-        [selectors, what | (rng.u32(..12) / 11) << 6, offset | (rng.u32(..24) / 23) << rng.u32(..12), bytes]
+        [
+            selectors,
+            what | (rng.u32(..12) / 11) << 6,
+            offset | (rng.u32(..24) / 23) << rng.u32(..12),
+            bytes,
+        ]
     }
 
-    /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a part of a page.
+    /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a
+    /// part of a page.
     fn lines(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 4] {
         let (_, owners) = self.known(me);
         let owner = match rng.u32(..24) {
@@ -262,18 +309,24 @@ impl<P: Processor> Scenario<P> {
 
     /// The handle of some alien.
     fn any_alien(&self, rng: &mut Rng) -> u32 {
-        let aliens: Vec<_> = all::<P>(&self.kernel).into_iter().filter(|t| self.kernel.pool[*t].is_alien()).collect();
+        let aliens: Vec<_> = all::<P>(&self.kernel)
+            .into_iter()
+            .filter(|t| self.kernel.pool[*t].is_alien())
+            .collect();
         aliens.get(rng.usize(..aliens.len().max(1))).map_or(0, |t| self.kernel.pool[*t].handle)
     }
 
     /// A handle that this thread may often reply to: an alien's, or a native's.
     fn handle(&self, me: Ref<Thread>, is_alien: bool, rng: &mut Rng) -> u32 {
         let pool = &self.kernel.pool;
-        let waits = |t: &Ref<Thread>| pool[*t].state() == gate::REPLY && pool[*t].is_alien() == is_alien;
+        let waits =
+            |t: &Ref<Thread>| pool[*t].state() == gate::REPLY && pool[*t].is_alien() == is_alien;
         let waiting: Vec<_> = all::<P>(&self.kernel).into_iter().filter(waits).collect();
         let mine: Vec<_> = waiting.iter().filter(|t| pool[**t].partner.is(me)).collect();
-        let of_anybody = waiting.get(rng.usize(..waiting.len().max(1))).map_or(0, |t| pool[*t].handle);
-        let of_mine = mine.get(rng.usize(..mine.len().max(1))).map_or(of_anybody, |t| pool[**t].handle);
+        let of_anybody =
+            waiting.get(rng.usize(..waiting.len().max(1))).map_or(0, |t| pool[*t].handle);
+        let of_mine =
+            mine.get(rng.usize(..mine.len().max(1))).map_or(of_anybody, |t| pool[**t].handle);
         match rng.u32(..24) {
             0 => 0,
             1 => rng.u32(..),
@@ -287,13 +340,18 @@ impl<P: Processor> Scenario<P> {
     /// Whether a selector is of a thread that waits for a message.
     fn calls(&self, me: Ref<Thread>, selector: u32) -> bool {
         let slot = self.slot(me, selector);
-        slot.is_some_and(|slot| slot.rights().contains(Rights::CALL) && self.kernel.pool[slot.object::<Thread>()].state() == gate::OPEN)
+        slot.is_some_and(|slot| {
+            slot.rights().contains(Rights::CALL)
+                && self.kernel.pool[slot.object::<Thread>()].state() == gate::OPEN
+        })
     }
 
     /// A selector, often of a thread that waits for a message.
     fn peer(&self, me: Ref<Thread>, rng: &mut Rng) -> u32 {
         let pool = &self.kernel.pool;
-        let Some(space) = pool[me].space.get().filter(|_| !pool[me].is_alien()) else { return rng.u32(..PEERS) };
+        let Some(space) = pool[me].space.get().filter(|_| !pool[me].is_alien()) else {
+            return rng.u32(..PEERS);
+        };
         let mine = self.peers(me);
         match rng.u32(..32) {
             0 => rng.u32(..),
@@ -301,12 +359,15 @@ impl<P: Processor> Scenario<P> {
             // A slot that is not this space's, but where the table would go on.
             2..=3 => {
                 let other = if space == self.found.root { space } else { self.found.root };
-                let at = Space::slot(other, self.found.threads[rng.usize(..self.found.threads.len())]).address();
+                let at =
+                    Space::slot(other, self.found.threads[rng.usize(..self.found.threads.len())])
+                        .address();
                 at.wrapping_sub(space.address() + HEADER_BYTES) / size_of::<Slot>() as u32
             }
             4..=9 => mine[rng.usize(..mine.len())],
             _ => {
-                let waiting: Vec<u32> = mine.iter().copied().filter(|selector| self.calls(me, *selector)).collect();
+                let waiting: Vec<u32> =
+                    mine.iter().copied().filter(|selector| self.calls(me, *selector)).collect();
                 waiting.get(rng.usize(..waiting.len().max(1))).copied().unwrap_or(mine[0])
             }
         }
@@ -318,8 +379,12 @@ impl<P: Processor> Scenario<P> {
         peers.retain(|selector| {
             self.slot(me, *selector).is_some_and(|slot| {
                 let thread = slot.object::<Thread>();
-                let waits = |thread: Ref<Thread>| matches!(self.kernel.pool[thread].gate, gate::OPEN | gate::NOTIFIED);
-                slot.rights().contains(Rights::NOTIFY) && waits(thread) && slot.badge() & self.accepts(thread) != 0
+                let waits = |thread: Ref<Thread>| {
+                    matches!(self.kernel.pool[thread].gate, gate::OPEN | gate::NOTIFIED)
+                };
+                slot.rights().contains(Rights::NOTIFY)
+                    && waits(thread)
+                    && slot.badge() & self.accepts(thread) != 0
             })
         });
         peers.get(rng.usize(..peers.len().max(1))).copied()
@@ -333,7 +398,8 @@ impl<P: Processor> Scenario<P> {
 
     /// A system call without records.
     fn call(&self, me: Ref<Thread>, rng: &mut Rng) -> [Word; ARGUMENTS] {
-        let words = if rng.u32(..8) == 0 { rng.u32(..70) } else { rng.u32(..=abi::tag::REGISTER_WORDS) };
+        let words =
+            if rng.u32(..8) == 0 { rng.u32(..70) } else { rng.u32(..=abi::tag::REGISTER_WORDS) };
         let flags = if rng.u32(..16) == 0 { rng.u32(..8) << 9 } else { 0 };
         let caps = if rng.u32(..24) == 0 { rng.u32(..4) } else { 0 };
         let tag = |op: Op| Tag::new(op, words, caps).0 | flags;
@@ -342,11 +408,15 @@ impl<P: Processor> Scenario<P> {
         let threads = all::<P>(&self.kernel);
         let mut arguments: [Word; ARGUMENTS] = std::array::from_fn(|_| rng.u32(..));
         let anybodys = rng.u32(..16) == 0;
-        let faulted = |t: &&Ref<Thread>| pool[**t].gate == gate::REPLY | gate::EXCEPTION && (anybodys || pool[**t].partner.is(me));
+        let faulted = |t: &&Ref<Thread>| {
+            pool[**t].gate == gate::REPLY | gate::EXCEPTION
+                && (anybodys || pool[**t].partner.is(me))
+        };
         if let Some(thread) = threads.iter().find(faulted)
             && rng.u32(..8) > 0
         {
-            let handle = if rng.u32(..3) > 0 { pool[*thread].handle } else { self.handle(me, false, rng) };
+            let handle =
+                if rng.u32(..3) > 0 { pool[*thread].handle } else { self.handle(me, false, rng) };
             let op = if rng.u32(..5) == 0 { Op::ReplyWait } else { Op::MapReplyWait };
             let tag = if rng.u32(..16) == 0 { tag(op) } else { plain(op) };
             arguments[..2].copy_from_slice(&[tag, handle]);
@@ -362,7 +432,8 @@ impl<P: Processor> Scenario<P> {
         }
         let may_take = pool[me].signals & self.accepts(me) != 0 || self.next_is_brief();
         if rng.u32(..if is_fast(Op::Receive) && may_take { 4 } else { 40 }) == 0 {
-            let flags = [0, 0, Tag::NOTIFICATIONS_ONLY, Tag::NOTIFICATIONS_ONLY, Tag::POLL][rng.usize(..5)];
+            let flags =
+                [0, 0, Tag::NOTIFICATIONS_ONLY, Tag::NOTIFICATIONS_ONLY, Tag::POLL][rng.usize(..5)];
             arguments[..2].copy_from_slice(&[plain(Op::Receive) | flags, rng.u32(..24) / 23]);
             return arguments;
         }
@@ -374,7 +445,8 @@ impl<P: Processor> Scenario<P> {
         let alien = self.found.threads[1 + THREADS..][rng.usize(..ALIENS)];
         let head = match rng.u32(..100) {
             0..=88 if has_alien => {
-                let handle = if rng.u32(..8) > 0 { self.handle(me, true, rng) } else { self.any_alien(rng) };
+                let handle =
+                    if rng.u32(..8) > 0 { self.handle(me, true, rng) } else { self.any_alien(rng) };
                 [Tag::new(Op::Run, rng.u32(..64) / 63, 0).0 | flags, handle]
             }
             0..=15 => [tag(Op::Call), peer],
@@ -402,7 +474,10 @@ impl<P: Processor> Scenario<P> {
             92 => {
                 let state = P::state(true, rng);
                 if let Some(state) = state.get(rng.usize(..state.len().max(1))) {
-                    arguments[2..].iter_mut().zip(state).for_each(|(argument, value)| *argument = *value);
+                    arguments[2..]
+                        .iter_mut()
+                        .zip(state)
+                        .for_each(|(argument, value)| *argument = *value);
                 }
                 [plain(Op::SetState), if has_alien && rng.bool() { alien } else { any }]
             }

@@ -23,8 +23,8 @@ pub struct Tally {
     pub given_up: u64,
     /// Ways that were taken.
     pub ways: BTreeMap<&'static str, u64>,
-    /// By test: events of which the assembly would have made something wrong if this one test had found the opposite; and those of which it
-    /// would have gone on and made the right thing.
+    /// By test: events of which the assembly would have made something wrong if this one test had
+    /// found the opposite; and those of which it would have gone on and made the right thing.
     pub turned: BTreeMap<usize, [u64; 2]>,
     /// Instructions that were executed.
     pub executed: Executed,
@@ -34,17 +34,26 @@ pub struct Tally {
 impl Tally {
     fn note<O>(&mut self, run: &Run<O>) {
         run.ways.iter().for_each(|way| *self.ways.entry(way).or_default() += 1);
-        run.steps.iter().for_each(|(at, is_met)| self.executed.entry(*at).or_default()[usize::from(!is_met)] += 1);
+        run.steps.iter().for_each(|(at, is_met)| {
+            self.executed.entry(*at).or_default()[usize::from(!is_met)] += 1
+        });
     }
 }
 
 /// What was left, if the event was not.
 type Left<P> = Option<Outcome<<P as Processor>::Left>>;
-/// The same with one test's finding turned, by the test's number; nothing if what was done is wrong whatever the portable kernel does.
+/// The same with one test's finding turned, by the test's number; nothing if what was done is wrong
+/// whatever the portable kernel does.
 type Turned<P> = Vec<(usize, Left<P>)>;
 
 /// Lets the thread that runs do this.
-pub fn step<P: Processor>(paths: &P, system: &mut Scenario<P>, event: &Event, rng: &mut Rng, tally: &mut Tally) -> Result<()> {
+pub fn step<P: Processor>(
+    paths: &P,
+    system: &mut Scenario<P>,
+    event: &Event,
+    rng: &mut Rng,
+    tally: &mut Tally,
+) -> Result<()> {
     let kernel = &mut system.kernel;
     let me = kernel.current().context("nobody runs")?;
     tally.events += 1;
@@ -67,7 +76,9 @@ pub fn step<P: Processor>(paths: &P, system: &mut Scenario<P>, event: &Event, rn
         kernel.tick();
     }
     for (test, outcome) in &turned {
-        let is_right = outcome.as_ref().is_some_and(|outcome| compare(paths, kernel, (&mut tally.before, &entered), me, outcome).is_ok());
+        let is_right = outcome.as_ref().is_some_and(|outcome| {
+            compare(paths, kernel, (&mut tally.before, &entered), me, outcome).is_ok()
+        });
         tally.turned.entry(*test).or_default()[usize::from(is_right)] += 1;
     }
     if let Some(outcome) = &outcome {
@@ -83,7 +94,8 @@ pub fn step<P: Processor>(paths: &P, system: &mut Scenario<P>, event: &Event, rn
     Ok(())
 }
 
-/// What the entry code makes of it, and what it would have made of it if one of its tests had found the opposite.
+/// What the entry code makes of it, and what it would have made of it if one of its tests had found
+/// the opposite.
 fn assembly<P: Processor>(
     paths: &P,
     kernel: &mut Kernel<P>,
@@ -93,7 +105,11 @@ fn assembly<P: Processor>(
 ) -> Result<(Left<P>, Turned<P>)> {
     let run = paths.run(kernel, me, entered, None)?;
     tally.note(&run);
-    ensure!(run.ways.iter().all(|way| P::WAYS.iter().any(|(name, _)| name == way)), "ways without a name: {:?}", run.ways);
+    ensure!(
+        run.ways.iter().all(|way| P::WAYS.iter().any(|(name, _)| name == way)),
+        "ways without a name: {:?}",
+        run.ways
+    );
     let is_given_up = run.outcome.is_none();
     tally.given_up += u64::from(is_given_up && !run.steps.is_empty());
     let mut turned = Vec::new();
@@ -109,7 +125,8 @@ fn assembly<P: Processor>(
     Ok((run.outcome, turned))
 }
 
-/// Carries on until a thread runs. Nobody may be ready: then alarms are the only thing that time brings.
+/// Carries on until a thread runs. Nobody may be ready: then alarms are the only thing that time
+/// brings.
 fn settle<P: Processor>(kernel: &mut Kernel<P>) {
     while kernel.carry_on() {}
     for _ in 0..4 {

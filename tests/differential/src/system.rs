@@ -20,7 +20,8 @@ pub const SEGMENTS: usize = 2;
 pub const THREADS: usize = 6;
 /// Aliens: their selectors follow those of all native threads.
 pub const ALIENS: usize = 3;
-/// The range of addresses where pages are mapped, in the middle of a table: in some systems where addresses are elsewhere in the processor, in the others above.
+/// The range of addresses where pages are mapped, in the middle of a table: in some systems where
+/// addresses are elsewhere in the processor, in the others above.
 const RANGES: [u32; 2] = [0x0090_0000, 0x5010_0000];
 /// Where Segments are attached, elsewhere.
 const PLACES: [u32; 2] = [0x0100_0000, 0x6000_0000];
@@ -33,7 +34,8 @@ struct Maker<'a, P: Processor> {
     next: u32,
 }
 
-/// Makes spaces beside the root server's, with threads and memory, and with capabilities of all kinds of rights to them.
+/// Makes spaces beside the root server's, with threads and memory, and with capabilities of all
+/// kinds of rights to them.
 pub fn populate<P: Processor>(kernel: &mut Kernel<P>, rng: &mut Rng) -> Found {
     let me = kernel.current().expect("the root server runs");
     let root = kernel.pool[me].space.get().expect("in its space");
@@ -69,7 +71,10 @@ impl<P: Processor> Maker<'_, P> {
     /// Makes a system call for the root server.
     fn call(&mut self, op: Op, args: [u32; 4]) {
         let me = self.kernel.current().expect("the root server runs");
-        arch_host::set_arguments::<P::Registers>(&mut self.kernel.pool[me], [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]]);
+        arch_host::set_arguments::<P::Registers>(
+            &mut self.kernel.pool[me],
+            [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]],
+        );
         P::by_system_call(&mut self.kernel.pool[me]);
         self.kernel.system_call();
         let [status, ..] = arch_host::results::<P::Registers>(&self.kernel.pool[me]);
@@ -106,8 +111,8 @@ impl<P: Processor> Maker<'_, P> {
         self.copy(thread, rights.0 | badge << 12)
     }
 
-    /// Native threads with priorities that are often equal and mostly with a pager, and aliens, whose handlers are in the root server's
-    /// space.
+    /// Native threads with priorities that are often equal and mostly with a pager, and aliens,
+    /// whose handlers are in the root server's space.
     fn threads(&mut self, found: &mut Found) {
         while found.natives.len() < SPACES {
             let space = self.space(PEERS + 1 + MEMORIES + (SPACES + SEGMENTS) as u32);
@@ -115,7 +120,8 @@ impl<P: Processor> Maker<'_, P> {
         }
         let mut handlers = Vec::new();
         for _ in 0..THREADS {
-            let space = if self.rng.u32(..3) == 0 { slot::SPACE } else { self.one_of(&found.natives) };
+            let space =
+                if self.rng.u32(..3) == 0 { slot::SPACE } else { self.one_of(&found.natives) };
             let thread = self.thread(space, 0);
             if space == slot::SPACE {
                 handlers.push(thread);
@@ -127,19 +133,25 @@ impl<P: Processor> Maker<'_, P> {
             let space = self.space(0);
             let thread = self.thread(space, slot::SPACE);
             // Mostly the same handler, which switches between them then.
-            let which = if self.rng.u32(..4) == 0 { self.rng.usize(..handlers.len().max(1)) } else { 0 };
+            let which =
+                if self.rng.u32(..4) == 0 { self.rng.usize(..handlers.len().max(1)) } else { 0 };
             self.set_handler(thread, handlers.get(which).copied());
             self.set_state(thread, true);
             found.threads.push(thread);
             found.aliens.push(space);
         }
         for thread in &natives[1..] {
-            let pager = Some(self.one_of(&natives[1..])).filter(|pager| pager != thread && self.rng.u32(..6) > 0);
+            let pager = Some(self.one_of(&natives[1..]))
+                .filter(|pager| pager != thread && self.rng.u32(..6) > 0);
             self.set_handler(*thread, pager);
         }
         for space in &found.natives[1..] {
             for slot in 1..=PEERS {
-                let rights = if self.rng.u32(..4) > 0 { Rights::CALL.0 | Rights::NOTIFY.0 } else { self.rng.u32(..64) };
+                let rights = if self.rng.u32(..4) > 0 {
+                    Rights::CALL.0 | Rights::NOTIFY.0
+                } else {
+                    self.rng.u32(..64)
+                };
                 let source = if self.rng.u32(..4) > 0 { &natives } else { &found.threads };
                 let (source, badge) = (self.one_of(&source[1..]), self.rng.u32(..0x1000));
                 self.call(Op::Copy, [source, *space, slot, rights | badge << 12]);
@@ -175,7 +187,10 @@ impl<P: Processor> Maker<'_, P> {
     fn set_words(&mut self, first: u32, words: &[u32]) {
         let me = self.kernel.current().expect("the root server runs");
         let at = self.kernel.pool[me].utcb + first * 4;
-        self.kernel.pool.bytes_mut(at, words.len() as u32 * 4).copy_from_slice(bytemuck::cast_slice(words));
+        self.kernel
+            .pool
+            .bytes_mut(at, words.len() as u32 * 4)
+            .copy_from_slice(bytemuck::cast_slice(words));
     }
 
     fn map(&mut self, records: &[MapRecord]) {
@@ -185,8 +200,9 @@ impl<P: Processor> Maker<'_, P> {
         self.call(Op::Map, [records.len() as u32, 0, 0, 0]);
     }
 
-    /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces, and mostly a page of each is mapped, in the
-    /// spaces of aliens, too. Now and then a space has a Segment's table or a large page there.
+    /// Three parts of the RAM and a device's registers: the other spaces get them and the spaces,
+    /// and mostly a page of each is mapped, in the spaces of aliens, too. Now and then a space has
+    /// a Segment's table or a large page there.
     fn memory(&mut self, found: &mut Found) {
         let range = found.range;
         for _ in 0..SEGMENTS {
@@ -211,8 +227,9 @@ impl<P: Processor> Maker<'_, P> {
                 self.call(Op::Copy, [*other, *space, slots.next().unwrap_or(0), rights]);
             }
         }
-        let page_of =
-            |memory: u32, owner: u32, address: u32| MapRecord::new(MapRecord::MAP, owner, address, memory, 0, PAGE_SIZE, Rights::READ);
+        let page_of = |memory: u32, owner: u32, address: u32| {
+            MapRecord::new(MapRecord::MAP, owner, address, memory, 0, PAGE_SIZE, Rights::READ)
+        };
         for owner in found.natives.iter().chain(&found.aliens).chain(&found.segments) {
             let is_alien = found.aliens.contains(owner);
             if is_alien && self.rng.u32(..8) == 0 {
@@ -230,8 +247,13 @@ impl<P: Processor> Maker<'_, P> {
                 }
             }
             if self.rng.u32(..16) == 0 {
-                let large = |address, memory, bytes| MapRecord::new(MapRecord::MAP, *owner, address, memory, 0, bytes, Rights::RWX);
-                self.map(&[large(table, slot::RAM, TABLE_SPAN), large(table + TABLE_SPAN, found.memories[1], PAGE_SIZE)]);
+                let large = |address, memory, bytes| {
+                    MapRecord::new(MapRecord::MAP, *owner, address, memory, 0, bytes, Rights::RWX)
+                };
+                self.map(&[
+                    large(table, slot::RAM, TABLE_SPAN),
+                    large(table + TABLE_SPAN, found.memories[1], PAGE_SIZE),
+                ]);
                 continue;
             }
             for memory in &found.memories {
@@ -241,8 +263,10 @@ impl<P: Processor> Maker<'_, P> {
                 }
             }
         }
-        // The first Segment is attached to two spaces at most, at one address or at two, the second to one.
-        let mut others: Vec<u32> = found.natives[1..].iter().chain(&found.aliens).copied().collect();
+        // The first Segment is attached to two spaces at most, at one address or at two, the second
+        // to one.
+        let mut others: Vec<u32> =
+            found.natives[1..].iter().chain(&found.aliens).copied().collect();
         self.rng.shuffle(&mut others);
         for (number, space) in others.iter().take(self.rng.usize(..4)).enumerate() {
             let place = if range == RANGES[0] { self.one_of(&PLACES) } else { PLACES[1] };
@@ -256,26 +280,33 @@ impl<P: Processor> Maker<'_, P> {
         segment
     }
 
-    /// Now and then a memory or a space is being deleted, or a change of a Segment or a revoke is under way.
+    /// Now and then a memory or a space is being deleted, or a change of a Segment or a revoke is
+    /// under way.
     fn odd(&mut self, found: &Found) {
         let root = found.root;
-        let object = |kernel: &kcore::Kernel<Host<P>>, selector: u32| kernel.pool[Space::slot(root, selector)];
+        let object = |kernel: &kcore::Kernel<Host<P>>, selector: u32| {
+            kernel.pool[Space::slot(root, selector)]
+        };
         if self.rng.u32(..16) == 0 {
-            let memory: Ref<Memory> = object(self.kernel, found.memories[self.rng.usize(1..4)]).object();
+            let memory: Ref<Memory> =
+                object(self.kernel, found.memories[self.rng.usize(1..4)]).object();
             self.kernel.pool[memory].header.dying = 1;
         }
         if self.rng.u32(..16) == 0 {
             let spaces = [&found.natives[1..], &found.aliens].concat();
-            let space: Ref<Space> = object(self.kernel, spaces[self.rng.usize(..spaces.len())]).object();
+            let space: Ref<Space> =
+                object(self.kernel, spaces[self.rng.usize(..spaces.len())]).object();
             self.kernel.pool[space].region.header.dying = 1;
         }
         if self.rng.u32(..16) == 0 {
             // A change of its directory has been written to no copy yet.
-            let segment: Ref<Segment> = object(self.kernel, found.segments[self.rng.usize(..SEGMENTS)]).object();
+            let segment: Ref<Segment> =
+                object(self.kernel, found.segments[self.rng.usize(..SEGMENTS)]).object();
             self.kernel.pool[segment].region.changing = 1;
         }
         for selector in found.natives.iter().chain(&found.aliens).chain(&found.segments) {
-            let attached = self.kernel.pool[object(self.kernel, *selector).object::<Region>()].attached;
+            let attached =
+                self.kernel.pool[object(self.kernel, *selector).object::<Region>()].attached;
             let mut records = Vec::new();
             attach::for_each(&self.kernel.pool, attached, &mut |at| records.push(at));
             records.into_iter().for_each(|at| self.kernel.pool[at].cursor = self.rng.u32(..4));

@@ -3,8 +3,9 @@
 //! interval each (numbers below; limits in `tests/systems/fast-paths.toml`).
 //!
 //! Interval 1 is another thing: the program counts it, too, by the time-stamp counter, which
-//! counts instructions under QEMU's `-icount shift=0`, or by a slower counter. The line `ticks 1 N R` tells the
-//! test how many there were, and how many are a tick, to be compared with what the model saw.
+//! counts instructions under QEMU's `-icount shift=0`, or by a slower counter. The line `ticks 1 N
+//! R` tells the test how many there were, and how many are a tick, to be compared with what the
+//! model saw.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -42,7 +43,12 @@ extern "C" fn serve(_: u32) -> ! {
     let (mut handle, mut answer) = (0, Message::default());
     loop {
         match reply_wait(handle, answer) {
-            Ok(received) => (handle, answer) = (received.handle, Message { words: received.words, count: received.count, caps: 0 }),
+            Ok(received) => {
+                (handle, answer) = (
+                    received.handle,
+                    Message { words: received.words, count: received.count, caps: 0 },
+                )
+            }
             Err(_) => handle = 0,
         }
     }
@@ -77,7 +83,12 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
         begin::<ID>();
         let reply = call(to, Message { words, count, caps: 0 });
         end::<ID>();
-        assert!(reply.is_ok_and(|r| r.count == count && r.words[..count as usize] == words[..count as usize]), "wrong answer");
+        assert!(
+            reply.is_ok_and(
+                |r| r.count == count && r.words[..count as usize] == words[..count as usize]
+            ),
+            "wrong answer"
+        );
     }
 }
 
@@ -96,7 +107,8 @@ fn space_with(env: &mut Env, slots: u32, code: &[u8]) -> Result<(Space, u32)> {
 fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
     let quota = Quota(image::slot::QUOTA);
     let (space, place) = space_with(env, 0, code)?;
-    let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
+    let (alien, handle) =
+        Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     let mut frame = alien.frame();
     frame.set(PC, place);
@@ -104,7 +116,8 @@ fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
     Ok((alien, handle))
 }
 
-/// An alien's system calls, with a thread pointer or without one: visit 0 is `run`, which resumes it, visit 1 the system call.
+/// An alien's system calls, with a thread pointer or without one: visit 0 is `run`, which resumes
+/// it, visit 1 the system call.
 fn alien<const ID: u32>(env: &mut Env, has_pointer: bool) -> Result<()> {
     let code = if has_pointer { code::system_calls_with_pointer() } else { code::system_calls() };
     let (alien, handle) = alien_with(env, code)?;
@@ -122,7 +135,8 @@ fn alien<const ID: u32>(env: &mut Env, has_pointer: bool) -> Result<()> {
     Ok(())
 }
 
-/// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the last, visit 1 its system call.
+/// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the
+/// last, visit 1 its system call.
 fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     let mut handles = Vec::new();
     for base in [0, macadamia::map::own().start] {
@@ -141,7 +155,8 @@ fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
-/// Page faults of a thread in a space of its own, answered by a page each: visit 0 is the answer, which resumes it, visit 1 its next fault.
+/// Page faults of a thread in a space of its own, answered by a page each: visit 0 is the answer,
+/// which resumes it, visit 1 its next fault.
 fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
     let ((space, code), ram) = (space_with(env, 1, code::reads_pages())?, env.memory("ram"));
     let (thread, _) = Quota(image::slot::QUOTA).create_thread(space, env.free_slot(), None)?;
@@ -153,8 +168,20 @@ fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
     thread.start(code, 0, first)?;
     let mut received = receive(None)?;
     for address in (first..).step_by(abi::PAGE_SIZE as usize).take(REPETITIONS as usize) {
-        assert!(received.words[..2] == [vector::PAGE_FAULT, address], "no fault at {address:#x}: {:?}", received.words);
-        let page = MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, abi::PAGE_SIZE, Rights::READ);
+        assert!(
+            received.words[..2] == [vector::PAGE_FAULT, address],
+            "no fault at {address:#x}: {:?}",
+            received.words
+        );
+        let page = MapRecord::new(
+            MapRecord::MAP,
+            space.0,
+            address,
+            ram.0,
+            0,
+            abi::PAGE_SIZE,
+            Rights::READ,
+        );
         begin::<ID>();
         received = map_reply_wait(received.handle, &page)?;
         end::<ID>();
@@ -180,7 +207,12 @@ extern "C" fn listen(_: u32) -> ! {
 const BIT: u32 = 1;
 
 /// A thread of this priority, and a capability to notify it.
-fn notified(env: &mut Env, function: extern "C" fn(u32) -> !, argument: u32, priority: u32) -> Result<Thread> {
+fn notified(
+    env: &mut Env,
+    function: extern "C" fn(u32) -> !,
+    argument: u32,
+    priority: u32,
+) -> Result<Thread> {
     let thread = thread::spawn(function, argument, env.free_slot())?;
     thread.set_priority(priority, priority)?;
     let to = Thread(env.free_slot());
@@ -188,10 +220,12 @@ fn notified(env: &mut Env, function: extern "C" fn(u32) -> !, argument: u32, pri
     Ok(to)
 }
 
-/// Notifications within this space. `NOTED`: visit 0 notifies the own thread, visit 1 takes that. `PEERS`: visit 0 notifies a waiting
-/// thread of the own priority, visit 1 waits, and lets that run. `URGENT`: visit 0 notifies a more urgent one, which runs at once,
-/// visit 1 is its waiting.
-fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(env: &mut Env) -> Result<()> {
+/// Notifications within this space. `NOTED`: visit 0 notifies the own thread, visit 1 takes that.
+/// `PEERS`: visit 0 notifies a waiting thread of the own priority, visit 1 waits, and lets that
+/// run. `URGENT`: visit 0 notifies a more urgent one, which runs at once, visit 1 is its waiting.
+fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(
+    env: &mut Env,
+) -> Result<()> {
     let own = Thread(env.free_slot());
     copy(image::slot::THREAD, None, own.0, Rights::NOTIFY, BIT)?;
     let peer = notified(env, echo, own.0, PRIORITY)?;
@@ -221,10 +255,13 @@ const OTHER: usize = 64 << 10;
 
 /// A table is read after much else was. Its lines are locked, if the processor can do that.
 fn table<const ID: u32>() -> Result<()> {
-    let memory: Vec<AtomicU32> = (0..(OTHER + 2 * PAGE) / WORD).map(|_| AtomicU32::new(1)).collect();
+    let memory: Vec<AtomicU32> =
+        (0..(OTHER + 2 * PAGE) / WORD).map(|_| AtomicU32::new(1)).collect();
     let first = (memory.as_ptr() as usize).wrapping_neg() % PAGE / WORD;
     let (table, other) = memory[first..].split_at(TABLE / WORD);
-    let read = |words: &[AtomicU32]| words.iter().step_by(LINE / WORD).map(|word| word.load(Ordering::Relaxed)).sum::<u32>();
+    let read = |words: &[AtomicU32]| {
+        words.iter().step_by(LINE / WORD).map(|word| word.load(Ordering::Relaxed)).sum::<u32>()
+    };
     let start = table.as_ptr() as u32;
     let lock = |operation| match Space(image::slot::SPACE).cache(start, TABLE as u32, operation) {
         Err(Error::Unsupported) => Ok(()),
@@ -236,7 +273,10 @@ fn table<const ID: u32>() -> Result<()> {
         begin::<ID>();
         sum += read(black_box(table));
         end::<ID>();
-        assert!(sum as usize == (other.len() + table.len()) / (LINE / WORD), "memory is not what it was");
+        assert!(
+            sum as usize == (other.len() + table.len()) / (LINE / WORD),
+            "memory is not what it was"
+        );
     }
     lock(CacheOp::Unlock)
 }
@@ -272,7 +312,8 @@ fn round<const ID: u32>(to: &[Thread]) {
 
 /// Rings of 13 and of 20 spaces, this one among them.
 fn rings(env: &Env) {
-    let servers: Vec<Thread> = (1..20).map(|number| env.thread(&format!("server-{number}"))).collect();
+    let servers: Vec<Thread> =
+        (1..20).map(|number| env.thread(&format!("server-{number}"))).collect();
     round::<50>(&servers[..12]);
     round::<51>(&servers);
     result!("done");

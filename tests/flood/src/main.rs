@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sends frames into the network that nobody should send, by a seed: of random lengths, and random from some byte on, for everybody,
-//! for a group, for the first or the second client, or for nobody. Many look like IPv4, IPv6 or ARP. Now and then a length is none.
+//! Sends frames into the network that nobody should send, by a seed: of random lengths, and random
+//! from some byte on, for everybody, for a group, for the first or the second client, or for
+//! nobody. Many look like IPv4, IPv6 or ARP. Now and then a length is none.
 //!
-//! Arguments: `frames=N`, `seed=N`. With `witness=N` in their place it counts what others send by way of the network card: at least so many
-//! frames have come when somebody sends it a datagram.
+//! Arguments: `frames=N`, `seed=N`. With `witness=N` in their place it counts what others send by
+//! way of the network card: at least so many frames have come when somebody sends it a datagram.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -69,9 +70,12 @@ const COUNTERS: [u32; 3] = [0, 5, 6];
 fn witness(env: &Env) -> macadamia::net::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:9")?;
     let (_, from) = socket.recv_from(&mut [0; 1])?;
-    let counters = COUNTERS.map(|number| counter(env.thread("switch"), 0, number).unwrap_or_default());
+    let counters =
+        COUNTERS.map(|number| counter(env.thread("switch"), 0, number).unwrap_or_default());
     let [taken, malformed, refused] = counters;
-    result!("# {taken} frames came by the card, {refused} were refused, {malformed} were too short or too long");
+    result!(
+        "# {taken} frames came by the card, {refused} were refused, {malformed} were too short or too long"
+    );
     // The last one is this one.
     if taken + malformed + refused > u64::from(env.number("witness")) && malformed > 0 {
         result!("ok flood.card");
@@ -104,7 +108,9 @@ fn flood(port: &Port, frames: u32, random: &mut Random) -> Result<()> {
         let due = rings.output.publish(memory);
         port.notify(due)?;
         sent += room;
-        if !rings.output.wait(memory).map_err(|_| Error::BadState)? && ipc::wait(FRAMES | AGAIN)? & AGAIN != 0 {
+        if !rings.output.wait(memory).map_err(|_| Error::BadState)?
+            && ipc::wait(FRAMES | AGAIN)? & AGAIN != 0
+        {
             (rings, _) = port.attach()?;
         }
     }
@@ -140,7 +146,10 @@ fn fill(memory: &impl Shared, slot: u32, own: Address, random: &mut Random) {
     let sound = 12 + random.below(24) as usize;
     head[sound..].iter_mut().for_each(|byte| *byte = random.draw() as u8);
     for (word, part) in (0..).zip(head.chunks_exact(4)) {
-        memory.write(slot + SLOT_FRAME + word * 4, u32::from_ne_bytes([part[0], part[1], part[2], part[3]]));
+        memory.write(
+            slot + SLOT_FRAME + word * 4,
+            u32::from_ne_bytes([part[0], part[1], part[2], part[3]]),
+        );
     }
     let words = bytes.min(MOST_BYTES).div_ceil(4);
     for word in head.len() as u32 / 4..words.min(64) {

@@ -47,7 +47,9 @@ fn place(random: &mut Random, others: u32) -> u32 {
 /// A hostile frame.
 pub fn frame(random: &mut Random, _: bool) -> Frame {
     Frame {
-        r: core::array::from_fn(|_| if random.below(2) == 0 { random.value() } else { place(random, 16) & !3 }),
+        r: core::array::from_fn(|_| {
+            if random.below(2) == 0 { random.value() } else { place(random, 16) & !3 }
+        }),
         sp: place(random, 8),
         lr: place(random, 8),
         pc: place(random, 16),
@@ -70,7 +72,11 @@ pub fn code(random: &mut Random, _: bool) -> u32 {
 pub fn prepare(alien: &Alien, random: &mut Random) {
     if random.below(4) == 0 {
         let part = random.below(2) * random.value();
-        let _ = sys::call(call::SetState { thread: alien.thread.into(), part, values: [random.value(), random.next()] });
+        let _ = sys::call(call::SetState {
+            thread: alien.thread.into(),
+            part,
+            values: [random.value(), random.next()],
+        });
     }
     if random.below(8) == 0 {
         let _ = alien.thread.fpu_sync();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile handler: its alien executes random bytes with random registers, flags, and what else the
-//! processor has of a thread. Whatever comes of that must come back
-//! to the handler as an event, with flags that give no privilege. Where there are small spaces, the alien's becomes
-//! small and large meanwhile; a neighbour's memory stays as it is.
+//! A hostile handler: its alien executes random bytes with random registers, flags, and what else
+//! the processor has of a thread. Whatever comes of that must come back to the handler as an event,
+//! with flags that give no privilege. Where there are small spaces, the alien's becomes small and
+//! large meanwhile; a neighbour's memory stays as it is.
 
-use crate::processor::{code, exception, frame, has_small_spaces, is_privileged, is_system_call, prepare};
+use crate::processor::{
+    code, exception, frame, has_small_spaces, is_privileged, is_system_call, prepare,
+};
 use crate::{QUOTA, Random};
 use abi::frame::vector;
 use abi::{CacheOp, Rights};
@@ -13,7 +15,9 @@ use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
 use macadamia::ipc::run;
 use macadamia::map::{Window, map};
-use macadamia::{Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, time, utcb};
+use macadamia::{
+    Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, time, utcb,
+};
 
 /// Replies with hostile registers.
 const ROUNDS: u32 = 30_000;
@@ -26,7 +30,8 @@ const PAGE: u32 = abi::PAGE_SIZE;
 pub const SIZE: u32 = 256 << 20;
 const PLACES: [u32; 2] = [SIZE, 3 * SIZE];
 const NEIGHBOURS: [u32; 3] = [0, 2 * SIZE, 4 * SIZE];
-/// The neighbours' memory: behind the random bytes in the handler's space, at the same addresses in theirs.
+/// The neighbours' memory: behind the random bytes in the handler's space, at the same addresses in
+/// theirs.
 const WITNESS: u32 = HERE + BYTES;
 const PATTERN: u32 = 0x5a5a_5a5a;
 /// The longest that an alien may run, in nanoseconds, and the bit that says it did.
@@ -50,9 +55,14 @@ impl Home {
     /// With neighbours, all of whose pages are one.
     fn new(env: &mut Env, alien: Space, ram: Memory) -> Result<Self> {
         let home = QUOTA.create_home(env.free_slot())?;
-        let neighbours: Vec<Space> = NEIGHBOURS.iter().map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
+        let neighbours: Vec<Space> = NEIGHBOURS
+            .iter()
+            .map(|_| QUOTA.create_space(0, env.free_slot()))
+            .collect::<Result<_>>()?;
         for (address, space) in NEIGHBOURS.into_iter().zip(&neighbours) {
-            (0..BYTES / PAGE).try_for_each(|page| map(*space, THERE + page * PAGE, ram, BYTES, PAGE, Rights(3)))?;
+            (0..BYTES / PAGE).try_for_each(|page| {
+                map(*space, THERE + page * PAGE, ram, BYTES, PAGE, Rights(3))
+            })?;
             home.take_in(address, *space, SIZE)?;
         }
         let memory = Window::open(WITNESS, ram, BYTES, PAGE, Rights(3))?;
@@ -73,7 +83,9 @@ impl Home {
     }
 
     fn look_at(&mut self, after: &Frame) {
-        self.strange += u32::from(self.place.is_some() && after.vector == vector::PAGE_FAULT && after.address >= SIZE);
+        self.strange += u32::from(
+            self.place.is_some() && after.vector == vector::PAGE_FAULT && after.address >= SIZE,
+        );
     }
 
     /// Says what came of it, and takes it away.
@@ -82,7 +94,9 @@ impl Home {
         let good = changed == 0 && self.strange == 0 && self.moves > 0;
         let (moves, strange) = (self.moves, self.strange);
         let verdict = if good { "ok" } else { "not ok" };
-        result!("{verdict} hostile.neighbours: {moves} moves, {changed} words changed, {strange} faults at strange addresses");
+        result!(
+            "{verdict} hostile.neighbours: {moves} moves, {changed} words changed, {strange} faults at strange addresses"
+        );
         self.neighbours.iter().chain([&self.home]).try_for_each(|space| delete(space.0))
     }
 }
@@ -104,7 +118,14 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     sync()?;
     let alien_space = QUOTA.create_space(0, space)?;
     // Mild code must not write itself what it is not given.
-    map(alien_space, THERE, ram, 0, BYTES, if mild { Rights::READ.union(Rights::EXECUTE) } else { Rights::RWX })?;
+    map(
+        alien_space,
+        THERE,
+        ram,
+        0,
+        BYTES,
+        if mild { Rights::READ.union(Rights::EXECUTE) } else { Rights::RWX },
+    )?;
     let (alien, mut handle) = Alien::create(QUOTA, alien_space, slot, Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     utcb::accept(TIME_IS_UP);
@@ -149,7 +170,10 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
         home.end()?;
     }
     let (after, _) = QUOTA.info()?;
-    result!("{} hostile.aliens: {privileged} of {ROUNDS} returned with privileged flags", if privileged == 0 { "ok" } else { "not ok" });
+    result!(
+        "{} hostile.aliens: {privileged} of {ROUNDS} returned with privileged flags",
+        if privileged == 0 { "ok" } else { "not ok" }
+    );
     Ok((before, after))
 }
 
@@ -163,12 +187,18 @@ pub fn handle(mut env: Env) {
         Err(error) => panic!("the handler cannot go on: {}", error.text()),
     };
     let kinds = seen.iter().filter(|count| **count > 0).count();
-    println!("{ROUNDS} hostile replies in {} ms, {kinds} kinds of events", (time::now() - start) / 1_000_000);
+    println!(
+        "{ROUNDS} hostile replies in {} ms, {kinds} kinds of events",
+        (time::now() - start) / 1_000_000
+    );
     for (number, count) in seen.iter().enumerate().filter(|(_, count)| **count > 0) {
         println!("  event {number:#x}: {count}");
     }
     result!("# {ROUNDS} hostile replies, {kinds} kinds of events");
-    result!("{} hostile.handler.quota: {before} bytes before, {after} after", if after == before { "ok" } else { "not ok" });
+    result!(
+        "{} hostile.handler.quota: {before} bytes before, {after} after",
+        if after == before { "ok" } else { "not ok" }
+    );
     result!("{} hostile.events: {kinds} kinds", if kinds >= 6 { "ok" } else { "not ok" });
     result!("done");
 }

@@ -39,12 +39,14 @@ pub fn frame(random: &mut Random, mild: bool) -> Frame {
         1 => 0x0033_003b ^ random.below(4),
         _ => 0x0023_0023,
     };
-    let [eax, ebx, ecx, edx, esi, edi, ebp] = [(); 7].map(|()| match random.below(if mild { 2 } else { 3 }) {
-        0 => random.value(),
-        1 => THERE + random.below(BYTES),
-        // Where a neighbour's are, seen from the alien's base.
-        _ => (THERE + random.below(BYTES)).wrapping_add(SIZE.wrapping_mul(random.below(7).wrapping_sub(3))),
-    });
+    let [eax, ebx, ecx, edx, esi, edi, ebp] =
+        [(); 7].map(|()| match random.below(if mild { 2 } else { 3 }) {
+            0 => random.value(),
+            1 => THERE + random.below(BYTES),
+            // Where a neighbour's are, seen from the alien's base.
+            _ => (THERE + random.below(BYTES))
+                .wrapping_add(SIZE.wrapping_mul(random.below(7).wrapping_sub(3))),
+        });
     Frame {
         eax,
         ebx,
@@ -65,12 +67,17 @@ pub fn frame(random: &mut Random, mild: bool) -> Frame {
     }
 }
 
-/// Four random bytes. QEMU 10 gives ring 3 what no processor does: `iret` takes the VM flag and the I/O
-/// privilege level, `mov` loads CS, `ltr` a task register whose loss ends QEMU. Code that is `mild` has
-/// no byte that these begin with; Bochs, which has none of this wrong, gets all bytes.
+/// Four random bytes. QEMU 10 gives ring 3 what no processor does: `iret` takes the VM flag and the
+/// I/O privilege level, `mov` loads CS, `ltr` a task register whose loss ends QEMU. Code that is
+/// `mild` has no byte that these begin with; Bochs, which has none of this wrong, gets all bytes.
 pub fn code(random: &mut Random, mild: bool) -> u32 {
     const NOP: u8 = 0x90;
-    u32::from_le_bytes(random.next().to_le_bytes().map(|byte| if mild && matches!(byte, 0x0f | 0x8e | 0xcf) { NOP } else { byte }))
+    u32::from_le_bytes(
+        random
+            .next()
+            .to_le_bytes()
+            .map(|byte| if mild && matches!(byte, 0x0f | 0x8e | 0xcf) { NOP } else { byte }),
+    )
 }
 
 /// Calls that change what the alien will find; most of them are refused.
@@ -80,7 +87,9 @@ pub fn prepare(alien: &Alien, random: &mut Random) {
         0 => thread.set_tls(random.below(4), random.value(), random.next()),
         1 => thread.set_debug(random.below(9), random.value()).map(|_| ()),
         2 => thread.set_debug(7, 0x5 | random.next() & 0xffff_0000).map(|_| ()),
-        3 => thread.fpu_sync().map(|()| (0..128).for_each(|word| alien.set_fpu_word(word, random.next()))),
+        3 => thread
+            .fpu_sync()
+            .map(|()| (0..128).for_each(|word| alien.set_fpu_word(word, random.next()))),
         _ => Ok(()),
     };
 }

@@ -4,7 +4,8 @@
 //! goes on beside it) nor keep memory: at the end its Quota is what it was.
 //!
 //! It gives away what would only let it end itself: its Thread, its Space. It
-//! polls where it could wait for ever. Where there are small spaces, its spaces become small and large again.
+//! polls where it could wait for ever. Where there are small spaces, its spaces become small and
+//! large again.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -40,7 +41,8 @@ const LAST: u32 = 120;
 const RAM: u32 = image::slot::GRANTS;
 /// More slots than it has.
 const SLOTS: u32 = 512;
-/// Half of what is attached and detached goes to spaces in so many slots from [`FIRST`] on: some are homes.
+/// Half of what is attached and detached goes to spaces in so many slots from [`FIRST`] on: some
+/// are homes.
 const HOMES: u32 = 4;
 /// Spaces that must have become small, and large again, at least.
 const MOVES: u32 = 100;
@@ -96,7 +98,9 @@ fn moves(op: Option<Op>, random: &mut Random) -> Option<[u32; 4]> {
             let (to, place) = if random.below(2) == 0 { (home, HOME) } else { (random.slot(), 0) };
             Some([QUOTA.0, 0, to, place])
         }
-        Op::Attach => Some([home, address, random.slot(), TABLE_SPAN << random.below(9) | Rights::RWX.0]),
+        Op::Attach => {
+            Some([home, address, random.slot(), TABLE_SPAN << random.below(9) | Rights::RWX.0])
+        }
         Op::Detach => Some([home, address, 0, 0]),
         _ => None,
     }
@@ -107,7 +111,9 @@ fn guard(op: Option<Op>, slot: u32) -> u32 {
     let needed = slot < FIRST && slot != RAM;
     match op {
         Some(Op::Delete | Op::Revoke) if needed || slot == RAM => FIRST,
-        Some(Op::Call | Op::Send | Op::Receive | Op::Notify) if slot == image::slot::CONSOLE => FIRST,
+        Some(Op::Call | Op::Send | Op::Receive | Op::Notify) if slot == image::slot::CONSOLE => {
+            FIRST
+        }
         _ => slot,
     }
 }
@@ -127,7 +133,8 @@ fn one(random: &mut Random) -> Outcome {
     };
     let op = Op::from_code(number);
     // Random words, but always polling: nobody would ever answer.
-    let flags = Tag::POLL | random.next() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.next() & random.next();
+    let flags = Tag::POLL
+        | random.next() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.next() & random.next();
     let shape = match random.below(4) {
         0 => random.next() & 0x1ff,
         _ if op == Some(Op::MapReplyWait) => 0,
@@ -136,7 +143,9 @@ fn one(random: &mut Random) -> Outcome {
     let first = match op {
         Some(Op::Map) => random.below(18),
         Some(Op::MapReplyWait) if random.below(2) == 0 => 0,
-        Some(Op::Reply | Op::ReplyWait | Op::MapReplyWait | Op::Run | Op::MapRun) => random.below(0x2_0000),
+        Some(Op::Reply | Op::ReplyWait | Op::MapReplyWait | Op::Run | Op::MapRun) => {
+            random.below(0x2_0000)
+        }
         _ => random.slot(),
     };
     let a = guard(op, first);
@@ -161,8 +170,11 @@ fn one(random: &mut Random) -> Outcome {
     // What else of a message is in registers.
     registers.iter_mut().skip(5).for_each(|word| *word = random.value());
     sys::raw(&mut registers);
-    let status =
-        if op.is_some_and(Op::returns_delivery) { Delivery(registers[0]).error().map_or(0, |error| error as u32) } else { registers[0] };
+    let status = if op.is_some_and(Op::returns_delivery) {
+        Delivery(registers[0]).error().map_or(0, |error| error as u32)
+    } else {
+        registers[0]
+    };
     match op {
         _ if status != 0 => Outcome::Failed(status),
         Some(Op::Attach) if d >= TABLE_SPAN => Outcome::Small,
@@ -207,11 +219,25 @@ fn attack() {
     empty();
     let Ok((after, _)) = QUOTA.info() else { panic!("no quota") };
     let kinds = seen.iter().filter(|n| **n > 0).count();
-    println!("{CALLS} random system calls in {milliseconds} ms, {kinds} distinct errors, quota {before} before, {after} after");
-    result!("# {} system calls a second, {kinds} distinct errors", u64::from(CALLS) * 1000 / milliseconds.max(1));
-    result!("{} hostile.quota: {before} bytes before, {after} after", if after == before { "ok" } else { "not ok" });
-    result!("{} hostile.errors: {kinds} distinct errors were reached", if kinds >= 10 { "ok" } else { "not ok" });
+    println!(
+        "{CALLS} random system calls in {milliseconds} ms, {kinds} distinct errors, quota {before} before, {after} after"
+    );
+    result!(
+        "# {} system calls a second, {kinds} distinct errors",
+        u64::from(CALLS) * 1000 / milliseconds.max(1)
+    );
+    result!(
+        "{} hostile.quota: {before} bytes before, {after} after",
+        if after == before { "ok" } else { "not ok" }
+    );
+    result!(
+        "{} hostile.errors: {kinds} distinct errors were reached",
+        if kinds >= 10 { "ok" } else { "not ok" }
+    );
     let has_moved = !processor::has_small_spaces() || small.min(detached) >= MOVES;
-    result!("{} hostile.small: {small} spaces became small, {detached} were detached", if has_moved { "ok" } else { "not ok" });
+    result!(
+        "{} hostile.small: {small} spaces became small, {detached} were detached",
+        if has_moved { "ok" } else { "not ok" }
+    );
     macadamia::start::exit(0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens on PowerPC: random machine state, single steps, instructions of the FPU, addresses of the kernel's and of its devices.
+//! Aliens on PowerPC: random machine state, single steps, instructions of the FPU, addresses of the
+//! kernel's and of its devices.
 
 use crate::Random;
 use crate::handler::{BYTES, THERE};
@@ -44,7 +45,9 @@ fn place(random: &mut Random, others: u32) -> u32 {
 /// A hostile frame.
 pub fn frame(random: &mut Random, _: bool) -> Frame {
     Frame {
-        gpr: core::array::from_fn(|_| if random.below(2) == 0 { random.value() } else { place(random, 16) & !3 }),
+        gpr: core::array::from_fn(|_| {
+            if random.below(2) == 0 { random.value() } else { place(random, 16) & !3 }
+        }),
         lr: place(random, 8),
         ctr: place(random, 8),
         xer: random.next(),
@@ -58,8 +61,9 @@ pub fn frame(random: &mut Random, _: bool) -> Frame {
     }
 }
 
-/// Whether an instruction is of the vector units that neither processor has. It is invalid there, but QEMU takes it for one of a unit
-/// that is shut, has no such exception for these processors, and aborts.
+/// Whether an instruction is of the vector units that neither processor has. It is invalid there,
+/// but QEMU takes it for one of a unit that is shut, has no such exception for these processors,
+/// and aborts.
 const fn is_of_a_vector_unit(word: u32) -> bool {
     match word >> 26 {
         4 | 57 | 60..=62 => true,
@@ -72,8 +76,8 @@ const fn is_of_a_vector_unit(word: u32) -> bool {
     }
 }
 
-/// A random instruction, one time in four of those that load and store, and one in eight of the FPU's. Of mild code none is of a vector
-/// unit.
+/// A random instruction, one time in four of those that load and store, and one in eight of the
+/// FPU's. Of mild code none is of a vector unit.
 pub fn code(random: &mut Random, mild: bool) -> u32 {
     const LOADS: u32 = 32;
     const FLOATS: u32 = 48;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes PowerPC's entry code as it was built, instruction by instruction: for the differential test, and for that of the hashed table.
+//! Executes PowerPC's entry code as it was built, instruction by instruction: for the differential
+//! test, and for that of the hashed table.
 //!
-//! It knows the instructions that this code has, and no others (*Programming Environments for 32-bit Microprocessors*, chapter 8). Bits are
-//! counted from the right here. The code accesses nothing but words, so the order of bytes does not matter. It runs with translation off.
+//! It knows the instructions that this code has, and no others (*Programming Environments for
+//! 32-bit Microprocessors*, chapter 8). Bits are counted from the right here. The code accesses
+//! nothing but words, so the order of bytes does not matter. It runs with translation off.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -109,7 +111,9 @@ impl<M: Memory> Machine<M> {
     }
 
     fn load(&self, address: u32) -> Result<u32> {
-        self.memory.get(address).with_context(|| format!("a load of {address:#x}, where nothing is"))
+        self.memory
+            .get(address)
+            .with_context(|| format!("a load of {address:#x}, where nothing is"))
     }
 
     fn store(&mut self, address: u32, value: u32) -> Result<()> {
@@ -119,7 +123,10 @@ impl<M: Memory> Machine<M> {
 
     /// Writes a field of the condition register.
     const fn set_condition(&mut self, field: u32, is_less: bool, is_greater: bool, is_equal: bool) {
-        let value = (is_less as u32) << 3 | (is_greater as u32) << 2 | (is_equal as u32) << 1 | self.user.xer >> 31;
+        let value = (is_less as u32) << 3
+            | (is_greater as u32) << 2
+            | (is_equal as u32) << 1
+            | self.user.xer >> 31;
         let shift = 28 - 4 * field;
         self.user.cr = self.user.cr & !(0xf << shift) | value << shift;
     }
@@ -167,7 +174,10 @@ impl<M: Memory> Machine<M> {
             40 => self.set(d, of_b.wrapping_sub(of_a), records),
             60 => self.set(a, of_d & !of_b, records),
             144 => {
-                ensure!(field(instruction, 12, 8) == 0xff, "only a part of the condition register is written");
+                ensure!(
+                    field(instruction, 12, 8) == 0xff,
+                    "only a part of the condition register is written"
+                );
                 self.user.cr = of_d;
             }
             150 => {
@@ -219,7 +229,10 @@ impl<M: Memory> Machine<M> {
                 return Ok(Next::At(at.wrapping_add_signed((instruction << 6).cast_signed() >> 6)));
             }
             19 => {
-                ensure!(field(instruction, 1, 10) == 50, "opcode 19, which this machine does not know");
+                ensure!(
+                    field(instruction, 1, 10) == 50,
+                    "opcode 19, which this machine does not know"
+                );
                 // It ignores the others.
                 self.user.pc &= !3;
                 return Ok(Next::Return);
@@ -263,7 +276,10 @@ impl<M: Memory> Machine<M> {
     /// It is of a kind that is not known.
     pub fn is_met(&self, instruction: u32) -> Result<bool> {
         let (how, bit) = (field(instruction, 21, 5), field(instruction, 16, 5));
-        ensure!(instruction & 3 == 0 && how & 0b10100 == 0b00100, "a condition that this machine does not know");
+        ensure!(
+            instruction & 3 == 0 && how & 0b10100 == 0b00100,
+            "a condition that this machine does not know"
+        );
         Ok((self.user.cr >> (31 - bit) & 1) == how >> 3 & 1)
     }
 }
@@ -286,7 +302,11 @@ mod tests {
     }
 
     fn machine() -> Machine<Words> {
-        Machine { user: User::default(), system: System::default(), memory: Words([(0x100, 7), (0x104, 8)].into()) }
+        Machine {
+            user: User::default(),
+            system: System::default(),
+            memory: Words([(0x100, 7), (0x104, 8)].into()),
+        }
     }
 
     #[test]
@@ -329,6 +349,9 @@ mod tests {
     #[test]
     fn what_it_does_not_know_it_refuses() {
         // lwarx 3, 0, 4; a load where nothing is
-        assert!(machine().execute(0x7c60_2028, 0).is_err() && machine().execute(0x8060_0200, 0).is_err());
+        assert!(
+            machine().execute(0x7c60_2028, 0).is_err()
+                && machine().execute(0x8060_0200, 0).is_err()
+        );
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two devices of a PC that interrupt all the time, by lines of the second controller: the real-time clock 8,192 times a second, and the
-//! mouse whenever its last interrupt is acknowledged. So both wait at the same time again and again, and neither may be lost.
+//! Two devices of a PC that interrupt all the time, by lines of the second controller: the
+//! real-time clock 8,192 times a second, and the mouse whenever its last interrupt is acknowledged.
+//! So both wait at the same time again and again, and neither may be lost.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -26,22 +27,29 @@ const STATUS_C: u8 = 12;
 const OFTEN: u8 = 0x23;
 const PERIODIC: u8 = 0x42;
 
-/// Commands of the keyboard's controller (8042): a byte of configuration follows; a byte follows that the mouse is to have sent.
+/// Commands of the keyboard's controller (8042): a byte of configuration follows; a byte follows
+/// that the mouse is to have sent.
 const CONFIGURE: u8 = 0x60;
 const FROM_MOUSE: u8 = 0xd3;
 /// In the configuration: the mouse interrupts.
 const MOUSE_INTERRUPTS: u8 = 2;
 
 fn run(env: Env) {
-    let lines = env.open_irq("clock-irq", "clock-bit").and_then(|clock| Ok((clock, env.open_irq("mouse-irq", "mouse-bit")?)));
+    let lines = env
+        .open_irq("clock-irq", "clock-bit")
+        .and_then(|clock| Ok((clock, env.open_irq("mouse-irq", "mouse-bit")?)));
     let (clock, mouse) = match lines {
         Ok(lines) => lines,
         Err(reason) => panic!("{reason}"),
     };
     let devices = Devices { clock: env.ports("clock"), keyboard: env.ports("keyboard") };
     match devices.count(clock, mouse) {
-        Ok([ticks, others]) if ticks >= TICKS && others > 0 => result!("ok interrupts.two # {ticks} and {others}"),
-        Ok([ticks, others]) => result!("not ok interrupts.two: {ticks} of the clock and {others} of the mouse"),
+        Ok([ticks, others]) if ticks >= TICKS && others > 0 => {
+            result!("ok interrupts.two # {ticks} and {others}")
+        }
+        Ok([ticks, others]) => {
+            result!("not ok interrupts.two: {ticks} of the clock and {others} of the mouse")
+        }
         Err(error) => result!("not ok interrupts.two: {}", error.text()),
     }
     result!("done");
@@ -53,7 +61,8 @@ struct Devices {
 }
 
 impl Devices {
-    /// Has both interrupt until there were enough of the clock's, or for too long. How many there were of each.
+    /// Has both interrupt until there were enough of the clock's, or for too long. How many there
+    /// were of each.
     fn count(&self, clock: Irq, mouse: Irq) -> macadamia::Result<[u32; 2]> {
         self.set(STATUS_A, OFTEN);
         self.set(STATUS_B, PERIODIC);

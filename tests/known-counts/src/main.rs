@@ -20,7 +20,8 @@ use processor::{PC, Words, code};
 
 macadamia::main!(start);
 
-/// Repetitions of each interval: the first ones find nothing in TLBs and caches, medians are tested.
+/// Repetitions of each interval: the first ones find nothing in TLBs and caches, medians are
+/// tested.
 const REPETITIONS: u32 = 21;
 /// Pages that the alien's code is on.
 const CODE_PAGES: u32 = 40;
@@ -32,9 +33,9 @@ const PAGE: usize = abi::PAGE_SIZE as usize;
 /// Where in a page reading begins: away from the stack's lines in the cache.
 const OFFSET: usize = 1024;
 
-/// Reads a word each `stride` bytes, `count` of them, from the first page boundary in `memory` and [`OFFSET`] on.
-/// The only other data that it touches are a few lines of its stack. Not part of its callers, so that the same code
-/// is executed each time.
+/// Reads a word each `stride` bytes, `count` of them, from the first page boundary in `memory` and
+/// [`OFFSET`] on. The only other data that it touches are a few lines of its stack. Not part of its
+/// callers, so that the same code is executed each time.
 #[inline(never)]
 fn read(memory: &[AtomicU32], count: usize, stride: usize) -> u32 {
     let first = (memory.as_ptr() as usize).wrapping_neg() % PAGE / WORD + OFFSET / WORD;
@@ -66,14 +67,17 @@ fn system_calls<const ID: u32>(count: u32) {
     }
 }
 
-/// An alien whose code jumps through [`CODE_PAGES`] pages, one instruction on each, and back to the first by
-/// way of the handler. If this is a small space, the alien's is one, too, in a home of its own.
+/// An alien whose code jumps through [`CODE_PAGES`] pages, one instruction on each, and back to the
+/// first by way of the handler. If this is a small space, the alien's is one, too, in a home of its
+/// own.
 fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     let place = own().start;
     let ram = env.memory("ram");
     let last = (CODE_PAGES - 1) * abi::PAGE_SIZE;
     let window = Window::open(place, ram, 0, CODE_PAGES * abi::PAGE_SIZE, Rights(3))?;
-    let write = |at: u32, code: &[u8]| (at..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
+    let write = |at: u32, code: &[u8]| {
+        (at..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word))
+    };
     (0..CODE_PAGES - 1).for_each(|page| write(page * abi::PAGE_SIZE, &code::jump(abi::PAGE_SIZE)));
     let call = code::system_call();
     let behind = last + call.len() as u32;
@@ -85,7 +89,8 @@ fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     if env.start.arguments.iter().any(|argument| argument == "small") {
         quota.create_home(env.free_slot())?.take_in(HIGHER, space, HIGHER)?;
     }
-    let (alien, handle) = Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
+    let (alien, handle) =
+        Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
     alien.thread.set_priority(90, 90)?;
     let mut frame = alien.frame();
     frame.set(PC, place);
@@ -95,7 +100,11 @@ fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
         begin::<ID>();
         event = run(event.handle)?;
         end::<ID>();
-        assert!(alien.frame().word(PC) == place + behind, "stopped at {:#x}", alien.frame().word(PC));
+        assert!(
+            alien.frame().word(PC) == place + behind,
+            "stopped at {:#x}",
+            alien.frame().word(PC)
+        );
     }
     Ok(())
 }
@@ -104,7 +113,12 @@ fn serve() -> ! {
     let (mut handle, mut answer) = (0, Message::default());
     loop {
         match reply_wait(handle, answer) {
-            Ok(received) => (handle, answer) = (received.handle, Message { words: received.words, count: received.count, caps: 0 }),
+            Ok(received) => {
+                (handle, answer) = (
+                    received.handle,
+                    Message { words: received.words, count: received.count, caps: 0 },
+                )
+            }
             Err(_) => handle = 0,
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machine code for threads that need neither stack nor heap: system calls with fixed arguments, then an
-//! exception, which halts a thread that has no handler.
+//! Machine code for threads that need neither stack nor heap: system calls with fixed arguments,
+//! then an exception, which halts a thread that has no handler.
 
 use abi::{Op, Tag};
 use macadamia::alloc::vec::Vec;

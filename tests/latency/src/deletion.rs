@@ -27,7 +27,9 @@ const DEEP: u32 = 17;
 
 /// Quotas in the table of a dwelling, from slot 16 on.
 fn fill(bed: &Bed, thread: Thread) -> Result<()> {
-    (16..16 + MANY).try_for_each(|slot| bed.act(thread, &Code::call(Op::CreateQuota, [OWN_QUOTA, 64, slot, 0])))
+    (16..16 + MANY).try_for_each(|slot| {
+        bed.act(thread, &Code::call(Op::CreateQuota, [OWN_QUOTA, 64, slot, 0]))
+    })
 }
 
 /// A thread whose original is among the first things in a Space deletes that Space: it is gone when
@@ -102,7 +104,9 @@ fn space_of_objects(bed: &mut Bed) -> Result<()> {
 fn space_of_tables(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
     let (ram, spans) = (bed.ram, (0..USER_END).step_by(SPAN as usize));
-    batches(spans.map(|address| MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE, RW)))?;
+    batches(
+        spans.map(|address| MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE, RW)),
+    )?;
     case("space_of_tables.delete");
     delete(space.0)
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An adversarial component: each case builds what a path of the kernel could walk over for long with
-//! interrupts off, and has it walked. The machine model measures how long it really took (docs/model.md,
+//! An adversarial component: each case builds what a path of the kernel could walk over for long
+//! with interrupts off, and has it walked. The machine model measures how long it really took
+//! (docs/model.md,
 //! *Latency*); what the calls return is for the conformance program.
 //!
-//! A case may have steps, which the report tells apart: `case` is called with the name of each. What prepares is another
-//! step. Numbers are chosen so that a walk over all of it takes far more than 10,000 instructions. Arguments name
-//! the cases that run; without any all do.
+//! A case may have steps, which the report tells apart: `case` is called with the name of each.
+//! What prepares is another step. Numbers are chosen so that a walk over all of it takes far more
+//! than 10,000 instructions. Arguments name the cases that run; without any all do.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -50,7 +51,8 @@ pub const RW: Rights = Rights(3);
 
 /// Where the threads of a case have their code, in every space.
 pub const CODE: u32 = image::layout::GRANTS_END;
-/// Where in the component's memory that is: behind two spans, of which the first can be a large page.
+/// Where in the component's memory that is: behind two spans, of which the first can be a large
+/// page.
 const CODE_OFFSET: u32 = 2 * SPAN;
 /// Threads in the crowd.
 pub const CROWD: u32 = 1500;
@@ -79,10 +81,12 @@ impl Bed {
     fn new(env: &mut Env) -> Result<Self> {
         let ram = env.memory("ram");
         let code = Window::open(CODE, ram, CODE_OFFSET, PAGE, RW)?;
-        let crowd = (0..CROWD).map(|_| QUOTA.create_thread(SPACE, env.free_slot(), None).map(|(thread, _)| thread));
+        let crowd = (0..CROWD)
+            .map(|_| QUOTA.create_thread(SPACE, env.free_slot(), None).map(|(thread, _)| thread));
         let crowd: Vec<Thread> = crowd.collect::<Result<_>>()?;
         crowd.iter().try_for_each(|thread| thread.set_priority(URGENT, URGENT))?;
-        let spaces = (0..SPACES).map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
+        let spaces =
+            (0..SPACES).map(|_| QUOTA.create_space(0, env.free_slot())).collect::<Result<_>>()?;
         let first = env.free_slot();
         Ok(Self {
             ram,
@@ -123,8 +127,9 @@ impl Bed {
         Ok(())
     }
 
-    /// A native space with `slots` slots that has the code, and a thread in it that acts for this program
-    /// ([`Bed::act`]). In its table are [`code::OWN_QUOTA`] and [`code::OWN_SPACE`]: this program's Quota and Space.
+    /// A native space with `slots` slots that has the code, and a thread in it that acts for this
+    /// program ([`Bed::act`]). In its table are [`code::OWN_QUOTA`] and [`code::OWN_SPACE`]: this
+    /// program's Quota and Space.
     pub fn dwelling(&mut self, slots: u32) -> Result<(Space, Thread)> {
         let space = QUOTA.create_space(slots, self.slot())?;
         self.furnish(space)?;
@@ -146,7 +151,8 @@ impl Bed {
         map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::READ)
     }
 
-    /// A thread that does not run does what the code says and halts. An error is that of its last system call.
+    /// A thread that does not run does what the code says and halts. An error is that of its last
+    /// system call.
     pub fn act(&self, thread: Thread, code: &Code) -> Result<()> {
         self.start(thread, code, 0)?;
         match thread.registers()?.word(STATUS) {
@@ -162,7 +168,10 @@ impl Bed {
     }
 
     fn write(&self, code: &Code) {
-        code.words().into_iter().enumerate().for_each(|(index, word)| self.code.write(index as u32 * 4, word));
+        code.words()
+            .into_iter()
+            .enumerate()
+            .for_each(|(index, word)| self.code.write(index as u32 * 4, word));
     }
 
     fn clean(&mut self) {

@@ -36,23 +36,34 @@ pub fn spans() -> impl Iterator<Item = u32> {
     (0..BATCH).map(|index| index * SPAN)
 }
 
-/// Records that map all of sixteen spans from `place` on to the same memory, in small pages or in large ones.
+/// Records that map all of sixteen spans from `place` on to the same memory, in small pages or in
+/// large ones.
 pub fn map_spans(owner: u32, place: u32, ram: Memory, small: bool) -> Result<()> {
     let offset = if small { PAGE } else { 0 };
-    batches(spans().map(|span| MapRecord::new(MapRecord::MAP, owner, place + span, ram.0, offset, SPAN, RW)))
+    batches(
+        spans().map(|span| {
+            MapRecord::new(MapRecord::MAP, owner, place + span, ram.0, offset, SPAN, RW)
+        }),
+    )
 }
 
 /// Records that unmap sixteen spans, or lower the rights of all their pages.
 pub fn change_spans(owner: u32, place: u32, operation: u32) -> Result<()> {
-    batches(spans().map(|span| MapRecord::new(operation, owner, place + span, 0, 0, SPAN, Rights::READ)))
+    batches(
+        spans()
+            .map(|span| MapRecord::new(operation, owner, place + span, 0, 0, SPAN, Rights::READ)),
+    )
 }
 
 /// Records that lower the rights of one page in each of sixteen spans.
 pub fn protect_a_page(owner: u32, place: u32) -> Result<()> {
-    batches(spans().map(|span| MapRecord::new(MapRecord::PROTECT, owner, place + span, 0, 0, PAGE, Rights::READ)))
+    batches(spans().map(|span| {
+        MapRecord::new(MapRecord::PROTECT, owner, place + span, 0, 0, PAGE, Rights::READ)
+    }))
 }
 
-/// Parts of the memory, each mapped to the first page of the same span. Returns the first: the one that was mapped longest ago.
+/// Parts of the memory, each mapped to the first page of the same span. Returns the first: the one
+/// that was mapped longest ago.
 fn attach(bed: &mut Bed, space: Space) -> Result<Memory> {
     let mut first = None;
     for _ in 0..ATTACHMENTS {
@@ -63,7 +74,8 @@ fn attach(bed: &mut Bed, space: Space) -> Result<Memory> {
     first.ok_or(abi::Error::BadState)
 }
 
-/// A whole batch of the memory that the kernel may look for longest; where that has no table yet; and a Segment beside it.
+/// A whole batch of the memory that the kernel may look for longest; where that has no table yet;
+/// and a Segment beside it.
 fn attachments_map(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
     let segment = QUOTA.create_segment(SPAN, bed.slot())?;
@@ -90,12 +102,22 @@ fn attachments_answer(bed: &mut Bed) -> Result<()> {
         expect(fault.kind == MessageKind::Exception)?;
         let address = fault.words[1];
         expect(address > PLACE && address.is_multiple_of(PAGE))?;
-        fault = map_reply_wait(fault.handle, &MapRecord::new(MapRecord::MAP, space.0, address, first.0, 0, PAGE, RW))?;
+        fault = map_reply_wait(
+            fault.handle,
+            &MapRecord::new(MapRecord::MAP, space.0, address, first.0, 0, PAGE, RW),
+        )?;
     }
     case("attachments_answer.no_handle");
     // Without a reply the portable code does it. There is nothing to receive.
-    let [selectors, address, offset, _] = MapRecord::new(MapRecord::MAP, space.0, PLACE, first.0, 0, PAGE, RW).0;
-    sys::raw(&mut sys::registers([Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL, 0, selectors, address, offset]));
+    let [selectors, address, offset, _] =
+        MapRecord::new(MapRecord::MAP, space.0, PLACE, first.0, 0, PAGE, RW).0;
+    sys::raw(&mut sys::registers([
+        Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL,
+        0,
+        selectors,
+        address,
+        offset,
+    ]));
     Ok(())
 }
 
@@ -116,7 +138,9 @@ fn attachments_run(bed: &mut Bed) -> Result<()> {
             expect(fault.kind == MessageKind::Alien && fault.words[0] == vector::PAGE_FAULT)?;
             let address = fault.words[1];
             expect(address > PLACE && address.is_multiple_of(PAGE))?;
-            let record = |page| MapRecord::new(MapRecord::MAP, space.0, address + page * PAGE, first.0, 0, PAGE, RW);
+            let record = |page| {
+                MapRecord::new(MapRecord::MAP, space.0, address + page * PAGE, first.0, 0, PAGE, RW)
+            };
             let records: Vec<MapRecord> = (0..pages).map(record).collect();
             fault = map_run(fault.handle, &records)?;
             // The pages were there.
@@ -133,7 +157,9 @@ fn small_pages(bed: &mut Bed) -> Result<()> {
     case("small_pages.protect");
     change_spans(space.0, PLACE, MapRecord::PROTECT)?;
     case("small_pages.replace");
-    batches(spans().map(|span| MapRecord::new(MapRecord::MAP, space.0, PLACE + span, bed.ram.0, 2 * PAGE, SPAN, RW)))?;
+    batches(spans().map(|span| {
+        MapRecord::new(MapRecord::MAP, space.0, PLACE + span, bed.ram.0, 2 * PAGE, SPAN, RW)
+    }))?;
     case("small_pages.unmap");
     change_spans(space.0, PLACE, MapRecord::UNMAP)
 }

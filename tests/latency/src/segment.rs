@@ -51,9 +51,13 @@ fn shared_large_pages(bed: &mut Bed) -> Result<()> {
 /// Single pages, of which each change is to be flushed in every Space.
 fn shared_pages(bed: &mut Bed) -> Result<()> {
     let segment = attached(bed)?;
-    let record = |operation, index: u32| MapRecord::new(operation, segment.0, index * PAGE, bed.ram.0, 0, PAGE, RW);
+    let record = |operation, index: u32| {
+        MapRecord::new(operation, segment.0, index * PAGE, bed.ram.0, 0, PAGE, RW)
+    };
     let steps = ["shared_pages.map", "shared_pages.protect", "shared_pages.unmap"];
-    for (step, operation) in steps.into_iter().zip([MapRecord::MAP, MapRecord::PROTECT, MapRecord::UNMAP]) {
+    for (step, operation) in
+        steps.into_iter().zip([MapRecord::MAP, MapRecord::PROTECT, MapRecord::UNMAP])
+    {
         case(step);
         batches((0..MapRecord::MAX).map(|index| record(operation, index)))?;
     }
@@ -81,7 +85,11 @@ fn wide_segment(bed: &mut Bed) -> Result<()> {
     const BYTES: u32 = 2 << 30;
     let segment = QUOTA.create_segment(BYTES, bed.slot())?;
     let spans = (0..BYTES).step_by(SPAN as usize);
-    batches(spans.map(|offset| MapRecord::new(MapRecord::MAP, segment.0, offset, bed.ram.0, 0, PAGE, RW)))?;
+    batches(
+        spans.map(|offset| {
+            MapRecord::new(MapRecord::MAP, segment.0, offset, bed.ram.0, 0, PAGE, RW)
+        }),
+    )?;
     let Some(space) = bed.spaces.first() else { return Ok(()) };
     case("wide_segment.attach");
     space.attach(PLACE, segment, RW)?;

@@ -27,7 +27,11 @@ fn has_small() -> bool {
 fn full(bed: &mut Bed) -> Result<(Space, Space)> {
     let (home, space) = (QUOTA.create_home(bed.slot())?, QUOTA.create_space(0, bed.slot())?);
     let spans = (0..SIZE).step_by(SPAN as usize);
-    batches(spans.map(|address| MapRecord::new(MapRecord::MAP, space.0, address, bed.ram.0, 0, PAGE, RW)))?;
+    batches(
+        spans.map(|address| {
+            MapRecord::new(MapRecord::MAP, space.0, address, bed.ram.0, 0, PAGE, RW)
+        }),
+    )?;
     Ok((home, space))
 }
 
@@ -68,7 +72,11 @@ fn segment(bed: &mut Bed) -> Result<()> {
     let (home, space) = (QUOTA.create_home(bed.slot())?, QUOTA.create_space(0, bed.slot())?);
     let segment = QUOTA.create_segment(SIZE, bed.slot())?;
     let spans = (0..SIZE).step_by(SPAN as usize);
-    batches(spans.map(|offset| MapRecord::new(MapRecord::MAP, segment.0, offset, bed.ram.0, 0, PAGE, RW)))?;
+    batches(
+        spans.map(|offset| {
+            MapRecord::new(MapRecord::MAP, segment.0, offset, bed.ram.0, 0, PAGE, RW)
+        }),
+    )?;
     home.take_in(SIZE, space, SIZE)?;
     case("small_segment.attach");
     space.attach(0, segment, RW)?;

@@ -39,7 +39,12 @@ fn send_to(target: Thread) -> Code {
 /// Senders of a capability for which the receiver has no room.
 fn misfits(bed: &mut Bed) -> Result<()> {
     let item = CapItem::new(QUOTA.0, CONTROL).0;
-    bed.gather(&Code::default().set(offset_of!(Utcb, send_caps), item).then(Tag::new(Op::Send, 0, 1), [SELF.0, 0, 0, 0]), SENDS)?;
+    bed.gather(
+        &Code::default()
+            .set(offset_of!(Utcb, send_caps), item)
+            .then(Tag::new(Op::Send, 0, 1), [SELF.0, 0, 0, 0]),
+        SENDS,
+    )?;
     utcb::set_receive_slot(QUOTA.0);
     case("misfits.receive");
     expect(ipc::poll().err() == Some(Error::WouldBlock))
@@ -65,7 +70,9 @@ fn alarms(bed: &mut Bed) -> Result<()> {
     let at = time::now() + 200 * MILLISECOND;
     let wait = Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY);
     let alarm = Tag::new(Op::Alarm, 0, 0);
-    let code = Code::default().set(offset_of!(Utcb, accept), BIT).then(alarm, [at as u32, (at >> 32) as u32, BIT, 0]);
+    let code = Code::default()
+        .set(offset_of!(Utcb, accept), BIT)
+        .then(alarm, [at as u32, (at >> 32) as u32, BIT, 0]);
     bed.gather(&code.then(wait, [0; 4]), RECEIVES)?;
     case("alarms.set");
     time::alarm(at + MILLISECOND, BIT)?;

@@ -44,7 +44,8 @@ pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
 /// The error of a write to a page that is not there.
 pub const WRITE_MISSED: u32 = abi::frame::fault::WRITE;
 
-/// Machine code. A thread starts with its UTCB's address in r0 and the argument in r1, all else zero.
+/// Machine code. A thread starts with its UTCB's address in r0 and the argument in r1, all else
+/// zero.
 pub mod code {
     code! {
         /// Raises the exception [`INVALID`](super::INVALID).
@@ -69,7 +70,8 @@ pub mod code {
         arguments: "mov r7, #20", "mov r0, #1", "mov r1, #2", "mov r2, #3", "mov r3, #4", "mov r4, #5", "mov r5, #6";
         /// System calls of an alien for ever.
         system_calls: "1: swi #0", "b 1b";
-        /// The same, and before each it uses its thread pointer: the kernel's helper at 0xffff0fe0 reads it.
+        /// The same, and before each it uses its thread pointer: the kernel's helper at 0xffff0fe0
+        /// reads it.
         system_calls_with_pointer: "1: mvn r0, #0xf000", "mov lr, pc", "sub pc, r0, #31", "swi #0", "b 1b";
         /// An alien writes 7 to where its first argument says, and tells it by a system call.
         writes_seven: "mov r1, #7", "str r1, [r0]", "swi #0";
@@ -115,8 +117,8 @@ pub mod code {
         thread_pointer: "mvn r2, #0xf000", "mov lr, pc", "sub pc, r2, #31", "mov r2, r0";
         /// The helper that compares and exchanges: 0 at the argument becomes 5; r3 is 0 if it did.
         compare_and_exchange: "mov r2, r1", "mov r0, #0", "mov r1, #5", "mvn r3, #0xf000", "mov lr, pc", "sub pc, r3, #63", "mov r3, r0", "mov r1, r2";
-        /// The helper that does so with 64 bits: those wanted are at the argument, then the new ones, then those that may change; r3
-        /// is 0 if they did.
+        /// The helper that does so with 64 bits: those wanted are at the argument, then the new
+        /// ones, then those that may change; r3 is 0 if they did.
         compare_and_exchange_64:
             "mov r0, r1",
             "add r1, r0, #8",
@@ -127,7 +129,8 @@ pub mod code {
             "mov r3, r0";
         /// The helper that is a barrier.
         barrier: "mvn r3, #0xf000", "mov lr, pc", "sub pc, r3, #95";
-        /// Adds 1 to the word at the argument for ever, by compare and exchange; how often is in r5.
+        /// Adds 1 to the word at the argument for ever, by compare and exchange; how often is in
+        /// r5.
         counts_atomically:
             "mov r4, r1",
             "1: ldr r0, [r4]",
@@ -141,11 +144,13 @@ pub mod code {
             "b 1b";
         /// The number of the helpers' version, to r2.
         helper_version: "mvn r2, #0xf000", "ldr r2, [r2, #-3]";
-        /// Adds 1 to the word at the argument, which is in r2 then, tells it by an invalid instruction, and again.
+        /// Adds 1 to the word at the argument, which is in r2 then, tells it by an invalid
+        /// instruction, and again.
         increments: "1: ldr r2, [r1]", "add r2, r2, #1", "str r2, [r1]", "udf #0", "b 1b";
         /// The same of an alien, which tells it by a system call.
         increments_and_calls: "1: ldr r2, [r1]", "add r2, r2, #1", "str r2, [r1]", "swi #0", "b 1b";
-        /// A native system call with the registers as they are, then reads word 40 of the UTCB, which r10 names, to r2.
+        /// A native system call with the registers as they are, then reads word 40 of the UTCB,
+        /// which r10 names, to r2.
         calls_and_reads: "swi #0", "ldr r2, [r10, #160]", "udf #0";
         /// A function that returns 1 in r2, and one that returns 2.
         one: "mov r2, #1", "bx lr";
@@ -157,7 +162,8 @@ pub mod code {
         thumb: ".thumb", "movs r2, #42", "udf #0", ".arm";
         /// In Thumb state: an alien's system call 1.
         thumb_call: ".thumb", "movs r7, #20", "swi #1", "nop", "nop", ".arm";
-        /// In Thumb state: a native system call with the registers as they are, then an undefined instruction.
+        /// In Thumb state: a native system call with the registers as they are, then an undefined
+        /// instruction.
         thumb_native_call: ".thumb", "swi #0", "udf #0", ".arm";
         /// In Thumb state: writes where the argument says, then an undefined instruction.
         thumb_write: ".thumb", "str r2, [r1]", "udf #0", ".arm";
@@ -186,7 +192,8 @@ pub mod code {
     /// A native thread's system call: tag, then `a0` to `a3`.
     #[must_use]
     pub fn native_call(registers: [u32; 5]) -> Vec<u8> {
-        let mut code: Vec<u8> = (0..).zip(registers).flat_map(|(register, value)| load(register, value)).collect();
+        let mut code: Vec<u8> =
+            (0..).zip(registers).flat_map(|(register, value)| load(register, value)).collect();
         code.extend(system_call());
         code
     }
@@ -196,7 +203,11 @@ pub mod code {
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         const SCRATCH: u32 = 12;
         // str scratch, [r0, #offset]: r0 names the UTCB at the start
-        [load(SCRATCH, value), (0xe580_0000 | SCRATCH << 12 | offset as u32 & 0xfff).to_le_bytes().into()].concat()
+        [
+            load(SCRATCH, value),
+            (0xe580_0000 | SCRATCH << 12 | offset as u32 & 0xfff).to_le_bytes().into(),
+        ]
+        .concat()
     }
 
     use super::Vec;

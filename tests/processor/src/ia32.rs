@@ -8,7 +8,8 @@ use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Result, Thread};
 
-/// So many instructions of a nanosecond are so many ticks of the counter: the time-stamp counter counts each.
+/// So many instructions of a nanosecond are so many ticks of the counter: the time-stamp counter
+/// counts each.
 pub const INSTRUCTIONS: (u64, u64) = (1, 1);
 /// The instruction pointer.
 pub const PC: usize = offset_of!(Frame, eip);
@@ -44,9 +45,10 @@ pub const INVALID: u32 = abi::frame::vector::INVALID_OPCODE;
 pub const INVALID_BYTES: u32 = 2;
 /// The exception of [`code::breakpoint`].
 pub const BREAKPOINT: u32 = 3;
-/// The exceptions by which a thread learns that an address is the kernel's: by its page, or by the limit of its segment where the
-/// kernel relies on that.
-pub const KERNEL_REFUSED: [u32; 2] = [abi::frame::vector::PAGE_FAULT, abi::frame::vector::GENERAL_PROTECTION];
+/// The exceptions by which a thread learns that an address is the kernel's: by its page, or by the
+/// limit of its segment where the kernel relies on that.
+pub const KERNEL_REFUSED: [u32; 2] =
+    [abi::frame::vector::PAGE_FAULT, abi::frame::vector::GENERAL_PROTECTION];
 /// The error of a write to a page that a user may only read.
 pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
 /// The error of a write to a page that is not there.
@@ -101,7 +103,9 @@ pub mod code {
     pub fn native_call(registers: [u32; 5]) -> Vec<u8> {
         // mov to eax, ebx, esi, edi, ebp
         let moves = [0xb8, 0xbb, 0xbe, 0xbf, 0xbd].into_iter().zip(registers);
-        let mut code: Vec<u8> = moves.flat_map(|(mov, value): (u8, u32)| [mov].into_iter().chain(value.to_le_bytes())).collect();
+        let mut code: Vec<u8> = moves
+            .flat_map(|(mov, value): (u8, u32)| [mov].into_iter().chain(value.to_le_bytes()))
+            .collect();
         code.extend([0xcd, super::INT_VECTOR as u8]);
         code
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests know of the processor: machine code that their threads execute, and where a [`Frame`] has what. There is a module
-//! for each processor, with the same names in all of them; what one has more is for cases that are its own.
+//! What tests know of the processor: machine code that their threads execute, and where a [`Frame`]
+//! has what. There is a module for each processor, with the same names in all of them; what one has
+//! more is for cases that are its own.
 //!
-//! Code of a few instructions is assembled when this is built and lies among the read-only data. It can be executed at any
-//! address, and behind other code. Native threads find the argument of `start` where [`code::read`] and its like expect an address.
+//! Code of a few instructions is assembled when this is built and lies among the read-only data. It
+//! can be executed at any address, and behind other code. Native threads find the argument of
+//! `start` where [`code::read`] and its like expect an address.
 #![no_std]
 
 use abi::Frame;
@@ -31,7 +33,8 @@ macro_rules! code {
                 static END: u8;
             }
             let (start, end) = (&raw const START, &raw const END);
-            // SAFETY: the assembly above defines both, the end behind the start, in data that nobody writes.
+            // SAFETY: the assembly above defines both, the end behind the start, in data that
+            // nobody writes.
             unsafe { core::slice::from_raw_parts(start, end.addr() - start.addr()) }
         }
     )+};
@@ -52,7 +55,8 @@ mod ia32;
 #[cfg(target_arch = "x86")]
 pub use ia32::*;
 
-/// A frame by offsets in bytes: [`PC`], [`SP`], [`ARGUMENT`], [`STATUS`], [`NUMBER`], [`RESULT`], [`ARGUMENTS`].
+/// A frame by offsets in bytes: [`PC`], [`SP`], [`ARGUMENT`], [`STATUS`], [`NUMBER`], [`RESULT`],
+/// [`ARGUMENTS`].
 pub trait Words {
     /// The word at an offset.
     fn word(&self, offset: usize) -> u32;
@@ -89,5 +93,7 @@ pub fn frame(pc: u32, sp: u32) -> Frame {
 #[must_use]
 pub fn words(code: &[u8]) -> Vec<u32> {
     let byte = |bytes: &[u8], index: usize| bytes.get(index).copied().unwrap_or_default();
-    code.chunks(4).map(|bytes| u32::from_ne_bytes(core::array::from_fn(|index| byte(bytes, index)))).collect()
+    code.chunks(4)
+        .map(|bytes| u32::from_ne_bytes(core::array::from_fn(|index| byte(bytes, index))))
+        .collect()
 }

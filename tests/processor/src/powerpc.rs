@@ -10,8 +10,9 @@ use macadamia::{Result, Thread};
 const R0: usize = offset_of!(Frame, gpr);
 /// So many instructions of a nanosecond are so many ticks of the time base: it has 25 MHz.
 pub const INSTRUCTIONS: (u64, u64) = (40, 1);
-/// Where a measurement has its pages, in each of its spaces: in the second segment, as most components have all that they have in the
-/// lowest two. What such a component is granted begins there, and is small.
+/// Where a measurement has its pages, in each of its spaces: in the second segment, as most
+/// components have all that they have in the lowest two. What such a component is granted begins
+/// there, and is small.
 #[must_use]
 pub fn measured() -> u32 {
     macadamia::map::grants().start + (128 << 20)
@@ -45,7 +46,8 @@ pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
 /// The error of a write to a page that is not there.
 pub const WRITE_MISSED: u32 = abi::frame::fault::WRITE;
 
-/// Machine code. A thread starts with its UTCB's address in r3 and the argument in r4, all else zero.
+/// Machine code. A thread starts with its UTCB's address in r3 and the argument in r4, all else
+/// zero.
 pub mod code {
     code! {
         /// Raises the exception [`INVALID`](super::INVALID).
@@ -104,8 +106,8 @@ pub mod code {
         drop_line: "dcbi 0, 4";
         /// Reserves the word at the argument, which is not to be aligned.
         reserve: "lwarx 5, 0, 4";
-        /// Reserves the word at the argument, spins 33 million times, and stores 1 more there if it has its reservation still: r7 is 1
-        /// then, else 2.
+        /// Reserves the word at the argument, spins 33 million times, and stores 1 more there if it
+        /// has its reservation still: r7 is 1 then, else 2.
         reserves_long:
             "lis 6, 0x200",
             "mtctr 6",
@@ -119,15 +121,16 @@ pub mod code {
             "2: .long 0";
         /// Adds 1 to the word at the argument for ever, by reservations; how often is in r8.
         counts_atomically: "1: lwarx 5, 0, 4", "addi 5, 5, 1", "stwcx. 5, 0, 4", "bne 1b", "addi 8, 8, 1", "b 1b";
-        /// Loads the FPU's first and last register from the argument, and tells it by an invalid instruction; then stores both 16 bytes
-        /// after that, and so on.
+        /// Loads the FPU's first and last register from the argument, and tells it by an invalid
+        /// instruction; then stores both 16 bytes after that, and so on.
         floats: "lfd 0, 0(4)", "lfd 31, 8(4)", ".long 0", "1: stfd 0, 16(4)", "stfd 31, 24(4)", ".long 0", "b 1b";
         /// Adds the double at the argument to that after it, into the next one.
         adds: "lfd 1, 0(4)", "lfd 2, 8(4)", "fadd 3, 1, 2", "stfd 3, 16(4)", ".long 0";
-        /// Gives all registers but r1, r2 and those of a system call a value of their own, makes a system call with the latter as they
-        /// are, and ends by an invalid instruction.
+        /// Gives all registers but r1, r2 and those of a system call a value of their own, makes a
+        /// system call with the latter as they are, and ends by an invalid instruction.
         calls: "sc", ".long 0";
-        /// Reads a byte from the port that the argument says, and tells it; writes it, and tells it.
+        /// Reads a byte from the port that the argument says, and tells it; writes it, and tells
+        /// it.
         uses_port: "lis 6, 0xfe00", "lbzx 5, 6, 4", ".long 0", "stbx 5, 6, 4", ".long 0";
         /// Reads a byte there by an instruction that nobody makes for a component.
         uses_port_wrongly: "lis 6, 0xfe00", "add 6, 6, 4", "lbz 5, 0(6)", ".long 0";
@@ -143,7 +146,8 @@ pub mod code {
         adds_word: "lwz 5, 0(4)", "addi 5, 5, 1", "stw 5, 0(4)";
         /// The same of the word that r12 names.
         adds_far: "lwz 6, 0(12)", "addi 6, 6, 1", "stw 6, 0(12)";
-        /// Reads the word at the argument, and tells it by a system call; then writes it there, and tells it.
+        /// Reads the word at the argument, and tells it by a system call; then writes it there, and
+        /// tells it.
         reads_and_writes: "lwz 5, 0(4)", "sc", "stw 5, 0(4)", "sc";
         /// Reads the word that r12 names.
         loads_far: "lwz 6, 0(12)";
@@ -165,15 +169,19 @@ pub mod code {
     #[must_use]
     pub fn load(register: u32, value: u32) -> Vec<u8> {
         // lis register, upper half; ori register, register, lower half
-        [0x3c00_0000 | register << 21 | value >> 16, 0x6000_0000 | register << 21 | register << 16 | value & 0xffff]
-            .map(u32::to_be_bytes)
-            .concat()
+        [
+            0x3c00_0000 | register << 21 | value >> 16,
+            0x6000_0000 | register << 21 | register << 16 | value & 0xffff,
+        ]
+        .map(u32::to_be_bytes)
+        .concat()
     }
 
     /// A native thread's system call: tag, then `a0` to `a3`.
     #[must_use]
     pub fn native_call(registers: [u32; 5]) -> Vec<u8> {
-        let mut code: Vec<u8> = (3..).zip(registers).flat_map(|(register, value)| load(register, value)).collect();
+        let mut code: Vec<u8> =
+            (3..).zip(registers).flat_map(|(register, value)| load(register, value)).collect();
         code.extend(system_call());
         code
     }
@@ -183,13 +191,18 @@ pub mod code {
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         const SCRATCH: u32 = 12;
         // stw scratch, offset(r3): r3 names the UTCB at the start
-        [load(SCRATCH, value), (0x9003_0000 | SCRATCH << 21 | offset as u32 & 0xffff).to_be_bytes().into()].concat()
+        [
+            load(SCRATCH, value),
+            (0x9003_0000 | SCRATCH << 21 | offset as u32 & 0xffff).to_be_bytes().into(),
+        ]
+        .concat()
     }
 
     use super::Vec;
 }
 
-/// Gives a thread a thread pointer: that is a register as any other here, and programs load it themselves.
+/// Gives a thread a thread pointer: that is a register as any other here, and programs load it
+/// themselves.
 ///
 /// # Errors
 /// None.

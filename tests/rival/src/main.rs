@@ -24,6 +24,8 @@ fn run(env: Env) {
         Some("mute") => mute::run(),
         Some("readers") => readers::run(env),
         Some("witness") => witness::run(),
-        _ => panic!("write one of hog, mute, readers, witness as argument into the system description"),
+        _ => panic!(
+            "write one of hog, mute, readers, witness as argument into the system description"
+        ),
     }
 }

@@ -21,15 +21,20 @@ pub fn run() {
         Ok(_) => result!("not ok rival.console: it died"),
         Err(error) => result!("not ok rival.console: {}", error.text()),
     }
-    result!("{} rival.readers: {refused} refused", if refused == REFUSED { "ok" } else { "not ok" });
+    result!(
+        "{} rival.readers: {refused} refused",
+        if refused == REFUSED { "ok" } else { "not ok" }
+    );
     result!("{} rival.terminal", if has_no_terminal() { "ok" } else { "not ok" });
     result!("done");
     // Who attacked waits for nothing but this.
     let _ = reply(received.handle, Message::default());
 }
 
-/// Whether it may neither read nor write to the terminal as it is, as its description does not let it.
+/// Whether it may neither read nor write to the terminal as it is, as its description does not let
+/// it.
 fn has_no_terminal() -> bool {
-    let raw = call(Thread(slot::CONSOLE), Message::text(RAW as Word, b"painted")).map(|reply| reply.words);
+    let raw = call(Thread(slot::CONSOLE), Message::text(RAW as Word, b"painted"))
+        .map(|reply| reply.words);
     console::read() == Err(Error::NoRight) && raw == Ok([Word::MAX, Error::NoRight as Word, 0])
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What native components may expect of their sockets, while the IP server lives, and when it dies. Both ends are here: the argument
-//! `address` is the server's.
+//! What native components may expect of their sockets, while the IP server lives, and when it dies.
+//! Both ends are here: the argument `address` is the server's.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -11,7 +11,9 @@ use core::time::Duration;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::net::{Error, Ipv4Addr, PollFd, READABLE, TcpListener, TcpStream, UdpSocket, WRITABLE, look_up, poll};
+use macadamia::net::{
+    Error, Ipv4Addr, PollFd, READABLE, TcpListener, TcpStream, UdpSocket, WRITABLE, look_up, poll,
+};
 use macadamia::start::components;
 use macadamia::{Env, Thread, result, time};
 
@@ -19,7 +21,8 @@ macadamia::main!(run);
 
 /// How often the server is killed.
 const DEATHS: u32 = 20;
-/// The longest, in nanoseconds, until its clients know, and until new sockets work. The server's next life comes 10 ms later.
+/// The longest, in nanoseconds, until its clients know, and until new sockets work. The server's
+/// next life comes 10 ms later.
 const SECOND: u64 = 1_000_000_000;
 /// Most sockets of a client.
 const SOCKETS: usize = 64;
@@ -52,7 +55,10 @@ struct Place {
 }
 
 fn run(env: Env) {
-    let address = env.argument("address").and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("write `address=...`"));
+    let address = env
+        .argument("address")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| panic!("write `address=...`"));
     let place = Place { address, server: env.thread("control-ip") };
     let tests: [Test; 8] = [
         ("datagrams", datagrams),
@@ -120,8 +126,12 @@ fn connections(place: &Place) -> Verdict {
         }
         if ready[1] != 0 {
             let count = to.read(&mut buffer)?;
-            let is_right = buffer[..count].iter().zip(come..).all(|(found, index)| *found == byte(index));
-            ensure(count > 0 && is_right, format_args!("wrong within {count} bytes behind {come}"))?;
+            let is_right =
+                buffer[..count].iter().zip(come..).all(|(found, index)| *found == byte(index));
+            ensure(
+                count > 0 && is_right,
+                format_args!("wrong within {count} bytes behind {come}"),
+            )?;
             come += count;
         }
     }
@@ -144,7 +154,10 @@ fn times(place: &Place) -> Verdict {
     let took = (time::now() - begun) / 1_000_000;
     ensure((50..100).contains(&took), format_args!("{took} ms instead of 50"))?;
     let begun = time::now();
-    ensure(poll(&mut [PollFd::new(&from, READABLE)], Some(Duration::from_millis(20)))? == 0, "something to read")?;
+    ensure(
+        poll(&mut [PollFd::new(&from, READABLE)], Some(Duration::from_millis(20)))? == 0,
+        "something to read",
+    )?;
     let took = (time::now() - begun) / 1_000_000;
     ensure((20..70).contains(&took), format_args!("{took} ms instead of 20"))
 }
@@ -172,16 +185,21 @@ fn quota(_: &Place) -> Verdict {
         }
     };
     // Those of tests before that have not ended yet count.
-    ensure(error == Error::QuotaExceeded && all.len() <= SOCKETS, format_args!("{} sockets, {error}", all.len()))?;
+    ensure(
+        error == Error::QuotaExceeded && all.len() <= SOCKETS,
+        format_args!("{} sockets, {error}", all.len()),
+    )?;
     drop(all);
     UdpSocket::bind("0.0.0.0:0")?;
     Ok(())
 }
 
-/// Sockets that were closed take nothing from later ones: all of these together are more than the server's heap, and the kernel's memory
-/// of everybody on the way is what it was.
+/// Sockets that were closed take nothing from later ones: all of these together are more than the
+/// server's heap, and the kernel's memory of everybody on the way is what it was.
 fn many(place: &Place) -> Verdict {
-    let memory = || -> Vec<_> { components().map(|component| (component.name, component.status.used)).collect() };
+    let memory = || -> Vec<_> {
+        components().map(|component| (component.name, component.status.used)).collect()
+    };
     let before = memory();
     for port in 1000..3000 {
         let (from, to) = pair(place, port)?;
@@ -218,7 +236,10 @@ fn deaths(place: &Place) -> Verdict {
         let took = time::now() - begun;
         // One that dies again soon is started later.
         result!("# death {death}: sockets work again after {} ms", took / 1_000_000);
-        ensure(took < 2 * SECOND, format_args!("new sockets work only after {} ms", took / 1_000_000))?;
+        ensure(
+            took < 2 * SECOND,
+            format_args!("new sockets work only after {} ms", took / 1_000_000),
+        )?;
     }
     Ok(())
 }

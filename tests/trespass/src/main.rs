@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of the disk server that wants more than its range: first by requests that keep to the protocol, all of which must be
-//! refused, then by whatever words in the memory that it shares with the server, for as long as the system runs. With the argument `paced`
-//! it does so for a moment each time it is notified.
+//! A client of the disk server that wants more than its range: first by requests that keep to the
+//! protocol, all of which must be refused, then by whatever words in the memory that it shares with
+//! the server, for as long as the system runs. With the argument `paced` it does so for a moment
+//! each time it is notified.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -19,13 +20,18 @@ const GO: u32 = 1;
 
 fn run(env: Env) {
     let Some(disk) = Disk::find(&env) else { panic!("it needs `disk` in the system description") };
-    let (client, sectors) = disk.attach().unwrap_or_else(|error| panic!("no disk: {}", error.text()));
-    (0..SLOT).step_by(4).for_each(|offset| disk.memory().write(disk.layout().data(0) + offset, MARK));
+    let (client, sectors) =
+        disk.attach().unwrap_or_else(|error| panic!("no disk: {}", error.text()));
+    (0..SLOT)
+        .step_by(4)
+        .for_each(|offset| disk.memory().write(disk.layout().data(0) + offset, MARK));
     match by_the_rules(&disk, client, sectors) {
         Ok(refused) => println!("{refused} requests beyond the range were refused"),
         Err(error) => panic!("{}", error.text()),
     }
-    if let Err(error) = by_any_means(&disk, env.start.arguments.iter().any(|argument| argument == "paced")) {
+    if let Err(error) =
+        by_any_means(&disk, env.start.arguments.iter().any(|argument| argument == "paced"))
+    {
         panic!("{}", error.text());
     }
 }
@@ -33,8 +39,10 @@ fn run(env: Env) {
 /// Asks for sectors beyond the range. How often.
 fn by_the_rules(disk: &Disk, mut client: Client, sectors: u64) -> Result<u32, Error> {
     let mut refused = 0;
-    let firsts = [sectors, sectors + 1, sectors * 2, 1 << 32, 1 << 55, 1 << 63, u64::MAX - 7, u64::MAX];
-    let beyond = firsts.into_iter().flat_map(|first| [1, 8, Layout::MOST].map(|count| (first, count)));
+    let firsts =
+        [sectors, sectors + 1, sectors * 2, 1 << 32, 1 << 55, 1 << 63, u64::MAX - 7, u64::MAX];
+    let beyond =
+        firsts.into_iter().flat_map(|first| [1, 8, Layout::MOST].map(|count| (first, count)));
     // Some begin inside of it, and some are larger than a slot.
     let across = [(sectors - 1, 2), (0, Layout::MOST + 1), (0, u32::MAX), (0, 0), (sectors - 7, 8)];
     for (first, count) in beyond.chain(across) {
@@ -48,26 +56,33 @@ fn by_the_rules(disk: &Disk, mut client: Client, sectors: u64) -> Result<u32, Er
     Ok(refused)
 }
 
-/// What the server says to a request by way of slot 0. A life of the server that ends before is followed by another.
+/// What the server says to a request by way of slot 0. A life of the server that ends before is
+/// followed by another.
 fn answer(disk: &Disk, client: &mut Client, request: Request) -> Result<u32, Error> {
-    let submit = |client: &mut Client| disk.notify(client.submit(disk.memory(), 0, request).map_err(|_| Error::BadState)?);
+    let submit = |client: &mut Client| {
+        disk.notify(client.submit(disk.memory(), 0, request).map_err(|_| Error::BadState)?)
+    };
     submit(client)?;
     loop {
         if let Some((_, status)) = client.answer(disk.memory()).map_err(|_| Error::BadState)? {
             return Ok(status);
         }
-        if !client.wait(disk.memory()).map_err(|_| Error::BadState)? && ipc::wait(ANSWERS | AGAIN)? & AGAIN != 0 {
+        if !client.wait(disk.memory()).map_err(|_| Error::BadState)?
+            && ipc::wait(ANSWERS | AGAIN)? & AGAIN != 0
+        {
             *client = disk.attach()?.0;
             submit(client)?;
         }
     }
 }
 
-/// Writes words that make no sense, and some that nearly do, into all that it shares but the slots' data.
+/// Writes words that make no sense, and some that nearly do, into all that it shares but the slots'
+/// data.
 fn by_any_means(disk: &Disk, paced: bool) -> Result<(), Error> {
     let mut state = 1_u64;
     let mut next = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u32
     };
     let words = disk.layout().data(0) / 4;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the memory management of PowerPC costs, by the machine model: an interval each (numbers below).
+//! What the memory management of PowerPC costs, by the machine model: an interval each (numbers
+//! below).
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -19,12 +20,14 @@ macadamia::main!(run);
 
 /// A round of calls to 99 servers in spaces of their own.
 const RING: u32 = 100;
-/// An unmap of [`PAGES`] pages of a space that has touched them, and one of as many in a space that nobody runs in.
+/// An unmap of [`PAGES`] pages of a space that has touched them, and one of as many in a space that
+/// nobody runs in.
 const UNMAP: u32 = 110;
 const UNMAP_ALONE: u32 = 111;
 /// A page fault and its answer: visit 0 is the answer, visit 1 the next fault.
 const FAULT: u32 = 120;
-/// An alien that has used its FPU, and a server that its space shows: visit 0 is `run`, visit 1 the alien's system call.
+/// An alien that has used its FPU, and a server that its space shows: visit 0 is `run`, visit 1 the
+/// alien's system call.
 const ALIEN: u32 = 130;
 
 const OWN: Space = Space(image::slot::SPACE);
@@ -37,7 +40,8 @@ const REPETITIONS: u32 = 50;
 const CODE: u32 = 0x0800_0000;
 /// Where they have pages.
 const FIRST: u32 = CODE + TABLE_SPAN;
-/// Where this component maps: fast paths switch between spaces that use the two lowest segments only.
+/// Where this component maps: fast paths switch between spaces that use the two lowest segments
+/// only.
 const PLACE: u32 = 0x1200_0000;
 /// Other memory that is read between: twice what a cache has, which has lines of so many bytes.
 const OTHER: u32 = PLACE + TABLE_SPAN;
@@ -54,7 +58,8 @@ fn put(env: &Env, page: u32, code: &[u8]) -> Result<()> {
     OWN.cache(PLACE, PAGE_SIZE, CacheOp::SyncCode)
 }
 
-/// A server in a space of its own, which answers with the words that came, and a capability to call it.
+/// A server in a space of its own, which answers with the words that came, and a capability to call
+/// it.
 fn server(env: &mut Env) -> Result<Thread> {
     let space = QUOTA.create_space(1, env.free_slot())?;
     map(space, CODE, env.memory("ram"), 0, PAGE_SIZE, Rights(5))?;
@@ -68,7 +73,8 @@ fn server(env: &mut Env) -> Result<Thread> {
 
 fn ring(env: &mut Env) -> Result<()> {
     // The handle stays in r4, where it comes.
-    let answers = [code::load(3, Tag::new(Op::ReplyWait, 3, 0).0), code::system_call().into()].concat();
+    let answers =
+        [code::load(3, Tag::new(Op::ReplyWait, 3, 0).0), code::system_call().into()].concat();
     put(env, 0, &[&answers[..], &code::jump((answers.len() as u32).wrapping_neg())].concat())?;
     let servers: Vec<Thread> = (0..SERVERS).map(|_| server(env)).collect::<Result<_>>()?;
     for turn in 0..REPETITIONS {
@@ -81,7 +87,8 @@ fn ring(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
-/// A thread in a space of its own that reads a page after the other, from its argument on, until there is none.
+/// A thread in a space of its own that reads a page after the other, from its argument on, until
+/// there is none.
 fn reader(env: &mut Env) -> Result<(Space, Thread)> {
     put(env, 1, code::reads_pages())?;
     let space = QUOTA.create_space(1, env.free_slot())?;
@@ -94,13 +101,21 @@ fn reader(env: &mut Env) -> Result<(Space, Thread)> {
     Ok((space, thread))
 }
 
-/// It reads [`PAGES`] pages. After that nothing but what this component has read is in the cache of data.
+/// It reads [`PAGES`] pages. After that nothing but what this component has read is in the cache of
+/// data.
 fn touch(thread: Thread) -> Result<()> {
     thread.start(CODE, 0, FIRST)?;
     let received = receive(None)?;
-    assert!(received.words[..2] == [vector::PAGE_FAULT, FIRST + PAGES * PAGE_SIZE], "it read less: {:x?}", received.words);
+    assert!(
+        received.words[..2] == [vector::PAGE_FAULT, FIRST + PAGES * PAGE_SIZE],
+        "it read less: {:x?}",
+        received.words
+    );
     thread.stop()?;
-    assert!(start::bytes(OTHER, OTHER_BYTES).iter().step_by(LINE).all(|byte| *byte == 0), "memory has what nobody wrote");
+    assert!(
+        start::bytes(OTHER, OTHER_BYTES).iter().step_by(LINE).all(|byte| *byte == 0),
+        "memory has what nobody wrote"
+    );
     Ok(())
 }
 
@@ -131,8 +146,13 @@ fn faults(env: &mut Env) -> Result<()> {
     thread.start(CODE, 0, FIRST)?;
     let mut received = receive(None)?;
     for address in (FIRST..).step_by(PAGE_SIZE as usize).take(REPETITIONS as usize) {
-        assert!(received.words[..2] == [vector::PAGE_FAULT, address], "no fault at {address:#x}: {:?}", received.words);
-        let page = MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE_SIZE, Rights::READ);
+        assert!(
+            received.words[..2] == [vector::PAGE_FAULT, address],
+            "no fault at {address:#x}: {:?}",
+            received.words
+        );
+        let page =
+            MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE_SIZE, Rights::READ);
         begin::<FAULT>();
         received = map_reply_wait(received.handle, &page)?;
         end::<FAULT>();
@@ -156,7 +176,8 @@ fn alien(env: &mut Env) -> Result<()> {
     map(space, CODE, ram, 4 * PAGE_SIZE, PAGE_SIZE, Rights(5))?;
     put(env, 4, &[code::uses_fpu(), code::system_calls()].concat())?;
     let (thread, _) = QUOTA.create_thread(server, env.free_slot(), None)?;
-    let (process, Bound { utcb, handle, .. }) = QUOTA.create_thread(space, env.free_slot(), Some(server))?;
+    let (process, Bound { utcb, handle, .. }) =
+        QUOTA.create_thread(space, env.free_slot(), Some(server))?;
     process.set_handler(Some(thread))?;
     let own = Thread(env.free_slot());
     copy(image::slot::THREAD, None, own.0, Rights::CALL, 1)?;
@@ -165,7 +186,11 @@ fn alien(env: &mut Env) -> Result<()> {
     let marked = |kind| instruction(kind, ALIEN).to_be_bytes();
     let once = [&marked(BEGIN)[..], &runs, &marked(END)].concat();
     let begins = write(utcb + 4 * INSTRUCTION as u32, CODE);
-    put(env, 2, &[begins, runs.clone(), once.repeat(REPETITIONS as usize), code::invalid().into()].concat())?;
+    put(
+        env,
+        2,
+        &[begins, runs.clone(), once.repeat(REPETITIONS as usize), code::invalid().into()].concat(),
+    )?;
     thread.start(HANDLER, HANDLER + 2 * PAGE_SIZE, handle)?;
     let received = receive(None)?;
     assert!(received.words[0] == vector::PROGRAM, "it did not go through: {:x?}", received.words);
@@ -173,7 +198,12 @@ fn alien(env: &mut Env) -> Result<()> {
 }
 
 fn run(mut env: Env) {
-    for (name, measure) in [("ring", ring as fn(&mut Env) -> Result<()>), ("unmap", unmaps), ("faults", faults), ("alien", alien)] {
+    for (name, measure) in [
+        ("ring", ring as fn(&mut Env) -> Result<()>),
+        ("unmap", unmaps),
+        ("faults", faults),
+        ("alien", alien),
+    ] {
         if let Err(error) = measure(&mut env) {
             panic!("{name}: {}", error.text());
         }

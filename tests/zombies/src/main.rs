@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The load of section 7 of Dougan, Mackerras, Yodaiken 1999: programs come, touch their pages, and go, and now and then the processor has
-//! nothing to do. Each of them is a mapping of so many pages that its end gives the space another context, and leaves zombies.
+//! The load of section 7 of Dougan, Mackerras, Yodaiken 1999: programs come, touch their pages, and
+//! go, and now and then the processor has nothing to do. Each of them is a mapping of so many pages
+//! that its end gives the space another context, and leaves zombies.
 //!
-//! It reports the kernel's counts ([`Counts`]) between the first time of idleness and the last, and how long pages took to be touched.
+//! It reports the kernel's counts ([`Counts`]) between the first time of idleness and the last, and
+//! how long pages took to be touched.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -16,7 +18,8 @@ macadamia::main!(run);
 
 /// Pages of a program.
 const PAGES: u32 = 2000;
-/// Programs between two times of idleness. Together they have more pages than the table has entries for 128 MiB of RAM.
+/// Programs between two times of idleness. Together they have more pages than the table has entries
+/// for 128 MiB of RAM.
 const PROGRAMS: u32 = 11;
 /// How often that happens.
 const ROUNDS: u32 = 20;
@@ -36,11 +39,13 @@ fn run(env: Env) {
     result!("done");
 }
 
-/// Programs come and go, and then there is nothing to do. In how many nanoseconds they touched their pages.
+/// Programs come and go, and then there is nothing to do. In how many nanoseconds they touched
+/// their pages.
 fn round(ram: Memory) -> u64 {
     let mut took = 0;
     for _ in 0..PROGRAMS {
-        let pages = Window::open(own().start, ram, 0, PAGES * PAGE_SIZE, Rights::READ).expect("the addresses are free");
+        let pages = Window::open(own().start, ram, 0, PAGES * PAGE_SIZE, Rights::READ)
+            .expect("the addresses are free");
         let start = time::now();
         let wrong = (0..PAGES).filter(|page| pages.read(page * PAGE_SIZE) != 0).count();
         took += time::now() - start;

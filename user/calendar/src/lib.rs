@@ -51,8 +51,9 @@ pub fn seconds(date: &Date) -> u64 {
     days * DAY + u64::from(date.hour * 3600 + date.minute * 60 + date.second)
 }
 
-/// Whether a clock that shows whole seconds may have gone on by `seconds` in so many nanoseconds of another
-/// one: either reading hides up to a second. They may drift apart by a thousandth, and one be read a second late.
+/// Whether a clock that shows whole seconds may have gone on by `seconds` in so many nanoseconds of
+/// another one: either reading hides up to a second. They may drift apart by a thousandth, and one
+/// be read a second late.
 #[must_use]
 pub const fn agrees(seconds: u64, nanoseconds: u64) -> bool {
     const SECOND: u64 = 1_000_000_000;
@@ -72,7 +73,14 @@ pub fn date(seconds: u64) -> Date {
         days -= days_of_month(year, month);
         month += 1;
     }
-    Date { year, month, day: days as u32 + 1, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 }
+    Date {
+        year,
+        month,
+        day: days as u32 + 1,
+        hour: rest / 3600,
+        minute: rest / 60 % 60,
+        second: rest % 60,
+    }
 }
 
 impl fmt::Display for Date {
@@ -109,7 +117,10 @@ mod tests {
         let second = 1_000_000_000;
         for seconds in [0, 8, 3600, 86_400 * 3650] {
             assert!(agrees(seconds, seconds * second));
-            assert!(agrees(seconds + 1, seconds * second + 1) && agrees(seconds, (seconds + 1) * second - 1));
+            assert!(
+                agrees(seconds + 1, seconds * second + 1)
+                    && agrees(seconds, (seconds + 1) * second - 1)
+            );
             assert!(!agrees(seconds, seconds * second * 21 / 20 + 3 * second));
             assert!(!agrees(seconds + 3, seconds * second * 19 / 20));
         }

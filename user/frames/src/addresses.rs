@@ -17,8 +17,9 @@ impl Address {
         self.0[0] & 1 != 0
     }
 
-    /// The address of client number `number`, from 1 on, of a card with this address: the first has the card's own, the others have it plus
-    /// their distance, as addresses that nobody else administers.
+    /// The address of client number `number`, from 1 on, of a card with this address: the first has
+    /// the card's own, the others have it plus their distance, as addresses that nobody else
+    /// administers.
     #[must_use]
     pub fn of_client(self, number: u32) -> Self {
         const LOCAL: u8 = 2;
@@ -55,7 +56,8 @@ impl fmt::Display for Address {
 /// The port of the card's driver.
 pub const CARD: usize = 0;
 
-/// Addresses that are known of a port, beside the one that it was given: a flood of them drives out its own only.
+/// Addresses that are known of a port, beside the one that it was given: a flood of them drives out
+/// its own only.
 const MOST: usize = 256;
 
 /// An address that was seen.
@@ -99,7 +101,8 @@ pub struct Addresses {
     frames: u64,
     /// By port; nothing if an address has changed its port since.
     recent: Vec<Option<Recent>>,
-    /// By port: whether others are behind it, with addresses of their own. They always are behind the card.
+    /// By port: whether others are behind it, with addresses of their own. They always are behind
+    /// the card.
     bridges: Vec<bool>,
 }
 
@@ -132,9 +135,10 @@ impl Addresses {
         self.seen.retain(|_, seen| seen.port != port);
     }
 
-    /// Where a frame goes that comes by the port `from` and begins with these words, low byte first. It may come from there if its source was given to that
-    /// port; or to none, and the port bridges, and had it first. What has come by the card belongs there, though a client had it first: no
-    /// client keeps a host behind the card from being heard.
+    /// Where a frame goes that comes by the port `from` and begins with these words, low byte
+    /// first. It may come from there if its source was given to that port; or to none, and the port
+    /// bridges, and had it first. What has come by the card belongs there, though a client had it
+    /// first: no client keeps a host behind the card from being heard.
     #[must_use]
     pub fn way(&mut self, head: [u32; 3], from: usize) -> Way {
         self.frames += 1;
@@ -156,7 +160,11 @@ impl Addresses {
             return Way::Refused;
         }
         let number = destination.number();
-        let known = self.given.get(&number).copied().or_else(|| self.seen.get(&number).map(|seen| seen.port));
+        let known = self
+            .given
+            .get(&number)
+            .copied()
+            .or_else(|| self.seen.get(&number).map(|seen| seen.port));
         let way = match known {
             Some(to) => Way::To(to),
             None if destination.is_group() => Way::All,
@@ -170,7 +178,10 @@ impl Addresses {
 
     /// Notes when the source of a port's last frame was seen last.
     fn note_of(&mut self, port: usize) {
-        let Some(Recent { head, last, .. }) = self.recent.get_mut(port).and_then(Option::take) else { return };
+        let Some(Recent { head, last, .. }) = self.recent.get_mut(port).and_then(Option::take)
+        else {
+            return;
+        };
         let [_, source] = split(head);
         if let Some(seen) = self.seen.get_mut(&source.number()) {
             seen.last = last;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A ring of legacy descriptors of the network card 82540EM (PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's
-//! Manual, 317453, 3.2.3 and 3.3.3). The card is done with them in the order of the ring.
+//! A ring of legacy descriptors of the network card 82540EM (PCI/PCI-X Family of Gigabit Ethernet
+//! Controllers Software Developer's Manual, 317453, 3.2.3 and 3.3.3). The card is done with them in
+//! the order of the ring.
 
 use crate::little::Little;
 use crate::ring::Shared;
@@ -35,7 +36,8 @@ pub enum Given {
 pub struct Descriptors {
     /// Offset of its first descriptor in the memory for descriptors.
     start: u32,
-    /// The numbers of the next descriptor that the card will be done with, and of the next that it will be given.
+    /// The numbers of the next descriptor that the card will be done with, and of the next that it
+    /// will be given.
     head: u32,
     tail: u32,
     /// By descriptor: the slot's offset.
@@ -43,7 +45,8 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// How many there are, a multiple of 8. The card has one less at most: a ring whose head is its tail is empty (3.2.6).
+    /// How many there are, a multiple of 8. The card has one less at most: a ring whose head is its
+    /// tail is empty (3.2.6).
     pub const COUNT: u32 = 264;
     /// Bytes of a ring.
     pub const BYTES: u32 = Self::COUNT * DESCRIPTOR;
@@ -72,21 +75,29 @@ impl Descriptors {
         (self.tail + Self::COUNT - self.head) % Self::COUNT == Self::COUNT - 1
     }
 
-    /// Writes the next descriptor: a frame's place in the slot at the offset `slot`, at this physical address. The ring is not full.
-    pub fn give<M: Shared>(&mut self, memory: &Little<M>, (slot, physical): (u32, u32), what: Given) {
+    /// Writes the next descriptor: a frame's place in the slot at the offset `slot`, at this
+    /// physical address. The ring is not full.
+    pub fn give<M: Shared>(
+        &mut self,
+        memory: &Little<M>,
+        (slot, physical): (u32, u32),
+        what: Given,
+    ) {
         let at = self.place(self.tail);
         let length = match what {
             Given::Empty => 0,
             Given::Filled(bytes) => bytes | COMMAND,
         };
-        for (word, value) in [(ADDRESS, physical), (ADDRESS_HIGH, 0), (LENGTH, length), (STATUS, 0)] {
+        for (word, value) in [(ADDRESS, physical), (ADDRESS_HIGH, 0), (LENGTH, length), (STATUS, 0)]
+        {
             memory.write(at + word, value);
         }
         self.slots[self.tail as usize] = slot;
         self.tail = next(self.tail);
     }
 
-    /// Takes back the next that the card is done with: the slot, and the frame's bytes, none of a damaged one.
+    /// Takes back the next that the card is done with: the slot, and the frame's bytes, none of a
+    /// damaged one.
     pub fn take<M: Shared>(&mut self, memory: &Little<M>) -> Option<(u32, u32)> {
         let at = self.place(self.head);
         let status = if self.head == self.tail { 0 } else { memory.read(at + STATUS) };
@@ -94,7 +105,11 @@ impl Descriptors {
             return None;
         }
         memory.fence();
-        let bytes = if status & END != 0 && status & ERRORS == 0 { memory.read(at + LENGTH) & 0xffff } else { 0 };
+        let bytes = if status & END != 0 && status & ERRORS == 0 {
+            memory.read(at + LENGTH) & 0xffff
+        } else {
+            0
+        };
         let slot = self.slots[self.head as usize];
         self.head = next(self.head);
         Some((slot, bytes))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One direction of a port: slots that one side fills and the other empties.
 //!
-//! By one ring the side that fills slots says which it has filled, by the other it learns which are free, in whatever order. At first the
-//! other side has them all. The slot that became free last is filled first, as it is the likeliest to be in the cache still.
+//! By one ring the side that fills slots says which it has filled, by the other it learns which are
+//! free, in whatever order. At first the other side has them all. The slot that became free last is
+//! filled first, as it is the likeliest to be in the cache still.
 
 use crate::ring::{Broken, Consumer, Producer, Ring, Shared};
 use alloc::vec;
@@ -20,7 +21,8 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// With its words at one offset, the entries of its rings at another, and so many slots from a third on.
+    /// With its words at one offset, the entries of its rings at another, and so many slots from a
+    /// third on.
     pub(crate) const fn new(words: u32, entries: u32, first: u32, slots: u32) -> Self {
         let filled = Ring::new(words, entries, slots, ENTRY);
         let free = Ring::new(words + FREE, entries + slots * ENTRY, slots, ENTRY);
@@ -64,8 +66,17 @@ impl Sender {
     /// Of a direction whose words are 0.
     #[must_use]
     pub fn new(lane: Lane) -> Self {
-        let (own, away) = (Vec::with_capacity(lane.slots as usize), vec![true; lane.slots as usize]);
-        Self { lane, filled: Producer::new(lane.filled), free: Consumer::new(lane.free), own, away, pushed: 0, got: 0 }
+        let (own, away) =
+            (Vec::with_capacity(lane.slots as usize), vec![true; lane.slots as usize]);
+        Self {
+            lane,
+            filled: Producer::new(lane.filled),
+            free: Consumer::new(lane.free),
+            own,
+            away,
+            pushed: 0,
+            got: 0,
+        }
     }
 
     /// How many slots the direction has.
@@ -99,18 +110,21 @@ impl Sender {
         Ok(self.free())
     }
 
-    /// How many slots it has got from the other side so far, modulo 2^32: those that were free at first, too.
+    /// How many slots it has got from the other side so far, modulo 2^32: those that were free at
+    /// first, too.
     #[must_use]
     pub const fn got(&self) -> u32 {
         self.got
     }
 
-    /// Offset of a slot to fill, as long as there is [`Sender::room`]. Nobody else has it until it is pushed.
+    /// Offset of a slot to fill, as long as there is [`Sender::room`]. Nobody else has it until it
+    /// is pushed.
     pub fn take(&mut self) -> Option<u32> {
         self.own.pop().map(|number| self.lane.slot(number))
     }
 
-    /// The slot, which was taken, is filled. The other side gets slots in the order in which they are pushed, when they are published.
+    /// The slot, which was taken, is filled. The other side gets slots in the order in which they
+    /// are pushed, when they are published.
     pub fn push(&mut self, memory: &impl Shared, slot: u32) {
         let number = self.lane.number(slot);
         if let Some(away) = self.away.get_mut(number as usize) {

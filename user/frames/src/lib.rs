@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network's protocol: rings of frames in memory that two sides share, and the switch between them (docs/net.md); and
-//! the rings of a card that its driver fills.
+//! The network's protocol: rings of frames in memory that two sides share, and the switch between
+//! them (docs/net.md); and the rings of a card that its driver fills.
 //!
-//! Nothing here trusts what the other side writes. The memory is a trait, so that all of it runs on the host, too.
+//! Nothing here trusts what the other side writes. The memory is a trait, so that all of it runs on
+//! the host, too.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

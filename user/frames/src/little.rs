@@ -3,7 +3,8 @@
 
 use crate::ring::Shared;
 
-/// Memory or registers whose every word has its low byte first. There is no other way to these words.
+/// Memory or registers whose every word has its low byte first. There is no other way to these
+/// words.
 #[derive(Debug)]
 pub struct Little<M>(M);
 
@@ -20,7 +21,8 @@ impl<M: Shared> Little<M> {
         self.0.bytes()
     }
 
-    /// The value of the word at an offset in bytes, a multiple of 4. Of some registers the read itself is what is wanted.
+    /// The value of the word at an offset in bytes, a multiple of 4. Of some registers the read
+    /// itself is what is wanted.
     #[inline(always)]
     pub fn read(&self, offset: u32) -> u32 {
         M::little(self.0.read(offset))

@@ -3,7 +3,10 @@
 
 use crate::lane::Lane;
 use crate::ring::Shared;
-use image::protocol::net::{ENTRIES, ENTRY, FEWEST_BYTES, IN, MOST_BYTES, MOST_LARGE, MOST_SLOTS, OUT, SLOT, SLOT_FRAME, SLOT_OWN};
+use image::protocol::net::{
+    ENTRIES, ENTRY, FEWEST_BYTES, IN, MOST_BYTES, MOST_LARGE, MOST_SLOTS, OUT, SLOT, SLOT_FRAME,
+    SLOT_OWN,
+};
 
 /// Rings of a port.
 const RINGS: u32 = 4;
@@ -43,7 +46,12 @@ impl Layout {
     /// The direction in which the client does.
     #[must_use]
     pub const fn from_client(self) -> Lane {
-        Lane::new(OUT, ENTRIES + 2 * self.slots * ENTRY, self.first() + self.slots * SLOT, self.slots)
+        Lane::new(
+            OUT,
+            ENTRIES + 2 * self.slots * ENTRY,
+            self.first() + self.slots * SLOT,
+            self.slots,
+        )
     }
 
     /// Sets all words of all rings to 0.
@@ -54,13 +62,18 @@ impl Layout {
     }
 }
 
-/// Words at a slot's start that the switch looks at: the length, the header for segments, and of the frame the addresses.
+/// Words at a slot's start that the switch looks at: the length, the header for segments, and of
+/// the frame the addresses.
 const WORDS: usize = 7;
 /// Those of the header for whoever cuts a frame into segments.
 const HEADER: core::ops::Range<usize> = 1..4;
 /// Bytes of the frame among them.
 const HEAD: u32 = 12;
-const _: () = assert!(SLOT_OWN == 4 * HEADER.start as u32 && SLOT_FRAME == 4 * HEADER.end as u32 && SLOT_FRAME + HEAD == 4 * WORDS as u32);
+const _: () = assert!(
+    SLOT_OWN == 4 * HEADER.start as u32
+        && SLOT_FRAME == 4 * HEADER.end as u32
+        && SLOT_FRAME + HEAD == 4 * WORDS as u32
+);
 
 /// A frame that is passed on: what was read of it once, as a client may change it at any time.
 #[derive(Default)]

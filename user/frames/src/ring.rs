@@ -3,13 +3,15 @@
 
 use image::protocol::net::{CONSUMED, CONSUMER_WAITS, PRODUCED, PRODUCER_WAITS};
 
-/// Memory that two sides share. Offsets are bytes from its start, multiples of 4, and below [`Shared::bytes`]: whoever uses this
-/// trait keeps to that.
+/// Memory that two sides share. Offsets are bytes from its start, multiples of 4, and below
+/// [`Shared::bytes`]: whoever uses this trait keeps to that.
 ///
-/// Components of one machine read each other's words as they are. What a device or a frame has there is bytes in an order of its own:
-/// [`Shared::little`], or all of it by [`Little`](crate::Little).
+/// Components of one machine read each other's words as they are. What a device or a frame has
+/// there is bytes in an order of its own: [`Shared::little`], or all of it by
+/// [`Little`](crate::Little).
 pub trait Shared {
-    /// Whether the processor that reads and writes has the high byte of a word first. Tests have memory of other processors than their own.
+    /// Whether the processor that reads and writes has the high byte of a word first. Tests have
+    /// memory of other processors than their own.
     const HIGH_FIRST: bool = cfg!(target_endian = "big");
     /// How many bytes it has.
     fn bytes(&self) -> u32;
@@ -25,7 +27,8 @@ pub trait Shared {
     fn write_words<const N: usize>(&self, offset: u32, values: [u32; N]) {
         (offset..).step_by(4).zip(values).for_each(|(at, value)| self.write(at, value));
     }
-    /// The value of a word that was read and has its low byte first in memory; or what is to be written to make such a word of a value.
+    /// The value of a word that was read and has its low byte first in memory; or what is to be
+    /// written to make such a word of a value.
     #[must_use]
     #[inline(always)]
     fn little(word: u32) -> u32 {
@@ -55,7 +58,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Its words are at the offset `words`, its first entry at `first`; it has so many entries, a power of two, of so many bytes.
+    /// Its words are at the offset `words`, its first entry at `first`; it has so many entries, a
+    /// power of two, of so many bytes.
     #[must_use]
     pub const fn new(words: u32, first: u32, slots: u32, bytes: u32) -> Self {
         Self { words, first, slots, bytes }
@@ -72,7 +76,8 @@ impl Ring {
         self.first + (number & (self.slots - 1)) * self.bytes
     }
 
-    /// Writes `index` into a word. Whether the other side is to be notified, which said so in `waits`.
+    /// Writes `index` into a word. Whether the other side is to be notified, which said so in
+    /// `waits`.
     fn advance(&self, memory: &impl Shared, (word, index): (u32, u32), waits: u32) -> bool {
         // What was done with the entries comes first: `fence` orders writes, too.
         memory.fence();
@@ -173,7 +178,8 @@ impl Consumer {
         self.ring.slot(self.consumed.wrapping_add(number))
     }
 
-    /// The first `count` of them were read, which the producer does not have to know: it never writes more than there is room for.
+    /// The first `count` of them were read, which the producer does not have to know: it never
+    /// writes more than there is room for.
     pub const fn pass(&mut self, count: u32) {
         self.consumed = self.consumed.wrapping_add(count);
     }

@@ -13,22 +13,25 @@ use image::protocol::net::{MOST_BYTES, NEIGHBOUR, NEIGHBOURS};
 const MOST_PORTS: usize = 20;
 /// Frames that are taken from a port in its turn.
 const BATCH: u32 = 32;
-/// The longest that a frame waits for the card's driver to make room, in nanoseconds. After that what finds no room is dropped until the
-/// driver goes on, so that clients reach each other.
+/// The longest that a frame waits for the card's driver to make room, in nanoseconds. After that
+/// what finds no room is dropped until the driver goes on, so that clients reach each other.
 const PATIENCE: u64 = 1_000_000_000;
-/// The same for a client to which another one sends: two slices of time, so that it has had its own. It costs the sender this much, and
-/// nobody else.
+/// The same for a client to which another one sends: two slices of time, so that it has had its
+/// own. It costs the sender this much, and nobody else.
 const CLIENTS_PATIENCE: u64 = 20_000_000;
 /// After so long a client that had no room is looked at again, in nanoseconds.
 const PAUSE: u64 = 10_000_000;
-/// Bytes of the card that a client has and has not read, about: it is given more when it has given slots back. More of them, three times,
-/// would drive code out of a cache of 256 KiB: in the card's slots, in the client's, and where the client's program wants them.
+/// Bytes of the card that a client has and has not read, about: it is given more when it has given
+/// slots back. More of them, three times, would drive code out of a cache of 256 KiB: in the card's
+/// slots, in the client's, and where the client's program wants them.
 const AHEAD: u32 = 13 * MOST_BYTES;
-/// What comes then waits so long for the client to read, in nanoseconds. Who has other things to do is given it all the same.
+/// What comes then waits so long for the client to read, in nanoseconds. Who has other things to do
+/// is given it all the same.
 const READERS_TIME: u64 = 1_000_000;
 /// No more than this part of the card's slots waits for one client, and half of them for all.
 const KEEPS: u32 = 4;
-/// Who was waited for in vain goes on when it has given back this part of its slots: one alone does not make it worth another wait.
+/// Who was waited for in vain goes on when it has given back this part of its slots: one alone does
+/// not make it worth another wait.
 const GOES_ON: u32 = 4;
 
 /// What became of a port's frames, since the switch began.
@@ -116,12 +119,15 @@ impl<M: Shared> Port<M> {
 
     /// Takes the slots that the client has given back.
     fn refill(&mut self) {
-        if let Some(got) = self.with(|rings, memory| rings.input.room(memory).map(|_| rings.input.got())) {
+        if let Some(got) =
+            self.with(|rings, memory| rings.input.room(memory).map(|_| rings.input.got()))
+        {
             self.note(got);
         }
     }
 
-    /// Whether so many slots are free for a frame to the client; a client that is not attached has none.
+    /// Whether so many slots are free for a frame to the client; a client that is not attached has
+    /// none.
     fn has_room(&mut self, slots: u32) -> bool {
         let free = |port: &Self| port.attached.as_ref().map_or(0, |rings| rings.input.free());
         if free(self) < slots {
@@ -130,7 +136,8 @@ impl<M: Shared> Port<M> {
         free(self) >= slots
     }
 
-    /// The client has given back so many slots ([`Sender::got`]): if there are more than before it has read something.
+    /// The client has given back so many slots ([`Sender::got`]): if there are more than before it
+    /// has read something.
     fn note(&mut self, got: u32) {
         let read = got.wrapping_sub(self.ahead.got);
         if read > 0 {
@@ -154,7 +161,8 @@ pub struct Outcome {
     pub broken: u32,
     /// Whether there is more to do already.
     pub again: bool,
-    /// When another round is due at the latest, in nanoseconds, if a frame waits: who is to make room or read may never go on.
+    /// When another round is due at the latest, in nanoseconds, if a frame waits: who is to make
+    /// room or read may never go on.
     pub look: Option<u64>,
 }
 
@@ -164,9 +172,11 @@ pub struct Switch<M> {
     addresses: Addresses,
     /// Where the next round begins.
     turn: usize,
-    /// How many frames wait for readers ([`Ahead`]): mostly none, and a round need not ask each port.
+    /// How many frames wait for readers ([`Ahead`]): mostly none, and a round need not ask each
+    /// port.
     kept: usize,
-    /// The frame that is passed on. What is here was checked; what the client writes since is not looked at.
+    /// The frame that is passed on. What is here was checked; what the client writes since is not
+    /// looked at.
     passing: Passing,
 }
 
@@ -178,8 +188,8 @@ struct Passing {
 }
 
 impl<M: Shared> Switch<M> {
-    /// With a port for each memory; `None` if one of them has no room for a slot, or there are more than 20: clients notify by
-    /// the bit of their port, and a badge has 20.
+    /// With a port for each memory; `None` if one of them has no room for a slot, or there are more
+    /// than 20: clients notify by the bit of their port, and a badge has 20.
     pub fn new(memories: impl IntoIterator<Item = M>) -> Option<Self> {
         let port = |memory: M| {
             let layout = Layout::of(memory.bytes())?;
@@ -194,18 +204,22 @@ impl<M: Shared> Switch<M> {
             })
         };
         let ports: Vec<_> = memories.into_iter().map(port).collect::<Option<_>>()?;
-        let (addresses, passing) = (Addresses::new(ports.len()), Passing { frame: Frame::default(), slots: Vec::new() });
+        let (addresses, passing) =
+            (Addresses::new(ports.len()), Passing { frame: Frame::default(), slots: Vec::new() });
         (ports.len() <= MOST_PORTS).then_some(Self { ports, addresses, turn: 0, kept: 0, passing })
     }
 
-    /// A client has others behind it, as a Linux with a bridge or macvlan has: it may send from their addresses, too.
+    /// A client has others behind it, as a Linux with a bridge or macvlan has: it may send from
+    /// their addresses, too.
     pub fn let_bridge(&mut self, port: usize) {
         self.addresses.let_bridge(port);
     }
 
-    /// A client begins anew: its rings are empty. If it has an address nobody else can use that. `large`: it takes large frames.
+    /// A client begins anew: its rings are empty. If it has an address nobody else can use that.
+    /// `large`: it takes large frames.
     pub fn attach(&mut self, port: usize, address: Option<Address>, large: bool) {
-        // Who is behind the card does not change with its driver: no client gets such an address by being faster.
+        // Who is behind the card does not change with its driver: no client gets such an address by
+        // being faster.
         if port != CARD {
             self.addresses.forget(port);
         }
@@ -247,7 +261,8 @@ impl<M: Shared> Switch<M> {
 
     /// Tells each client who takes large frames: nobody sends them to others.
     fn tell_neighbours(&self) {
-        let takers: Vec<Address> = self.ports.iter().filter_map(|port| port.attached.as_ref()?.large).collect();
+        let takers: Vec<Address> =
+            self.ports.iter().filter_map(|port| port.attached.as_ref()?.large).collect();
         for port in self.ports.iter().filter(|port| port.is_large()) {
             for (at, taker) in (NEIGHBOURS + 4..).step_by(NEIGHBOUR as usize).zip(&takers) {
                 let [low, high] = taker.words();
@@ -281,27 +296,38 @@ impl<M: Shared> Switch<M> {
             waiting |= u32::from(self.take(from, now, &mut outcome.notify)) << from;
         }
         self.turn = (self.turn + 1) % count.max(1);
-        // By both the card's driver knows that it need not bring more: nobody waits for it, and not all slots came back.
+        // By both the card's driver knows that it need not bring more: nobody waits for it, and not
+        // all slots came back.
         let waits_for_card = !self.has_enough(now, &mut outcome.notify);
         let due = self.ports[CARD].with(|rings, memory| {
             let many = rings.output.returned() > rings.output.slots() / 2;
             Ok((waits_for_card || many) && rings.output.publish(memory))
         });
         outcome.notify |= u32::from(due.unwrap_or(false)) << CARD;
-        for (index, port) in self.ports.iter_mut().enumerate().filter(|(index, _)| *index != CARD || waits_for_card) {
+        for (index, port) in
+            self.ports.iter_mut().enumerate().filter(|(index, _)| *index != CARD || waits_for_card)
+        {
             let more = port.with(|rings, memory| rings.output.wait(memory)).unwrap_or(false);
             outcome.again |= more && waiting >> index & 1 == 0;
         }
         outcome.look = (waiting != 0).then_some(now + PAUSE);
         if self.kept > 0 || !waits_for_card {
-            let readers = self.ports.iter().map(|port| &port.ahead).filter(|ahead| ahead.bytes >= AHEAD || !ahead.kept.is_empty());
-            outcome.look = readers.map(|ahead| ahead.since.unwrap_or(now) + READERS_TIME).chain(outcome.look).min();
+            let readers = self
+                .ports
+                .iter()
+                .map(|port| &port.ahead)
+                .filter(|ahead| ahead.bytes >= AHEAD || !ahead.kept.is_empty());
+            outcome.look = readers
+                .map(|ahead| ahead.since.unwrap_or(now) + READERS_TIME)
+                .chain(outcome.look)
+                .min();
         }
         outcome.broken = attached & !self.attached();
         outcome
     }
 
-    /// Whether each client has to read before it is given more of the card. No client has others wait for it.
+    /// Whether each client has to read before it is given more of the card. No client has others
+    /// wait for it.
     fn has_enough(&mut self, now: u64, notify: &mut u32) -> bool {
         let mut some = false;
         for to in CARD + 1..self.ports.len() {
@@ -309,7 +335,8 @@ impl<M: Shared> Switch<M> {
             if attached.is_none() {
                 continue;
             }
-            if ahead.kept.is_empty() && (ahead.bytes < AHEAD || !self.has_to_read(to, now, notify)) {
+            if ahead.kept.is_empty() && (ahead.bytes < AHEAD || !self.has_to_read(to, now, notify))
+            {
                 return false;
             }
             some = true;
@@ -319,12 +346,19 @@ impl<M: Shared> Switch<M> {
 
     /// Ports whose clients are attached, a bit each.
     fn attached(&self) -> u32 {
-        (0..).zip(&self.ports).map(|(index, port)| u32::from(port.attached.is_some()) << index).sum()
+        (0..)
+            .zip(&self.ports)
+            .map(|(index, port)| u32::from(port.attached.is_some()) << index)
+            .sum()
     }
 
-    /// Takes frames of a port until there is none, or its turn is over. Whether one has to wait for room.
+    /// Takes frames of a port until there is none, or its turn is over. Whether one has to wait for
+    /// room.
     fn take(&mut self, from: usize, now: u64, notify: &mut u32) -> bool {
-        let Some(available) = self.ports[from].with(|rings, memory| rings.output.available(memory)) else { return false };
+        let Some(available) = self.ports[from].with(|rings, memory| rings.output.available(memory))
+        else {
+            return false;
+        };
         let mut waits = false;
         let (mut left, mut frames) = (available, 0);
         while left > 0 && frames < BATCH {
@@ -357,8 +391,8 @@ impl<M: Shared> Switch<M> {
         waits
     }
 
-    /// Takes up the first frame of a port that has filled so many slots. False: its length cannot be, and it takes one slot. `None` if the
-    /// client has broken its rings.
+    /// Takes up the first frame of a port that has filled so many slots. False: its length cannot
+    /// be, and it takes one slot. `None` if the client has broken its rings.
     fn look(&mut self, from: usize, filled: u32) -> Option<bool> {
         let (port, Passing { frame, slots }) = (&mut self.ports[from], &mut self.passing);
         let large = port.is_large();
@@ -389,7 +423,8 @@ impl<M: Shared> Switch<M> {
         let to = match self.addresses.way(frame.head::<M>(), from) {
             Way::To(to) => to..to + 1,
             Way::All => 0..self.ports.len(),
-            // Clients are known by what they were given, or have sent: who is not is behind the card.
+            // Clients are known by what they were given, or have sent: who is not is behind the
+            // card.
             Way::Unknown => CARD..CARD + 1,
             Way::Refused => {
                 self.ports[from].counters.refused += 1;
@@ -397,9 +432,14 @@ impl<M: Shared> Switch<M> {
             }
         };
         let (parts, bytes) = (frame.parts(), frame.bytes());
-        // What the card has received is dropped: others' frames are behind it. So is what is for all, but by the card.
+        // What the card has received is dropped: others' frames are behind it. So is what is for
+        // all, but by the card.
         let waited_for = if to.len() == 1 { to.start } else { CARD };
-        if from != CARD && waited_for != from && to.contains(&waited_for) && !self.takes(from, waited_for, parts, now, notify) {
+        if from != CARD
+            && waited_for != from
+            && to.contains(&waited_for)
+            && !self.takes(from, waited_for, parts, now, notify)
+        {
             return Fate::Waits;
         }
         let port = &mut self.ports[from];
@@ -407,7 +447,10 @@ impl<M: Shared> Switch<M> {
         port.counters.taken_bytes += u64::from(bytes);
         let ahead = &self.ports[waited_for].ahead;
         // Behind those that wait, whatever it has read since.
-        if from == CARD && (!ahead.kept.is_empty() || ahead.bytes >= AHEAD && self.has_to_read(waited_for, now, notify)) {
+        if from == CARD
+            && (!ahead.kept.is_empty()
+                || ahead.bytes >= AHEAD && self.has_to_read(waited_for, now, notify))
+        {
             self.ports[waited_for].ahead.kept.extend(&self.passing.slots);
             self.kept += self.passing.slots.len();
             return Fate::Kept;
@@ -418,7 +461,8 @@ impl<M: Shared> Switch<M> {
         Fate::Passed
     }
 
-    /// Whether the client of a port, which was given much, has to read before it is given more of the card.
+    /// Whether the client of a port, which was given much, has to read before it is given more of
+    /// the card.
     fn has_to_read(&mut self, to: usize, now: u64, notify: &mut u32) -> bool {
         let port = &mut self.ports[to];
         // What was filled in this turn is for the client to see, or it would never go on.
@@ -440,13 +484,15 @@ impl<M: Shared> Switch<M> {
         waits
     }
 
-    /// Gives the client of a port what the card has for it and waits, as long as it reads; and what is too much to wait.
+    /// Gives the client of a port what the card has for it and waits, as long as it reads; and what
+    /// is too much to wait.
     fn let_go(&mut self, to: usize, now: u64, notify: &mut u32) {
         let clients = self.ports.len() as u32 - 1;
         let most = (self.ports[CARD].layout.slots() / KEEPS.max(2 * clients)) as usize;
         while let Some(&slot) = self.ports[to].ahead.kept.front() {
             let ahead = &self.ports[to].ahead;
-            if ahead.bytes >= AHEAD && ahead.kept.len() <= most && self.has_to_read(to, now, notify) {
+            if ahead.bytes >= AHEAD && ahead.kept.len() <= most && self.has_to_read(to, now, notify)
+            {
                 return;
             }
             self.ports[to].ahead.kept.pop_front();
@@ -454,7 +500,8 @@ impl<M: Shared> Switch<M> {
             self.passing.slots.clear();
             self.passing.slots.push(slot);
             self.passing.frame = Frame::read(&self.ports[CARD].memory, slot, false);
-            // It was one when it came: what the card's driver has made of it since is its own matter.
+            // It was one when it came: what the card's driver has made of it since is its own
+            // matter.
             if self.passing.frame.is_sound(false) {
                 self.give(CARD, to);
             } else {
@@ -464,7 +511,8 @@ impl<M: Shared> Switch<M> {
         }
     }
 
-    /// Whether the client of a port has so many free slots for a frame of another one, or is not waited for.
+    /// Whether the client of a port has so many free slots for a frame of another one, or is not
+    /// waited for.
     fn takes(&mut self, from: usize, to: usize, parts: u32, now: u64, notify: &mut u32) -> bool {
         let Ok([source, port]) = self.ports.get_disjoint_mut([from, to]) else { return true };
         let since = source.waits_since.take();
@@ -480,7 +528,8 @@ impl<M: Shared> Switch<M> {
         // Who is not attached is not waited for.
         let Some((due, has_room, got)) = asked else { return true };
         *notify |= u32::from(due) << to;
-        port.stuck = port.stuck.filter(|then| got.wrapping_sub(*then) < port.layout.slots() / GOES_ON);
+        port.stuck =
+            port.stuck.filter(|then| got.wrapping_sub(*then) < port.layout.slots() / GOES_ON);
         if has_room || port.stuck.is_some() {
             return true;
         }
@@ -493,7 +542,8 @@ impl<M: Shared> Switch<M> {
         false
     }
 
-    /// Copies the frame that was taken up from a port to a client that has room for it, and takes such.
+    /// Copies the frame that was taken up from a port to a client that has room for it, and takes
+    /// such.
     // Each frame comes here: a call takes 35 instructions.
     #[inline(always)]
     fn give(&mut self, from: usize, to: usize) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a device and a frame have in memory is the same for a processor that has the low byte of a word first and for one that has
-//! the high byte first. Memory is bytes here, and the processor what makes words of them.
+//! What a device and a frame have in memory is the same for a processor that has the low byte of a
+//! word first and for one that has the high byte first. Memory is bytes here, and the processor
+//! what makes words of them.
 
 use frames::{Address, CARD, Descriptors, Given, Layout, Little, Receiver, Sender, Shared, Switch};
 use image::protocol::net::{ENTRIES, ENTRY, SLOT, SLOT_FRAME};
@@ -44,20 +45,28 @@ impl<const HIGH_FIRST: bool> Shared for Memory<HIGH_FIRST> {
     fn fence(&self) {}
 }
 
-/// The bytes that the 82540EM's manual has for a descriptor to send and one to receive, and what it writes into them.
+/// The bytes that the 82540EM's manual has for a descriptor to send and one to receive, and what it
+/// writes into them.
 fn descriptors<const HIGH_FIRST: bool>() {
     const START: u32 = 64;
     let memory = Memory::<HIGH_FIRST>::new(START + Descriptors::BYTES);
     let (view, mut ring) = (Little::new(memory.clone()), Descriptors::new(START));
     ring.give(&view, (0x640, 0x1234_5678), Given::Filled(0x5ea));
     ring.give(&view, (0xc80, 0x9abc_def0), Given::Empty);
-    assert_eq!(memory.get(START), [0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 0xea, 5, 0, 0b1011, 0, 0, 0, 0]);
-    assert_eq!(memory.get(START + 16), [0xf0, 0xde, 0xbc, 0x9a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(
+        memory.get(START),
+        [0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 0xea, 5, 0, 0b1011, 0, 0, 0, 0]
+    );
+    assert_eq!(
+        memory.get(START + 16),
+        [0xf0, 0xde, 0xbc, 0x9a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    );
     assert_eq!(ring.take(&view), None);
     // The first is done: its status is byte 12.
     memory.put(START + 12, &[0b11]);
     assert_eq!(ring.take(&view), Some((0x640, 0x5ea)));
-    // A frame was received, of 1514 bytes with a checksum, which is not looked at; then one with an error, byte 13.
+    // A frame was received, of 1514 bytes with a checksum, which is not looked at; then one with an
+    // error, byte 13.
     memory.put(START + 16 + 8, &[0xea, 5, 0xff, 0xee, 0b11, 0]);
     assert_eq!(ring.take(&view), Some((0xc80, 0x5ea)));
     ring.give(&view, (0, 0), Given::Empty);
@@ -81,13 +90,17 @@ fn a_register_has_its_low_byte_first() {
     assert_eq!(memory.read(4), 0x7856_3412);
 }
 
-/// A frame goes from one client to the other, whose address it has, byte for byte; and one with a stranger's as its source nowhere.
+/// A frame goes from one client to the other, whose address it has, byte for byte; and one with a
+/// stranger's as its source nowhere.
 fn frames<const HIGH_FIRST: bool>() {
     const SLOTS: u32 = 8;
-    let memories = [(); 3].map(|()| Memory::<HIGH_FIRST>::new(ENTRIES + SLOTS * (2 * SLOT + 4 * ENTRY)));
+    let memories =
+        [(); 3].map(|()| Memory::<HIGH_FIRST>::new(ENTRIES + SLOTS * (2 * SLOT + 4 * ENTRY)));
     let address = |port: u32| Address([0x52, 0x54, 0, 0x12, 0x34, 0x50]).of_client(port);
     let mut switch = Switch::new(memories.to_vec()).expect("room");
-    (0..3).for_each(|port| switch.attach(port as usize, (port as usize != CARD).then(|| address(port)), false));
+    (0..3).for_each(|port| {
+        switch.attach(port as usize, (port as usize != CARD).then(|| address(port)), false)
+    });
     let layout = Layout::of(memories[1].bytes()).expect("room");
     let mut input = Receiver::new(layout.to_client(), &memories[2]);
     let _ = input.publish(&memories[2]);

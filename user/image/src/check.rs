@@ -30,17 +30,28 @@ impl System {
         if let Some(region) = self.shared.iter().find(|region| !whole_pages(region.bytes)) {
             return Err(format!("the size of shared memory `{}` is impossible", region.name));
         }
-        let heartbeats = self.components.iter().filter(|component| component.heartbeat_ms().is_some()).count();
+        let heartbeats =
+            self.components.iter().filter(|component| component.heartbeat_ms().is_some()).count();
         if heartbeats > Resource::MOST_HEARTBEATS {
-            return Err(format!("{heartbeats} components have a heartbeat: {} can", Resource::MOST_HEARTBEATS));
+            return Err(format!(
+                "{heartbeats} components have a heartbeat: {} can",
+                Resource::MOST_HEARTBEATS
+            ));
         }
         self.components.iter().try_for_each(|component| {
-            self.check_component(component, layout, image_bytes).map_err(|what| format!("component `{}`: {what}", component.name))
+            self.check_component(component, layout, image_bytes)
+                .map_err(|what| format!("component `{}`: {what}", component.name))
         })
     }
 
-    fn check_component(&self, component: &Component, layout: &Layout, image_bytes: u32) -> Result<(), String> {
-        if let Some(window) = component.window.filter(|window| !window.is_possible(&layout.windows)) {
+    fn check_component(
+        &self,
+        component: &Component,
+        layout: &Layout,
+        image_bytes: u32,
+    ) -> Result<(), String> {
+        if let Some(window) = component.window.filter(|window| !window.is_possible(&layout.windows))
+        {
             return Err(format!(
                 "its window cannot begin at {:#x}: the place is a multiple of 4 MiB, {} MiB below {:#x} at most",
                 window.start,
@@ -53,23 +64,37 @@ impl System {
         for load in &component.loads {
             check_load(load, &places, image_bytes)?;
         }
-        let ordered = component.loads.is_sorted_by(|one, next| (one.address + one.memory_bytes).next_multiple_of(PAGE) <= next.address);
+        let ordered = component.loads.is_sorted_by(|one, next| {
+            (one.address + one.memory_bytes).next_multiple_of(PAGE) <= next.address
+        });
         if !ordered {
             return Err("the parts of its image overlap or are not in order".into());
         }
-        if !component.loads.iter().any(|load| component.entry.wrapping_sub(load.address) < load.memory_bytes) {
+        if !component
+            .loads
+            .iter()
+            .any(|load| component.entry.wrapping_sub(load.address) < load.memory_bytes)
+        {
             return Err("the entry point is outside its image".into());
         }
         if component.stack != layout::STACK_BYTES {
-            return Err(format!("the stack has {} bytes instead of {}", component.stack, layout::STACK_BYTES));
+            return Err(format!(
+                "the stack has {} bytes instead of {}",
+                component.stack,
+                layout::STACK_BYTES
+            ));
         }
         if !component.heap.is_multiple_of(PAGE) || component.heap > places.heap_most {
             return Err("the size of the heap is impossible".into());
         }
-        if component.slots > 65_536 || component.slots < crate::slot::GRANTS + component.grants.len() as u32 {
+        if component.slots > 65_536
+            || component.slots < crate::slot::GRANTS + component.grants.len() as u32
+        {
             return Err("the capability table is too small or too large".into());
         }
-        let behind = |grant: &&crate::Grant| matches!(grant.what, Resource::Memory { behind_image: true, .. });
+        let behind = |grant: &&crate::Grant| {
+            matches!(grant.what, Resource::Memory { behind_image: true, .. })
+        };
         let room = places.image_end.saturating_sub(component.image_end());
         if let Some(window) = component.window.filter(|_| component.behind_image() > room) {
             return Err(format!(
@@ -80,15 +105,19 @@ impl System {
             ));
         }
         if component.grants.iter().filter(behind).count() > 1 || component.behind_image() > room {
-            return Err("two pieces of memory lie behind its image, or one that is too large".into());
+            return Err(
+                "two pieces of memory lie behind its image, or one that is too large".into()
+            );
         }
         // It is mapped with the last part's rights.
-        if component.behind_image() > 0 && !component.loads.last().is_some_and(|load| load.writable) {
+        if component.behind_image() > 0 && !component.loads.last().is_some_and(|load| load.writable)
+        {
             return Err("memory lies behind an image whose last part cannot be written".into());
         }
         component.grants.iter().try_for_each(|grant| {
             let fits = self.fits(&grant.what, component, &places, image_bytes);
-            let room = if component.window.is_some() { ", or has no room in its window" } else { "" };
+            let room =
+                if component.window.is_some() { ", or has no room in its window" } else { "" };
             if fits { Ok(()) } else { Err(format!("grant `{}` is impossible{room}", grant.name)) }
         })
     }
@@ -100,7 +129,10 @@ impl System {
             return Err("it has a window, and is to be small".into());
         }
         if !small.is_possible() || usize::from(small.home) >= self.homes.len() {
-            return Err(format!("it cannot be small with {:#x} bytes at {:#x} of home {}", small.bytes, small.address, small.home));
+            return Err(format!(
+                "it cannot be small with {:#x} bytes at {:#x} of home {}",
+                small.bytes, small.address, small.home
+            ));
         }
         let others = self.components.iter().filter(|other| other.name != component.name);
         let overlaps = |other: &&Component| {
@@ -117,40 +149,65 @@ impl System {
         }
     }
 
-    fn fits(&self, what: &Resource, component: &Component, places: &Places, image_bytes: u32) -> bool {
+    fn fits(
+        &self,
+        what: &Resource,
+        component: &Component,
+        places: &Places,
+        image_bytes: u32,
+    ) -> bool {
         let Places { grants, grants_end, files, files_end, .. } = *places;
         let within = |address: u32, bytes: u32, (start, end): (u32, u32)| {
-            address.is_multiple_of(PAGE) && address >= start && address.checked_add(bytes).is_some_and(|last| last <= end)
+            address.is_multiple_of(PAGE)
+                && address >= start
+                && address.checked_add(bytes).is_some_and(|last| last <= end)
         };
         let grant_area = |address: u32, bytes: u32| within(address, bytes, (grants, grants_end));
         let memory_end = component.image_end().saturating_add(component.behind_image());
         // A Linux may have a shared region behind its memory.
         let shared_end = |grant: &crate::Grant| match grant.what {
-            Resource::Shared { region, address, .. } if component.window.is_some() && (memory_end..files_end).contains(&address) => {
+            Resource::Shared { region, address, .. }
+                if component.window.is_some() && (memory_end..files_end).contains(&address) =>
+            {
                 address.checked_add(self.shared.get(usize::from(region))?.bytes)
             }
             _ => None,
         };
         let behind = component.grants.iter().filter_map(shared_end).max().unwrap_or(memory_end);
-        let file_area = |address: u32, bytes: u32| within(address, bytes, (files.max(behind), files_end));
+        let file_area =
+            |address: u32, bytes: u32| within(address, bytes, (files.max(behind), files_end));
         match *what {
             Resource::Call { component, badge } | Resource::Notify { component, bits: badge } => {
                 usize::from(component) < self.components.len() && badge < 1 << 20
             }
             Resource::Control { component } => usize::from(component) < self.components.len(),
-            Resource::Heartbeat { ms } => (Resource::LEAST_HEARTBEAT_MS..=Resource::MOST_HEARTBEAT_MS).contains(&ms),
+            Resource::Heartbeat { ms } => {
+                (Resource::LEAST_HEARTBEAT_MS..=Resource::MOST_HEARTBEAT_MS).contains(&ms)
+            }
             // The root server knows the lines that there are, and refuses others.
             Resource::Irq { .. } => true,
             Resource::Addresses { bytes } => {
-                bytes > 0 && bytes.is_multiple_of(crate::Window::ALIGNMENT) && bytes <= Layout::CURRENT.windows.most
+                bytes > 0
+                    && bytes.is_multiple_of(crate::Window::ALIGNMENT)
+                    && bytes <= Layout::CURRENT.windows.most
             }
-            Resource::Ports { base, count } => count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16),
-            Resource::Device { base, bytes, address } => base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes),
+            Resource::Ports { base, count } => {
+                count > 0 && base.checked_add(count).is_some_and(|end| end <= 1 << 16)
+            }
+            Resource::Device { base, bytes, address } => {
+                base.is_multiple_of(PAGE) && whole_pages(bytes) && grant_area(address, bytes)
+            }
             Resource::Shared { region, address, .. } => {
-                let behind_memory = |bytes| component.window.is_some() && within(address, bytes, (memory_end, files_end));
-                self.shared.get(usize::from(region)).is_some_and(|region| grant_area(address, region.bytes) || behind_memory(region.bytes))
+                let behind_memory = |bytes| {
+                    component.window.is_some() && within(address, bytes, (memory_end, files_end))
+                };
+                self.shared.get(usize::from(region)).is_some_and(|region| {
+                    grant_area(address, region.bytes) || behind_memory(region.bytes)
+                })
             }
-            Resource::Pci { device, address } => device < crate::pci::DEVICES && grant_area(address, PAGE),
+            Resource::Pci { device, address } => {
+                device < crate::pci::DEVICES && grant_area(address, PAGE)
+            }
             Resource::Memory { bytes, .. } => whole_pages(bytes),
             Resource::File { offset, bytes, address } => {
                 let in_image = offset.checked_add(bytes).is_some_and(|end| end <= image_bytes);
@@ -170,8 +227,14 @@ fn check_load(load: &Load, places: &Places, image_bytes: u32) -> Result<(), Stri
         return Err("a part of its image lies outside the boot image".into());
     }
     let end = load.address.checked_add(load.memory_bytes);
-    let placed = load.address.is_multiple_of(PAGE) && load.address >= places.image && end.is_some_and(|end| end <= places.image_end);
-    if placed && load.memory_bytes > 0 { Ok(()) } else { Err("a part of its image has an impossible address".into()) }
+    let placed = load.address.is_multiple_of(PAGE)
+        && load.address >= places.image
+        && end.is_some_and(|end| end <= places.image_end);
+    if placed && load.memory_bytes > 0 {
+        Ok(())
+    } else {
+        Err("a part of its image has an impossible address".into())
+    }
 }
 
 #[cfg(test)]
@@ -181,7 +244,13 @@ mod tests {
     use alloc::vec;
 
     fn sound() -> System {
-        let load = Load { address: 0x100_0000, offset: 4096, file_bytes: 100, memory_bytes: 5000, writable: true };
+        let load = Load {
+            address: 0x100_0000,
+            offset: 4096,
+            file_bytes: 100,
+            memory_bytes: 5000,
+            writable: true,
+        };
         let component = Component {
             name: "a".into(),
             arguments: vec![],
@@ -204,7 +273,12 @@ mod tests {
             watches: false,
             grants: vec![Grant {
                 name: "g".into(),
-                what: Resource::Shared { region: 0, address: layout::GRANTS, writable: true, dma: true },
+                what: Resource::Shared {
+                    region: 0,
+                    address: layout::GRANTS,
+                    writable: true,
+                    dma: true,
+                },
             }],
         };
         System {
@@ -245,7 +319,10 @@ mod tests {
         }
         let mut with = |one, two| {
             [system.components[0].small, system.components[1].small] = [one, two];
-            system.components.iter_mut().for_each(|component| component.loads[0].address = layout::IMAGE);
+            system
+                .components
+                .iter_mut()
+                .for_each(|component| component.loads[0].address = layout::IMAGE);
             system.components.iter_mut().for_each(|component| component.entry = layout::IMAGE);
             system.check(8192)
         };
@@ -261,35 +338,62 @@ mod tests {
             assert!(with(None, two).expect_err("accepted").contains("cannot be small"), "{two:x?}");
         }
         for two in [small(0, 0, 16 << 20), small(0, 0, 64 << 20), small(0, 16 << 20, 16 << 20)] {
-            assert!(with(small(0, 0, 32 << 20), two).expect_err("accepted").contains("lies where"), "{two:x?}");
+            assert!(
+                with(small(0, 0, 32 << 20), two).expect_err("accepted").contains("lies where"),
+                "{two:x?}"
+            );
         }
-        assert!(refusal(|s, i| s.components[i].small = small(0, 0, 16 << 20)).contains("impossible"));
+        assert!(
+            refusal(|s, i| s.components[i].small = small(0, 0, 16 << 20)).contains("impossible")
+        );
     }
 
     #[test]
     fn refuses_what_lies_outside_the_image() {
-        assert!(refusal(|s, i| s.components[i].loads[0].offset = 8192).contains("outside the boot image"));
-        assert!(refusal(|s, i| s.components[i].loads[0].offset = u32::MAX).contains("outside the boot image"));
-        assert!(refusal(|s, i| s.components[i].loads[0].file_bytes = 5001).contains("outside the boot image"));
+        assert!(
+            refusal(|s, i| s.components[i].loads[0].offset = 8192)
+                .contains("outside the boot image")
+        );
+        assert!(
+            refusal(|s, i| s.components[i].loads[0].offset = u32::MAX)
+                .contains("outside the boot image")
+        );
+        assert!(
+            refusal(|s, i| s.components[i].loads[0].file_bytes = 5001)
+                .contains("outside the boot image")
+        );
     }
 
     #[test]
     fn refuses_impossible_addresses() {
         for address in [0, 0x1000, 0x100_0001, Places::LOW.start_block, u32::MAX - 4095] {
-            assert!(refusal(|s, i| s.components[i].loads[0].address = address).contains("impossible address"), "{address:#x}");
+            assert!(
+                refusal(|s, i| s.components[i].loads[0].address = address)
+                    .contains("impossible address"),
+                "{address:#x}"
+            );
         }
         assert!(refusal(|s, i| s.components[i].entry = 0x100_0000 + 5000).contains("entry point"));
     }
 
     #[test]
     fn refuses_what_has_no_room_behind_the_image() {
-        let memory = |bytes: u32| Grant { name: "m".into(), what: Resource::Memory { bytes, behind_image: true } };
+        let memory = |bytes: u32| Grant {
+            name: "m".into(),
+            what: Resource::Memory { bytes, behind_image: true },
+        };
         let mut system = sound();
         let room = Places::LOW.start_block - system.components[0].image_end();
         system.components[0].grants = vec![memory(room)];
         assert_eq!(system.check(8192), Ok(()));
-        assert!(refusal(|s, i| s.components[i].grants = vec![memory(room + PAGE)]).contains("behind its image"));
-        assert!(refusal(|s, i| s.components[i].grants = vec![memory(PAGE), memory(PAGE)]).contains("behind its image"));
+        assert!(
+            refusal(|s, i| s.components[i].grants = vec![memory(room + PAGE)])
+                .contains("behind its image")
+        );
+        assert!(
+            refusal(|s, i| s.components[i].grants = vec![memory(PAGE), memory(PAGE)])
+                .contains("behind its image")
+        );
     }
 
     /// A sound description of a component with a window.
@@ -301,7 +405,8 @@ mod tests {
         component.loads[0].address = start + Layout::CURRENT.windows.kernel_bytes;
         component.entry = component.loads[0].address;
         let address = component.places().grants;
-        component.grants[0].what = Resource::Shared { region: 0, address, writable: true, dma: true };
+        component.grants[0].what =
+            Resource::Shared { region: 0, address, writable: true, dma: true };
         system
     }
 
@@ -315,28 +420,42 @@ mod tests {
             system.check(8192).expect_err("accepted")
         };
         assert!(
-            refusal(&|c| c.window = Some(Window { start: START + PAGE, serve: true })).contains("its window cannot begin at 0xc0001000")
+            refusal(&|c| c.window = Some(Window { start: START + PAGE, serve: true }))
+                .contains("its window cannot begin at 0xc0001000")
         );
         assert!(refusal(&|c| c.loads[0].address = 0x100_0000).contains("impossible address"));
         assert!(refusal(&|c| c.loads[0].address = START).contains("impossible address"));
         assert!(refusal(&|c| c.heap = 4 << 20).contains("heap"));
-        let memory = |bytes: u32| Grant { name: "m".into(), what: Resource::Memory { bytes, behind_image: true } };
+        let memory = |bytes: u32| Grant {
+            name: "m".into(),
+            what: Resource::Memory { bytes, behind_image: true },
+        };
         let said = refusal(&|c| c.grants = vec![memory(512 << 20)]);
         assert_eq!(
             said,
             "component `a`: its window of 512 MiB has room for 475 MiB behind its image, but 512 MiB are to lie there: give it less memory"
         );
-        let share = |address: u32| Resource::Shared { region: 0, address, writable: true, dma: true };
+        let share =
+            |address: u32| Resource::Shared { region: 0, address, writable: true, dma: true };
         for address in [layout::GRANTS, layout::WINDOW_START_BLOCK, layout::WINDOW_END] {
-            assert!(refusal(&|c| c.grants[0].what = share(address)).contains("no room in its window"), "{address:#x}");
+            assert!(
+                refusal(&|c| c.grants[0].what = share(address)).contains("no room in its window"),
+                "{address:#x}"
+            );
         }
     }
 
     #[test]
     fn files_lie_behind_the_memory_of_a_window() {
-        let file = |address: u32| Grant { name: "f".into(), what: Resource::File { offset: 4096, bytes: 4096, address } };
+        let file = |address: u32| Grant {
+            name: "f".into(),
+            what: Resource::File { offset: 4096, bytes: 4096, address },
+        };
         let mut system = with_window(0xc000_0000);
-        let memory = Grant { name: "m".into(), what: Resource::Memory { bytes: 64 << 20, behind_image: true } };
+        let memory = Grant {
+            name: "m".into(),
+            what: Resource::Memory { bytes: 64 << 20, behind_image: true },
+        };
         let last = layout::WINDOW_START_BLOCK - PAGE;
         system.components[0].grants = vec![memory, file(last)];
         assert_eq!(system.check(8192), Ok(()));
@@ -349,7 +468,9 @@ mod tests {
 
     #[test]
     fn refuses_images_in_disorder() {
-        let twice = |s: &mut System, i: usize| s.components[i].loads = vec![s.components[i].loads[0].clone(); 2];
+        let twice = |s: &mut System, i: usize| {
+            s.components[i].loads = vec![s.components[i].loads[0].clone(); 2]
+        };
         assert!(refusal(twice).contains("not in order"));
     }
 
@@ -357,7 +478,9 @@ mod tests {
     fn refuses_impossible_sizes() {
         assert!(refusal(|s, i| s.components[i].stack = 4096).contains("stack"));
         assert!(refusal(|s, i| s.components[i].heap = 1).contains("heap"));
-        assert!(refusal(|s, i| s.components[i].heap = Places::LOW.heap_most + PAGE).contains("heap"));
+        assert!(
+            refusal(|s, i| s.components[i].heap = Places::LOW.heap_most + PAGE).contains("heap")
+        );
         assert!(refusal(|s, i| s.components[i].slots = 8).contains("capability table"));
         assert!(refusal(|s, i| s.shared[i].bytes = 5).contains("shared memory `r`"));
     }

@@ -42,7 +42,11 @@ impl System {
     /// Whether exactly one component can be a server, and none makes any itself.
     #[must_use]
     pub fn has_one_server(&self) -> bool {
-        let servers = self.components.iter().filter(|component| component.window.is_some_and(|window| window.serve)).count();
+        let servers = self
+            .components
+            .iter()
+            .filter(|component| component.window.is_some_and(|window| window.serve))
+            .count();
         let makes = |grant: &Grant| matches!(grant.what, Resource::Addresses { .. });
         servers == 1 && !self.components.iter().flat_map(|component| &component.grants).any(makes)
     }
@@ -107,7 +111,9 @@ impl Component {
     /// Where its image ends, a multiple of a page. The loads are sorted by address (`check`).
     #[must_use]
     pub fn image_end(&self) -> u32 {
-        self.loads.last().map_or(0, |load| (load.address + load.memory_bytes).next_multiple_of(check::PAGE))
+        self.loads
+            .last()
+            .map_or(0, |load| (load.address + load.memory_bytes).next_multiple_of(check::PAGE))
     }
 
     /// Where it finds what.
@@ -119,13 +125,17 @@ impl Component {
     /// How long the watch-dog waits for a sign of life, in milliseconds, if it does.
     #[must_use]
     pub fn heartbeat_ms(&self) -> Option<u32> {
-        self.grants.iter().find_map(|grant| if let Resource::Heartbeat { ms } = grant.what { Some(ms) } else { None })
+        self.grants.iter().find_map(|grant| {
+            if let Resource::Heartbeat { ms } = grant.what { Some(ms) } else { None }
+        })
     }
 
     /// Bytes of memory that is mapped behind its image.
     #[must_use]
     pub fn behind_image(&self) -> u32 {
-        let bytes = |grant: &Grant| if let Resource::Memory { bytes, behind_image: true } = grant.what { bytes } else { 0 };
+        let bytes = |grant: &Grant| {
+            if let Resource::Memory { bytes, behind_image: true } = grant.what { bytes } else { 0 }
+        };
         self.grants.iter().map(bytes).max().unwrap_or(0)
     }
 }
@@ -189,13 +199,14 @@ pub enum Resource {
         /// Bits.
         bits: u32,
     },
-    /// May stop the first thread of a component, read and write its registers, and let it run: as a debugger does, or a test of
-    /// what others make of its death.
+    /// May stop the first thread of a component, read and write its registers, and let it run: as a
+    /// debugger does, or a test of what others make of its death.
     Control {
         /// Index of the component.
         component: u16,
     },
-    /// May tell the root server's watch-dog that it goes on; it is taken for hung, and taken down, if it did not for so long.
+    /// May tell the root server's watch-dog that it goes on; it is taken for hung, and taken down,
+    /// if it did not for so long.
     Heartbeat {
         /// Milliseconds, from [`Resource::LEAST_HEARTBEAT_MS`] on.
         ms: u32,
@@ -238,7 +249,8 @@ pub enum Resource {
         dma: bool,
     },
     /// A device of PCI bus 0: the ranges of memory that its registers are in, mapped one behind
-    /// the other from the start, and its interrupt line. Nothing, if the machine has no such device.
+    /// the other from the start, and its interrupt line. Nothing, if the machine has no such
+    /// device.
     Pci {
         /// Its number on the bus.
         device: u8,
@@ -249,7 +261,8 @@ pub enum Resource {
     Memory {
         /// Bytes, a multiple of a page.
         bytes: u32,
-        /// Whether it is mapped behind the image from the start, every right; else it is not mapped.
+        /// Whether it is mapped behind the image from the start, every right; else it is not
+        /// mapped.
         behind_image: bool,
     },
     /// A file of the boot image, mapped read-only from the start.
@@ -307,7 +320,8 @@ pub struct Start {
     pub free_slot: u32,
     /// Slots of its table.
     pub slots: u32,
-    /// What it was granted: name, slot (0 where there is none), address and bytes (0 where not mapped).
+    /// What it was granted: name, slot (0 where there is none), address and bytes (0 where not
+    /// mapped).
     pub grants: Vec<Given>,
     /// What is to be known of each PCI device that was granted and is there.
     pub pci: Vec<pci::Device>,
@@ -319,12 +333,15 @@ pub struct Start {
 
 impl Start {
     /// For components without `postcard`: a line each for `name NAME`, `argument WORD`,
-    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, `seed HEXADECIMAL`, `server` if it is one, and a zero byte.
+    /// `slots FIRST_FREE END`, `grant NAME SLOT ADDRESS BYTES`, `seed HEXADECIMAL`, `server` if it
+    /// is one, and a zero byte.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("name {}\nslots {} {}\n", self.name, self.free_slot, self.slots);
         self.arguments.iter().for_each(|argument| text += &format!("argument {argument}\n"));
-        self.grants.iter().for_each(|g| text += &format!("grant {} {} {} {}\n", g.name, g.slot, g.address, g.bytes));
+        self.grants.iter().for_each(|g| {
+            text += &format!("grant {} {} {} {}\n", g.name, g.slot, g.address, g.bytes)
+        });
         if let Some(seed) = &self.seed {
             text += "seed ";
             seed.iter().for_each(|byte| text += &format!("{byte:02x}"));

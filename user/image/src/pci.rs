@@ -100,7 +100,10 @@ mod tests {
     fn changes_nothing_else() {
         let mut device = device();
         let before = device.clone();
-        (0..=0xfcu8).step_by(4).filter(|offset| *offset != 0x20).for_each(|offset| device.write(offset, 0x1234_5678));
+        (0..=0xfcu8)
+            .step_by(4)
+            .filter(|offset| *offset != 0x20)
+            .for_each(|offset| device.write(offset, 0x1234_5678));
         assert_eq!(device, before);
     }
 }

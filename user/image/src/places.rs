@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a component finds what: at the usual places, all of it within a window, or within a small space's size.
+//! Where a component finds what: at the usual places, all of it within a window, or within a small
+//! space's size.
 
 use crate::layout::{self, Layout, Windows};
 use alloc::vec;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Addresses up to [`Windows::end`] for what a component maps. Where the kernel has servers it can be one there: the spaces that it
-/// makes show it, and have the addresses below.
+/// Addresses up to [`Windows::end`] for what a component maps. Where the kernel has servers it can
+/// be one there: the spaces that it makes show it, and have the addresses below.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its first address, a multiple of [`Window::ALIGNMENT`]. The kernel's part is there, if windows have one.
+    /// Its first address, a multiple of [`Window::ALIGNMENT`]. The kernel's part is there, if
+    /// windows have one.
     pub start: u32,
     /// Whether the component is made a server where the kernel has any.
     pub serve: bool,
@@ -29,12 +31,14 @@ impl Window {
     /// Whether there can be such a window.
     #[must_use]
     pub const fn is_possible(self, windows: &Windows) -> bool {
-        let fits = self.start >= windows.end - windows.most && self.start < windows.start_block - Self::ALIGNMENT;
+        let fits = self.start >= windows.end - windows.most
+            && self.start < windows.start_block - Self::ALIGNMENT;
         fits && self.start.is_multiple_of(Self::ALIGNMENT)
     }
 }
 
-/// A component whose space is small, where the kernel has small spaces: it runs by its home's tables, as the others of its group.
+/// A component whose space is small, where the kernel has small spaces: it runs by its home's
+/// tables, as the others of its group.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Small {
     /// Which home, by its index in [`System::homes`](crate::System).
@@ -53,15 +57,18 @@ impl Small {
     #[must_use]
     pub fn is_possible(self) -> bool {
         let is_size = Self::SIZES.contains(&self.bytes) && self.bytes.is_power_of_two();
-        is_size && self.address.is_multiple_of(self.bytes) && self.address <= layout::WINDOW_END - self.bytes
+        is_size
+            && self.address.is_multiple_of(self.bytes)
+            && self.address <= layout::WINDOW_END - self.bytes
     }
 
-    /// Places for spaces of these sizes in one home, whose order stays: none overlaps another. None if a size is no power of two, or they
-    /// have no room.
+    /// Places for spaces of these sizes in one home, whose order stays: none overlaps another. None
+    /// if a size is no power of two, or they have no room.
     #[must_use]
     pub fn arrange(sizes: &[u32]) -> Option<Vec<u32>> {
         let mut order: Vec<usize> = (0..sizes.len()).collect();
-        // With the largest first, each begins where the one before it ends, which is a multiple of its size.
+        // With the largest first, each begins where the one before it ends, which is a multiple of
+        // its size.
         order.sort_by_key(|index| core::cmp::Reverse(sizes[*index]));
         let (mut places, mut next) = (vec![0; sizes.len()], 0u32);
         for index in order {
@@ -109,7 +116,8 @@ impl Places {
     /// Without a window.
     pub const LOW: Self = Layout::CURRENT.places;
 
-    /// Within a window. Files are below them and not for long: Linux reads its own at the start, and uses the addresses for something else.
+    /// Within a window. Files are below them and not for long: Linux reads its own at the start,
+    /// and uses the addresses for something else.
     #[must_use]
     pub const fn within(window: Window, layout: &Layout) -> Self {
         let windows = &layout.windows;
@@ -117,8 +125,11 @@ impl Places {
         let rest = windows.start_block;
         // One translation table for the start block, the heap and the stack.
         let stack_end = rest + Window::ALIGNMENT;
-        let (grants, grants_end) =
-            if windows.have_grants { (stack_end, windows.end) } else { (layout.places.grants, layout.places.grants_end) };
+        let (grants, grants_end) = if windows.have_grants {
+            (stack_end, windows.end)
+        } else {
+            (layout.places.grants, layout.places.grants_end)
+        };
         Self {
             image,
             image_end: rest,
@@ -135,7 +146,8 @@ impl Places {
         }
     }
 
-    /// Within a small space of this size, a quarter for each: two for the image, one for heap and stack, one for what is mapped.
+    /// Within a small space of this size, a quarter for each: two for the image, one for heap and
+    /// stack, one for what is mapped.
     #[must_use]
     pub const fn below(bytes: u32) -> Self {
         let quarter = bytes / 4;
@@ -167,13 +179,22 @@ mod tests {
     #[test]
     fn small_spaces_are_arranged_without_overlap() {
         let mib = |sizes: &[u32]| sizes.iter().map(|size| size << 20).collect::<Vec<_>>();
-        for sizes in [&[16][..], &[16, 64, 16, 32], &[1024, 1024, 1024], &[16, 1024, 256, 256, 16, 1024], &[]] {
+        for sizes in [
+            &[16][..],
+            &[16, 64, 16, 32],
+            &[1024, 1024, 1024],
+            &[16, 1024, 256, 256, 16, 1024],
+            &[],
+        ] {
             let sizes = mib(sizes);
             let places = Small::arrange(&sizes).expect("there is room");
             for (i, (place, bytes)) in places.iter().zip(&sizes).enumerate() {
                 assert!(Small { home: 0, address: *place, bytes: *bytes }.is_possible());
                 for (other, size) in places.iter().zip(&sizes).skip(i + 1) {
-                    assert!(place + bytes <= *other || other + size <= *place, "{sizes:x?}: {places:x?}");
+                    assert!(
+                        place + bytes <= *other || other + size <= *place,
+                        "{sizes:x?}: {places:x?}"
+                    );
                 }
             }
         }
@@ -185,8 +206,19 @@ mod tests {
     #[test]
     fn a_small_component_finds_all_below_its_size() {
         for bytes in [16 << 20, 64 << 20, 1 << 30] {
-            let Places { image, image_end, start_block, heap, heap_most, stack_end, grants, grants_end, own, own_end, .. } =
-                Places::below(bytes);
+            let Places {
+                image,
+                image_end,
+                start_block,
+                heap,
+                heap_most,
+                stack_end,
+                grants,
+                grants_end,
+                own,
+                own_end,
+                ..
+            } = Places::below(bytes);
             let order = [
                 image,
                 image_end,
@@ -207,11 +239,20 @@ mod tests {
 
     #[test]
     fn windows_are_above_what_else_is_mapped_and_end_where_users_do() {
-        let (windows, window) = (layout::ia32::LAYOUT.windows, |start| Window { start, serve: true });
+        let (windows, window) =
+            (layout::ia32::LAYOUT.windows, |start| Window { start, serve: true });
         for start in [0x6000_0000, 0xa000_0000, 0xc000_0000] {
             assert!(window(start).is_possible(&windows), "{start:#x}");
         }
-        for start in [0, 0x5fc0_0000, 0xc000_1000, 0xc010_0000, layout::WINDOW_START_BLOCK, layout::WINDOW_END, u32::MAX] {
+        for start in [
+            0,
+            0x5fc0_0000,
+            0xc000_1000,
+            0xc010_0000,
+            layout::WINDOW_START_BLOCK,
+            layout::WINDOW_END,
+            u32::MAX,
+        ] {
             assert!(!window(start).is_possible(&windows), "{start:#x}");
         }
         assert_eq!(window(0xc000_0000).bytes(&windows), 512 << 20);
@@ -220,10 +261,16 @@ mod tests {
     #[test]
     fn what_is_in_a_window_is_apart() {
         let at = Places::within(Window { start: 0xc000_0000, serve: true }, &layout::ia32::LAYOUT);
-        assert!(at.image == 0xc040_0000 && at.image_end <= at.start_block && at.start_block < at.heap);
+        assert!(
+            at.image == 0xc040_0000 && at.image_end <= at.start_block && at.start_block < at.heap
+        );
         // A page at least is free below the stack.
         assert!(at.heap + at.heap_most < at.stack_end - 2 * layout::STACK_BYTES);
-        assert!(at.stack_end <= at.grants && at.files_end <= at.start_block && at.grants_end == layout::WINDOW_END);
+        assert!(
+            at.stack_end <= at.grants
+                && at.files_end <= at.start_block
+                && at.grants_end == layout::WINDOW_END
+        );
     }
 
     #[test]
@@ -231,7 +278,14 @@ mod tests {
         let layout = layout::armv5::LAYOUT;
         let window = Window { start: 0xa000_0000, serve: false };
         let (at, low) = (Places::within(window, &layout), layout.places);
-        assert!(window.is_possible(&layout.windows) && at.image == window.start && at.stack_end < layout.windows.end);
-        assert!((at.grants, at.grants_end) == (low.grants, low.grants_end) && at.grants_end <= window.start);
+        assert!(
+            window.is_possible(&layout.windows)
+                && at.image == window.start
+                && at.stack_end < layout.windows.end
+        );
+        assert!(
+            (at.grants, at.grants_end) == (low.grants, low.grants_end)
+                && at.grants_end <= window.start
+        );
     }
 }

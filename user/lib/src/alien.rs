@@ -23,7 +23,8 @@ impl Alien {
     /// # Errors
     /// What the kernel says.
     pub fn create(quota: Quota, space: Space, slot: Word, handler: Thread) -> Result<(Self, Word)> {
-        let (thread, bound) = quota.create_thread(space, slot, Some(Space(image::slot::SPACE as Word)))?;
+        let (thread, bound) =
+            quota.create_thread(space, slot, Some(Space(image::slot::SPACE as Word)))?;
         thread.set_handler(Some(handler))?;
         Ok((Self { thread, slot: bound.utcb }, bound.handle))
     }

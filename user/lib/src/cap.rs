@@ -100,7 +100,13 @@ impl Quota {
     pub fn create_quota_with(self, bytes: Word, counts: Counts, slot: Word) -> Result<Self> {
         let Counts { threads, relocation_slots, locked_ranges } = counts;
         let counts = call::Counts::new(threads, relocation_slots, locked_ranges);
-        sys::call(call::CreateQuota { parent: self.into(), bytes, destination: Selector(slot), counts }).map(|_| Self(slot))
+        sys::call(call::CreateQuota {
+            parent: self.into(),
+            bytes,
+            destination: Selector(slot),
+            counts,
+        })
+        .map(|_| Self(slot))
     }
     /// Makes a Space with `slots` capability slots (0: for aliens) in `slot`.
     ///
@@ -109,12 +115,19 @@ impl Quota {
     pub fn create_space(self, slots: Word, slot: Word) -> Result<Space> {
         self.create_space_at(slots, slot, 0)
     }
-    /// Makes a native Space with `slots` capability slots in `slot`, the kernel's part of it at `place`.
+    /// Makes a native Space with `slots` capability slots in `slot`, the kernel's part of it at
+    /// `place`.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn create_space_at(self, slots: Word, slot: Word, place: Word) -> Result<Space> {
-        sys::call(call::CreateSpace { quota: self.into(), slots, destination: Selector(slot), place }).map(|_| Space(slot))
+        sys::call(call::CreateSpace {
+            quota: self.into(),
+            slots,
+            destination: Selector(slot),
+            place,
+        })
+        .map(|_| Space(slot))
     }
     /// Makes a home in `slot`: a Space without threads, for small Spaces.
     ///
@@ -128,14 +141,25 @@ impl Quota {
     /// # Errors
     /// What the kernel says.
     pub fn create_segment(self, bytes: Word, slot: Word) -> Result<Segment> {
-        sys::call(call::CreateSegment { quota: self.into(), bytes, destination: Selector(slot) }).map(|_| Segment(slot))
+        sys::call(call::CreateSegment { quota: self.into(), bytes, destination: Selector(slot) })
+            .map(|_| Segment(slot))
     }
     /// Makes a native thread in `space`, or with `home` an alien whose UTCB slot lies there.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn create_thread(self, space: Space, slot: Word, home: Option<Space>) -> Result<(Thread, Bound)> {
-        let made = call::CreateThread { quota: self.into(), space: space.into(), destination: Selector(slot), home: or_none(home) };
+    pub fn create_thread(
+        self,
+        space: Space,
+        slot: Word,
+        home: Option<Space>,
+    ) -> Result<(Thread, Bound)> {
+        let made = call::CreateThread {
+            quota: self.into(),
+            space: space.into(),
+            destination: Selector(slot),
+            home: or_none(home),
+        };
         let [utcb, handle, _] = sys::call(made)?;
         Ok((Thread(slot), Bound { utcb, handle }))
     }
@@ -154,7 +178,8 @@ impl Quota {
     /// # Errors
     /// What the kernel says.
     pub fn threads(self) -> Result<(Word, Word)> {
-        self.read(call::QuotaInfo::MEMORY_AND_THREADS).map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
+        self.read(call::QuotaInfo::MEMORY_AND_THREADS)
+            .map(|[_, _, threads]| (threads & 0xffff, threads >> 16))
     }
     /// Slots of relocation used and limit.
     ///
@@ -179,7 +204,13 @@ impl Memory {
     /// What the kernel says.
     pub fn derive(self, offset: Word, bytes: Word, slot: Word, quota: Quota) -> Result<Self> {
         utcb::set_word(call::DeriveMemory::QUOTA_WORD as usize, quota.0);
-        sys::call(call::DeriveMemory { memory: self.into(), offset, length: bytes, destination: Selector(slot) }).map(|_| Self(slot))
+        sys::call(call::DeriveMemory {
+            memory: self.into(),
+            offset,
+            length: bytes,
+            destination: Selector(slot),
+        })
+        .map(|_| Self(slot))
     }
 }
 
@@ -189,7 +220,13 @@ impl Thread {
     /// # Errors
     /// What the kernel says.
     pub fn start(self, entry: Word, stack: Word, argument: Word) -> Result<()> {
-        sys::call(call::Start { thread: self.into(), entry: UserAddr(entry), stack: UserAddr(stack), argument }).map(|_| ())
+        sys::call(call::Start {
+            thread: self.into(),
+            entry: UserAddr(entry),
+            stack: UserAddr(stack),
+            argument,
+        })
+        .map(|_| ())
     }
     /// Stops it.
     ///
@@ -203,7 +240,11 @@ impl Thread {
     /// # Errors
     /// What the kernel says.
     pub fn reset(self, space: Space, home: Option<Space>) -> Result<Bound> {
-        let [utcb, handle, _] = sys::call(call::Reset { thread: self.into(), space: space.into(), home: or_none(home) })?;
+        let [utcb, handle, _] = sys::call(call::Reset {
+            thread: self.into(),
+            space: space.into(),
+            home: or_none(home),
+        })?;
         Ok(Bound { utcb, handle })
     }
     /// Sets its priority and the highest that it may give.
@@ -267,15 +308,32 @@ impl Space {
     pub fn attach(self, address: Word, segment: Segment, rights: Rights) -> Result<()> {
         self.attach_any(address, segment, SizedRights::new(rights))
     }
-    fn attach_any(self, address: Word, source: impl Into<Selector>, rights: SizedRights) -> Result<()> {
-        sys::call(call::Attach { space: self.into(), address: UserAddr(address), source: source.into(), rights }).map(|_| ())
+    fn attach_any(
+        self,
+        address: Word,
+        source: impl Into<Selector>,
+        rights: SizedRights,
+    ) -> Result<()> {
+        sys::call(call::Attach {
+            space: self.into(),
+            address: UserAddr(address),
+            source: source.into(),
+            rights,
+        })
+        .map(|_| ())
     }
-    /// Makes it a server in a window, a Memory of addresses; with `alone`, the only one as long as it lives.
+    /// Makes it a server in a window, a Memory of addresses; with `alone`, the only one as long as
+    /// it lives.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn serve(self, window: Memory, alone: bool) -> Result<()> {
-        sys::call(call::Serve { space: self.into(), window: window.into(), alone: Word::from(alone) }).map(|_| ())
+        sys::call(call::Serve {
+            space: self.into(),
+            window: window.into(),
+            alone: Word::from(alone),
+        })
+        .map(|_| ())
     }
     /// Shows a server, whose window begins at an address.
     ///
@@ -284,8 +342,8 @@ impl Space {
     pub fn show(self, address: Word, server: Self) -> Result<()> {
         self.attach_any(address, server, SizedRights::new(Rights::RWX))
     }
-    /// Makes a Space small that has nothing behind `size`, a power of two: from now on its threads run by the tables of this home, where
-    /// its addresses begin at `address`.
+    /// Makes a Space small that has nothing behind `size`, a power of two: from now on its threads
+    /// run by the tables of this home, where its addresses begin at `address`.
     ///
     /// # Errors
     /// What the kernel says.
@@ -304,14 +362,24 @@ impl Space {
     /// # Errors
     /// What the kernel says.
     pub fn cache(self, address: Word, bytes: Word, operation: CacheOp) -> Result<()> {
-        sys::call(call::Cache { space: self.into(), address: UserAddr(address), bytes, operation: operation as Word }).map(|_| ())
+        sys::call(call::Cache {
+            space: self.into(),
+            address: UserAddr(address),
+            bytes,
+            operation: operation as Word,
+        })
+        .map(|_| ())
     }
     /// What its threads find at an address; with `memory` also which page of that it is.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn lookup(self, address: Word, memory: Option<Memory>) -> Result<Found> {
-        let [rights, bytes, offset] = sys::call(call::Lookup { space: self.into(), address: UserAddr(address), memory: or_none(memory) })?;
+        let [rights, bytes, offset] = sys::call(call::Lookup {
+            space: self.into(),
+            address: UserAddr(address),
+            memory: or_none(memory),
+        })?;
         let uncached = rights as u32 & MapRecord::UNCACHED != 0;
         let rights = Rights(rights as u32).intersection(Rights::ALL);
         Ok(Found { rights, bytes, offset: (offset != Word::MAX).then_some(offset), uncached })
@@ -338,7 +406,9 @@ impl Irq {
 /// The frame in the message words of the UTCB (an exception's, or `registers`').
 #[must_use]
 pub fn frame() -> Frame {
-    bytemuck::cast::<[Word; FRAME_WORDS], Frame>(core::array::from_fn(|i| utcb::word(REGISTER_WORDS as usize + i)))
+    bytemuck::cast::<[Word; FRAME_WORDS], Frame>(core::array::from_fn(|i| {
+        utcb::word(REGISTER_WORDS as usize + i)
+    }))
 }
 
 /// Writes a frame to where [`frame`] reads it.
@@ -355,7 +425,13 @@ pub fn set_frame(frame: &Frame) {
 /// What the kernel says.
 pub fn copy(from: Word, to: Option<Space>, slot: Word, rights: Rights, badge: Word) -> Result<()> {
     let rights = BadgedRights::new(rights, badge);
-    sys::call(call::Copy { source: Selector(from), space: or_none(to), destination: Selector(slot), rights }).map(|_| ())
+    sys::call(call::Copy {
+        source: Selector(from),
+        space: or_none(to),
+        destination: Selector(slot),
+        rights,
+    })
+    .map(|_| ())
 }
 
 /// Deletes a capability, with its object if it is the original.

@@ -21,5 +21,8 @@ pub struct Wall {
 /// What the kernel says.
 pub fn now(server: Thread) -> Result<Wall> {
     let [low, high, nanoseconds] = server.ask([NOW as Word, 0, 0])?;
-    Ok(Wall { seconds: u64::from(high as u32) << 32 | u64::from(low as u32), nanoseconds: nanoseconds as u32 })
+    Ok(Wall {
+        seconds: u64::from(high as u32) << 32 | u64::from(low as u32),
+        nanoseconds: nanoseconds as u32,
+    })
 }

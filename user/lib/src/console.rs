@@ -7,7 +7,9 @@ use crate::{Result, Thread, sys};
 use abi::Word;
 use core::fmt::{self, Write};
 
-pub use image::protocol::console::{MAY_WRITE_RESULTS, PRINT, RAW, READ, READ_SIZED, READERS, RESIZED, RESULT, terminal};
+pub use image::protocol::console::{
+    MAY_WRITE_RESULTS, PRINT, RAW, READ, READ_SIZED, READERS, RESIZED, RESULT, terminal,
+};
 
 const CONSOLE: Thread = Thread(image::slot::CONSOLE as Word);
 
@@ -25,7 +27,9 @@ impl Pieces {
         if used == 0 {
             return Ok(());
         }
-        call(CONSOLE, Message::text(self.request, &self.buffer[..used])).map(|_| ()).map_err(|_| fmt::Error)
+        call(CONSOLE, Message::text(self.request, &self.buffer[..used]))
+            .map(|_| ())
+            .map_err(|_| fmt::Error)
     }
 }
 
@@ -43,8 +47,8 @@ impl Write for Pieces {
 }
 
 /// Sends formatted text with [`PRINT`] or [`RESULT`]. Without a console it is lost: there
-/// is nobody to tell. So are results that the description does not let the component write: the console
-/// says so.
+/// is nobody to tell. So are results that the description does not let the component write: the
+/// console says so.
 pub fn write(request: Word, text: fmt::Arguments<'_>) {
     let mut pieces = Pieces { request, buffer: [0; TEXT_BYTES], used: 0 };
     let _ = pieces.write_fmt(text).and_then(|()| pieces.flush());
@@ -53,7 +57,8 @@ pub fn write(request: Word, text: fmt::Arguments<'_>) {
 /// Waits for a byte of input.
 ///
 /// # Errors
-/// `NoRight` if the description does not let the component read; `BadState` if [`READERS`] more of the component's threads read since; what the kernel says.
+/// `NoRight` if the description does not let the component read; `BadState` if [`READERS`] more of
+/// the component's threads read since; what the kernel says.
 pub fn read() -> Result<u8> {
     match call(CONSOLE, Message::new([READ as Word, 0, 0]))?.words {
         [failed, error, _] if failed as u32 == u32::MAX => Err(sys::error(error)),

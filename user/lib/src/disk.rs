@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A range of a disk (docs/disk.md): memory that is shared with the disk server, and the server to call and to notify.
+//! A range of a disk (docs/disk.md): memory that is shared with the disk server, and the server to
+//! call and to notify.
 
 use crate::ipc::{Message, call};
 use crate::region::Region;
 use crate::{Env, Error, Result, Thread, Word};
 pub use image::protocol::disk::{
-    ATTACH, BAD_REQUEST, BIT_ANSWERS, BIT_ATTACH, BIT_REQUESTS, DISK_FAILED, NO_DISK, SECTOR, SLOT, TIMED_OUT,
+    ATTACH, BAD_REQUEST, BIT_ANSWERS, BIT_ATTACH, BIT_REQUESTS, DISK_FAILED, NO_DISK, SECTOR, SLOT,
+    TIMED_OUT,
 };
 pub use sectors::{Client, Layout, Request};
 
@@ -14,7 +16,8 @@ pub const ANSWERS: u32 = 1 << BIT_ANSWERS;
 /// And that its client has to attach again, and to repeat what was not answered.
 pub const AGAIN: u32 = 1 << BIT_ATTACH;
 
-/// A client's side: the memory `disk-memory`, the server to call as `disk`, and to notify as `disk-bell`.
+/// A client's side: the memory `disk-memory`, the server to call as `disk`, and to notify as
+/// `disk-bell`.
 #[derive(Debug)]
 pub struct Disk {
     memory: Region,
@@ -45,7 +48,8 @@ impl Disk {
         self.layout
     }
 
-    /// Begins anew: nothing is under way. What was not answered is to be repeated. Also the sectors of the range.
+    /// Begins anew: nothing is under way. What was not answered is to be repeated. Also the sectors
+    /// of the range.
     ///
     /// # Errors
     /// `BadState` if there is no disk, or no such range on it; what the kernel says.
@@ -58,7 +62,11 @@ impl Disk {
                 Ok(reply) => {
                     let [error, low, high] = reply.words.map(|word| word as u32);
                     let sectors = u64::from(high) << 32 | u64::from(low);
-                    return if error == 0 { Ok((Client::new(self.layout), sectors)) } else { Err(Error::BadState) };
+                    return if error == 0 {
+                        Ok((Client::new(self.layout), sectors))
+                    } else {
+                        Err(Error::BadState)
+                    };
                 }
             }
         }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that a device reads and writes by itself.
 //!
-//! On some processors ([`DMA_IS_COHERENT`]) a device sees what is in the data caches, and nothing here does anything. On the others
-//! it has memory alone. What driver and device both use all the time, as rings, is mapped [`uncached`] there. What one of them has
-//! at a time, as the data of a request, is cached: the driver says what the device is going to do with it ([`hand_over`]). Until the
-//! device is done nobody touches the cache's lines of it: who does harms that data alone.
+//! On some processors ([`DMA_IS_COHERENT`]) a device sees what is in the data caches, and nothing
+//! here does anything. On the others it has memory alone. What driver and device both use all the
+//! time, as rings, is mapped [`uncached`] there. What one of them has at a time, as the data of a
+//! request, is cached: the driver says what the device is going to do with it ([`hand_over`]).
+//! Until the device is done nobody touches the cache's lines of it: who does harms that data alone.
 
 use crate::{Env, Error, Memory, Result, Rights, Space, Word, map};
 use abi::CacheOp;
@@ -22,7 +23,8 @@ pub enum Use {
     Writes,
 }
 
-/// Maps the shared memory that this component was given as `name` anew, past the caches. All of those who have it do that, or none.
+/// Maps the shared memory that this component was given as `name` anew, past the caches. All of
+/// those who have it do that, or none.
 ///
 /// # Errors
 /// A sentence that says what is wrong with what was granted, or what the kernel says.
@@ -37,13 +39,14 @@ pub fn uncached(env: &Env, name: &str) -> core::result::Result<(), String> {
     if let Some(error) = detached.err().filter(|error| *error != Error::NotThere) {
         return Err(format!("`{name}` cannot be detached: {}", error.text()));
     }
-    let (space, memory, rights) = (Space(slot::SPACE as Word), Memory(given.slot as Word), Rights::READ.union(Rights::WRITE));
+    let (space, memory, rights) =
+        (Space(slot::SPACE as Word), Memory(given.slot as Word), Rights::READ.union(Rights::WRITE));
     map::map_uncached(space, given.address as Word, memory, 0, given.bytes as Word, rights)
         .map_err(|error| format!("`{name}` cannot be mapped uncached: {}", error.text()))
 }
 
-/// Makes a part of memory ready for a device: what was written there is in memory, and if the device writes it the caches know
-/// nothing of it any more.
+/// Makes a part of memory ready for a device: what was written there is in memory, and if the
+/// device writes it the caches know nothing of it any more.
 ///
 /// # Errors
 /// What the kernel says.

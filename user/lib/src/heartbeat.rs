@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signs of life for the root server's watch-dog, which takes a component down that gives none for as long as the
-//! description says (`heartbeat-ms`).
+//! Signs of life for the root server's watch-dog, which takes a component down that gives none for
+//! as long as the description says (`heartbeat-ms`).
 //!
 //! A thread has one alarm. A server that needs it itself sets it by [`Heart::alarm`].
 
@@ -26,7 +26,8 @@ impl Heart {
     pub fn new(env: &Env, bit: Word) -> Self {
         // Two signs and a half within the time: one that is late does no harm.
         let period = |ms: u32| u64::from(ms) * 1_000_000 * 2 / 5;
-        let sign = env.given(HEARTBEAT).map(|given| (Thread(given.slot as Word), period(given.bytes)));
+        let sign =
+            env.given(HEARTBEAT).map(|given| (Thread(given.slot as Word), period(given.bytes)));
         Self { sign, bit, due: 0, set: None }
     }
 
@@ -35,8 +36,9 @@ impl Heart {
         self.set = None;
     }
 
-    /// To be called before each wait: gives the sign if it is due, and sees to it that the alarm comes when it is due again, or at `other`,
-    /// what the component wants the alarm for (nanoseconds since boot), if that is earlier. It may come sooner, too.
+    /// To be called before each wait: gives the sign if it is due, and sees to it that the alarm
+    /// comes when it is due again, or at `other`, what the component wants the alarm for
+    /// (nanoseconds since boot), if that is earlier. It may come sooner, too.
     ///
     /// # Errors
     /// What the kernel says.
@@ -52,7 +54,8 @@ impl Heart {
             self.due = now + period;
         }
         let next = self.sign.map(|_| self.due).into_iter().chain(other).min();
-        // One that comes too early does no harm, and takes no system call. One that has passed has come.
+        // One that comes too early does no harm, and takes no system call. One that has passed has
+        // come.
         let set = self.set.filter(|at| *at > now);
         self.set = match next {
             Some(at) if set.is_none_or(|set| at < set) => {

@@ -13,7 +13,8 @@ pub fn begin<const ID: u32>() {
     mark::<BEGIN, ID>();
 }
 
-/// Begins interval `ID` and declares it free of switches of spaces and of flushes: the model reports any.
+/// Begins interval `ID` and declares it free of switches of spaces and of flushes: the model
+/// reports any.
 #[inline(always)]
 pub fn begin_free<const ID: u32>() {
     mark::<BEGIN_FREE, ID>();

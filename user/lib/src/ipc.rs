@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages. Words 0 to 2 of a message are passed here as an array; longer
-//! messages have the rest in the UTCB ([`crate::utcb`]), also what a processor passes in more registers.
+//! messages have the rest in the UTCB ([`crate::utcb`]), also what a processor passes in more
+//! registers.
 //!
-//! A component counts the calls, sends and replies that its threads make, whether they succeed or not, in a word that the root
-//! server reads ([`crate::start::Component::messages`]). Notifications are no messages.
+//! A component counts the calls, sends and replies that its threads make, whether they succeed or
+//! not, in a word that the root server reads ([`crate::start::Component::messages`]). Notifications
+//! are no messages.
 
 use crate::cap::or_none;
 use crate::{Result, Thread, arch, sys, utcb};
@@ -59,7 +61,10 @@ impl Received {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let words = TEXT_WORD..TEXT_WORD.max(self.count as usize);
-        words.flat_map(|i| (utcb::word(i) as u32).to_ne_bytes()).take(self.words[1] as usize).collect()
+        words
+            .flat_map(|i| (utcb::word(i) as u32).to_ne_bytes())
+            .take(self.words[1] as usize)
+            .collect()
     }
 }
 
@@ -75,7 +80,11 @@ impl Message {
             word[..part.len()].copy_from_slice(part);
             utcb::set_word(TEXT_WORD + i, u32::from_ne_bytes(word) as Word);
         }
-        Self { words: [request, bytes as Word, 0], count: (TEXT_WORD + bytes.div_ceil(4)) as u32, caps: 0 }
+        Self {
+            words: [request, bytes as Word, 0],
+            count: (TEXT_WORD + bytes.div_ceil(4)) as u32,
+            caps: 0,
+        }
     }
 
     /// A message of three words.
@@ -94,7 +103,8 @@ impl Message {
     }
 }
 
-/// What of a message of so many words is in registers behind the first three, if the processor has so many: users find it in the UTCB.
+/// What of a message of so many words is in registers behind the first three, if the processor has
+/// so many: users find it in the UTCB.
 fn in_registers(count: u32) -> core::ops::Range<usize> {
     WORDS..(count as usize).min(REGISTER_WORDS as usize)
 }
@@ -116,7 +126,14 @@ fn exchange<C: SystemCall>(tag: Tag, call: C) -> Result<Received> {
     in_registers(delivery.words()).for_each(|word| utcb::set_word(word, registers[2 + word]));
     match delivery.kind() {
         MessageKind::Failed => Err(delivery.error().unwrap_or(Error::BadOperation)),
-        kind => Ok(Received { kind, badge: delivery.badge(), handle, count: delivery.words(), caps: delivery.caps(), words: [a, b, c] }),
+        kind => Ok(Received {
+            kind,
+            badge: delivery.badge(),
+            handle,
+            count: delivery.words(),
+            caps: delivery.caps(),
+            words: [a, b, c],
+        }),
     }
 }
 
@@ -183,7 +200,10 @@ pub fn send(to: Thread, message: Message) -> Result<()> {
 /// # Errors
 /// `WouldBlock` if it does not.
 pub fn send_poll(to: Thread, message: Message) -> Result<()> {
-    status(Tag(message.tag(Op::Send).0 | Tag::POLL), call::Send { receiver: to.into(), words: message.registers() })
+    status(
+        Tag(message.tag(Op::Send).0 | Tag::POLL),
+        call::Send { receiver: to.into(), words: message.registers() },
+    )
 }
 
 /// Replies (if `handle` is not 0) and receives from anybody.
@@ -195,11 +215,12 @@ pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
     exchange(message.tag(Op::ReplyWait), call::ReplyWait { handle, words: message.registers() })
 }
 
-/// Carries out a record of one page (its length does not count), replies without words (if `handle` is
-/// not 0) and receives from anybody: a pager's answer to a page fault, in one system call.
+/// Carries out a record of one page (its length does not count), replies without words (if `handle`
+/// is not 0) and receives from anybody: a pager's answer to a page fault, in one system call.
 ///
 /// # Errors
-/// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing received.
+/// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing
+/// received.
 #[inline(always)]
 pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
     let [record @ .., _] = record.0;
@@ -228,7 +249,10 @@ pub fn receive(from: Option<Thread>) -> Result<Received> {
 /// # Errors
 /// `WouldBlock` if there is none.
 pub fn poll() -> Result<Received> {
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL), call::Receive { sender: Selector::NONE })
+    exchange(
+        Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::POLL),
+        call::Receive { sender: Selector::NONE },
+    )
 }
 
 /// Waits for one of these notification bits; returns those that came.
@@ -237,8 +261,11 @@ pub fn poll() -> Result<Received> {
 /// What the kernel says.
 pub fn wait(bits: u32) -> Result<u32> {
     utcb::accept(bits);
-    exchange(Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY), call::Receive { sender: Selector::NONE })
-        .map(|r| r.words[0] as u32)
+    exchange(
+        Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY),
+        call::Receive { sender: Selector::NONE },
+    )
+    .map(|r| r.words[0] as u32)
 }
 
 /// Resumes an alien and waits for its next event or an accepted notification.
@@ -249,10 +276,12 @@ pub fn run(handle: Word) -> Result<Received> {
     exchange(Tag::new(Op::Run, 0, 0), call::Run { handle })
 }
 
-/// Carries out up to 16 records, then as [`run`]: an answer to an alien's page fault, in one system call.
+/// Carries out up to 16 records, then as [`run`]: an answer to an alien's page fault, in one system
+/// call.
 ///
 /// # Errors
-/// `BadHandle`, or what [`crate::map`] says of a record: those before it were carried out, the alien has not run and its handle is good.
+/// `BadHandle`, or what [`crate::map`] says of a record: those before it were carried out, the
+/// alien has not run and its handle is good.
 pub fn map_run(handle: Word, records: &[MapRecord]) -> Result<Received> {
     let words = records.iter().take(MapRecord::MAX as usize).flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));

@@ -41,7 +41,8 @@ pub mod sys;
 pub mod thread;
 pub mod time;
 pub mod utcb;
-// The crate has the processor's order of bytes in its queues and registers, and virtio the low one first.
+// The crate has the processor's order of bytes in its queues and registers, and virtio the low one
+// first.
 #[cfg(all(target_pointer_width = "32", target_endian = "little"))]
 pub mod virtio;
 

@@ -40,7 +40,8 @@ impl Batch {
     /// # Errors
     /// The number of records done, and why the next failed.
     pub fn commit(self) -> core::result::Result<(), (u32, Error)> {
-        let mut registers = sys::with(Tag::new(Op::Map, 0, 0), call::Map { count: self.count as Word });
+        let mut registers =
+            sys::with(Tag::new(Op::Map, 0, 0), call::Map { count: self.count as Word });
         sys::raw(&mut registers);
         match registers[0] {
             0 => Ok(()),
@@ -59,16 +60,32 @@ fn one(record: MapRecord) -> Result<()> {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn map(space: Space, address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<()> {
+pub fn map(
+    space: Space,
+    address: Word,
+    memory: Memory,
+    offset: Word,
+    bytes: Word,
+    rights: Rights,
+) -> Result<()> {
     one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights))
 }
 
-/// Maps a part of a Memory into a space, so that a device without a view of the caches sees what is written there.
+/// Maps a part of a Memory into a space, so that a device without a view of the caches sees what is
+/// written there.
 ///
 /// # Errors
 /// What the kernel says.
-pub fn map_uncached(space: Space, address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<()> {
-    one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights).uncached())
+pub fn map_uncached(
+    space: Space,
+    address: Word,
+    memory: Memory,
+    offset: Word,
+    bytes: Word,
+    rights: Rights,
+) -> Result<()> {
+    one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights)
+        .uncached())
 }
 
 /// Removes mappings.
@@ -102,11 +119,13 @@ pub(crate) fn settle(places: &Places) {
 }
 
 fn bounds(first: usize) -> Range<Word> {
-    let [start, end] = [first, first + 1].map(|index| BOUNDS[index].load(Ordering::Relaxed) as Word);
+    let [start, end] =
+        [first, first + 1].map(|index| BOUNDS[index].load(Ordering::Relaxed) as Word);
     start..end
 }
 
-/// The addresses of devices and shared memory that the component was given: as in [`own`], no Rust object ever lies there.
+/// The addresses of devices and shared memory that the component was given: as in [`own`], no Rust
+/// object ever lies there.
 #[must_use]
 pub fn grants() -> Range<Word> {
     bounds(0)
@@ -126,9 +145,11 @@ enum End {
     Stay,
 }
 
-/// A part of a Memory, or a Segment, that the component itself has mapped or attached, word by word.
+/// A part of a Memory, or a Segment, that the component itself has mapped or attached, word by
+/// word.
 ///
-/// It lies in [`own`] or among [`grants`], so that whatever others do to that memory harms no Rust object.
+/// It lies in [`own`] or among [`grants`], so that whatever others do to that memory harms no Rust
+/// object.
 #[derive(Debug)]
 pub struct Window {
     address: Word,
@@ -141,7 +162,13 @@ impl Window {
     ///
     /// # Errors
     /// `BadAddress` outside of the area for windows; what the kernel says.
-    pub fn open(address: Word, memory: Memory, offset: Word, bytes: Word, rights: Rights) -> Result<Self> {
+    pub fn open(
+        address: Word,
+        memory: Memory,
+        offset: Word,
+        bytes: Word,
+        rights: Rights,
+    ) -> Result<Self> {
         let window = Self::over(address, bytes)?;
         map(Space(image::slot::SPACE as Word), address, memory, offset, bytes, rights)?;
         Ok(Self { end: End::Unmap, ..window })
@@ -157,12 +184,15 @@ impl Window {
         Ok(Self { end: End::Detach, ..window })
     }
 
-    /// Addresses at which something may be mapped already, or nothing: then to read or write there is an exception.
+    /// Addresses at which something may be mapped already, or nothing: then to read or write there
+    /// is an exception.
     ///
     /// # Errors
     /// `BadAddress` outside of the area for windows.
     pub fn over(address: Word, bytes: Word) -> Result<Self> {
-        let is_in = |range: Range<Word>| address >= range.start && address.checked_add(bytes).is_some_and(|end| end <= range.end);
+        let is_in = |range: Range<Word>| {
+            address >= range.start && address.checked_add(bytes).is_some_and(|end| end <= range.end)
+        };
         if !(is_in(own()) || is_in(grants())) || !address.is_multiple_of(PAGE_SIZE) {
             return Err(Error::BadAddress);
         }
@@ -170,7 +200,11 @@ impl Window {
     }
 
     fn word(&self, offset: Word) -> *mut u32 {
-        assert!(offset.is_multiple_of(4) && offset < self.bytes, "offset {offset:#x} of a window of {:#x} bytes", self.bytes);
+        assert!(
+            offset.is_multiple_of(4) && offset < self.bytes,
+            "offset {offset:#x} of a window of {:#x} bytes",
+            self.bytes
+        );
         (self.address + offset) as *mut u32
     }
 

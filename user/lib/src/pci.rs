@@ -7,11 +7,15 @@ use crate::{Env, Word};
 use alloc::vec::Vec;
 use frames::Little;
 use image::pci::{BARS, Range, WORDS};
-use virtio_drivers::transport::pci::bus::{BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot};
+use virtio_drivers::transport::pci::bus::{
+    BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot,
+};
 
-/// How configuration spaces of bus 0 are reached. Who has that commands every device of the machine.
+/// How configuration spaces of bus 0 are reached. Who has that commands every device of the
+/// machine.
 pub trait Bus {
-    /// Reads the 32 bits at an offset, a multiple of 4, of a device's configuration space. Its lowest byte is the one at that offset.
+    /// Reads the 32 bits at an offset, a multiple of 4, of a device's configuration space. Its
+    /// lowest byte is the one at that offset.
     fn read(&self, device: u8, offset: u8) -> u32;
     /// Writes them.
     fn write(&self, device: u8, offset: u8, value: u32);
@@ -56,15 +60,21 @@ pub fn is_there(bus: &impl Bus, device: u8) -> bool {
     device < image::pci::DEVICES && bus.read(device, 0) != u32::MAX
 }
 
-/// Gives each range of a device an address from `first` on, below `end`, as a machine without firmware leaves that to its system. What
-/// finds no room has none.
+/// Gives each range of a device an address from `first` on, below `end`, as a machine without
+/// firmware leaves that to its system. What finds no room has none.
 pub fn place(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
     let mut root = PciRoot::new(Access(bus));
     let Ok(bars) = root.bars(at(device)) else { return };
     let mut next = first;
     for (index, bar) in (0..).zip(bars) {
-        let Some((wide, size)) = bar.and_then(|bar| Some((bar.takes_two_entries(), bar.memory_address_size()?.1))) else { continue };
-        let Some(size) = u32::try_from(size).ok().filter(|size| size.is_power_of_two()) else { continue };
+        let Some((wide, size)) =
+            bar.and_then(|bar| Some((bar.takes_two_entries(), bar.memory_address_size()?.1)))
+        else {
+            continue;
+        };
+        let Some(size) = u32::try_from(size).ok().filter(|size| size.is_power_of_two()) else {
+            continue;
+        };
         let Some(address) = next.checked_next_multiple_of(size) else { continue };
         let Some(after) = address.checked_add(size).filter(|after| *after <= end) else { continue };
         if wide {
@@ -86,7 +96,10 @@ pub fn find(bus: &impl Bus, device: u8) -> Option<Found> {
     let bars = root.bars(at(device)).ok()?;
     let config: Vec<u32> = (0..WORDS).map(|word| bus.read(device, word * 4)).collect();
     let (_, command) = root.get_status_command(at(device));
-    root.set_command(at(device), (command | Command::MEMORY_SPACE | Command::BUS_MASTER) & !Command::INTERRUPT_DISABLE);
+    root.set_command(
+        at(device),
+        (command | Command::MEMORY_SPACE | Command::BUS_MASTER) & !Command::INTERRUPT_DISABLE,
+    );
     Some(Found { config, ranges: bars.map(|bar| bar.and_then(whole_pages)) })
 }
 
@@ -98,15 +111,17 @@ fn whole_pages(bar: BarInfo) -> Option<Range> {
     (address != 0 && bytes != 0 && whole).then_some(Range { address, bytes })
 }
 
-/// The registers of a granted device behind base address register `bar`: reads and writes reach the device, in the order of the
-/// program. `None` if the machine has no such device, or it has none there.
+/// The registers of a granted device behind base address register `bar`: reads and writes reach the
+/// device, in the order of the program. `None` if the machine has no such device, or it has none
+/// there.
 #[must_use]
 pub fn registers(env: &Env, device: &str, bar: usize) -> Option<Little<Region>> {
     let range = env.start.pci.iter().find(|found| found.name == device)?.range(bar)?;
     Some(Little::new(Region::of_place(range.address as Word, range.bytes)))
 }
 
-/// What a granted device is: its maker (lower half) and the maker's number for it. `None` if the machine has no such device.
+/// What a granted device is: its maker (lower half) and the maker's number for it. `None` if the
+/// machine has no such device.
 #[must_use]
 pub fn identity(env: &Env, device: &str) -> Option<u32> {
     env.start.pci.iter().find(|found| found.name == device).map(|found| found.read(0))

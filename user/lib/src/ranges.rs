@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One layout of addresses for several spaces: a pointer into it means the same in all of them (docs/systems.md, *One address space*).
+//! One layout of addresses for several spaces: a pointer into it means the same in all of them
+//! (docs/systems.md, *One address space*).
 //!
-//! A *range* is a Segment that the server `ranges` has given addresses that nobody else has. Who has a capability to the Segment
-//! can attach it, at these addresses; who has none has a page fault there.
+//! A *range* is a Segment that the server `ranges` has given addresses that nobody else has. Who
+//! has a capability to the Segment can attach it, at these addresses; who has none has a page fault
+//! there.
 
 use crate::ipc::{Message, call};
 use crate::map::Window;
@@ -16,7 +18,8 @@ pub use ranges::{Units, request};
 /// Bytes of the layout: six ranges at least.
 const BYTES: Word = if UNIT < 16 << 20 { 128 << 20 } else { 6 * UNIT };
 
-/// The addresses of the layout: part of what components without a window or a place in a home map themselves ([`crate::map::own`]).
+/// The addresses of the layout: part of what components without a window or a place in a home map
+/// themselves ([`crate::map::own`]).
 #[must_use]
 pub fn layout() -> Addresses<Word> {
     let middle = (crate::map::own().start + (256 << 20)).next_multiple_of(UNIT);
@@ -32,8 +35,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Attaches a range of which a capability and the addresses have come from somebody. If he lies, it is attached where it has no
-    /// meaning, and nothing else is harmed.
+    /// Attaches a range of which a capability and the addresses have come from somebody. If he
+    /// lies, it is attached where it has no meaning, and nothing else is harmed.
     ///
     /// # Errors
     /// `BadAddress` outside of the layout; what the kernel says.
@@ -42,7 +45,8 @@ impl Range {
         if addresses.start < layout.start || addresses.end > layout.end || addresses.is_empty() {
             return Err(Error::BadAddress);
         }
-        let window = Window::attach(addresses.start, segment, addresses.end - addresses.start, rights)?;
+        let window =
+            Window::attach(addresses.start, segment, addresses.end - addresses.start, rights)?;
         Ok(Self { window, segment, addresses })
     }
 
@@ -93,11 +97,12 @@ impl Ranges {
         ask(server, [request::BEGIN as Word, 0, 0]).map(|_| Self(server))
     }
 
-    /// Makes a range of at least `bytes`, all zero, and attaches it. Its capability goes to `slot`, which is empty.
+    /// Makes a range of at least `bytes`, all zero, and attaches it. Its capability goes to `slot`,
+    /// which is empty.
     ///
     /// # Errors
-    /// `BadArgument`: no bytes. `QuotaExceeded`: the component would have more than its part. `PoolExhausted`: no piece of addresses or
-    /// memory is as large. What the kernel says.
+    /// `BadArgument`: no bytes. `QuotaExceeded`: the component would have more than its part.
+    /// `PoolExhausted`: no piece of addresses or memory is as large. What the kernel says.
     pub fn create(self, bytes: Word, slot: Word) -> Result<Range> {
         utcb::set_receive_slot(slot as u32);
         let [address, bytes] = ask(self.0, [request::CREATE as Word, bytes, 0])?;
@@ -121,5 +126,6 @@ fn ask(server: Thread, words: [Word; 3]) -> Result<[Word; 2]> {
     }
 }
 
-/// Bytes of the smallest range, of which all are multiples: who have one share the processor's translations of it, if they can be shared.
+/// Bytes of the smallest range, of which all are multiples: who have one share the processor's
+/// translations of it, if they can be shared.
 pub const UNIT: Word = SHARED_SPAN;

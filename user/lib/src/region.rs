@@ -7,7 +7,8 @@ use crate::{Env, Error, Result, Word, arch};
 use core::sync::atomic::{Ordering, fence};
 pub use frames::Shared;
 
-/// Shared memory that the component was given: whatever others write there harms no Rust object, for none lies there.
+/// Shared memory that the component was given: whatever others write there harms no Rust object,
+/// for none lies there.
 #[derive(Debug)]
 pub struct Region {
     address: Word,
@@ -21,7 +22,8 @@ impl Region {
         let given = env.given(name)?;
         let (address, bytes, grants) = (given.address as Word, given.bytes, grants());
         let end = address.checked_add(bytes as Word)?;
-        let is_shared = bytes > 0 && address.is_multiple_of(4) && address >= grants.start && end <= grants.end;
+        let is_shared =
+            bytes > 0 && address.is_multiple_of(4) && address >= grants.start && end <= grants.end;
         is_shared.then_some(Self { address, bytes })
     }
 
@@ -49,7 +51,8 @@ impl Region {
     /// Copies bytes from an offset on. Panics if they are not in the region.
     pub fn read_bytes(&self, offset: u32, to: &mut [u8]) {
         let from = self.bytes_at(offset, to.len() as u32);
-        // SAFETY: `bytes_at` keeps to the region, where no Rust object lies, and `to` is the caller's alone.
+        // SAFETY: `bytes_at` keeps to the region, where no Rust object lies, and `to` is the
+        // caller's alone.
         unsafe { arch::copy_bytes(from, to.as_mut_ptr(), to.len() as u32) };
     }
 
@@ -71,7 +74,8 @@ impl Region {
     // Each access of a ring comes here.
     #[inline(always)]
     fn part(&self, offset: u32, bytes: u32) -> *mut u32 {
-        let is_inside = offset.is_multiple_of(4) && self.bytes.checked_sub(bytes).is_some_and(|last| offset <= last);
+        let is_inside = offset.is_multiple_of(4)
+            && self.bytes.checked_sub(bytes).is_some_and(|last| offset <= last);
         assert!(is_inside, "words at {offset:#x} of shared memory of {:#x}", self.bytes);
         (self.address + offset as Word) as *mut u32
     }
@@ -83,7 +87,8 @@ impl Shared for Region {
     }
 
     fn read(&self, offset: u32) -> u32 {
-        // SAFETY: `part` keeps to the region, where no Rust object lies; if its mapping was revoked, this is an exception.
+        // SAFETY: `part` keeps to the region, where no Rust object lies; if its mapping was
+        // revoked, this is an exception.
         unsafe { self.part(offset, 4).read_volatile() }
     }
 

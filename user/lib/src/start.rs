@@ -45,7 +45,10 @@ impl Usage {
     /// The component's own, of whose slots there are so many.
     #[must_use]
     pub fn own(slots: Word) -> Self {
-        Self { slots: (1..slots).filter(|slot| identify(*slot).is_ok()).count() as Word, heap: free_heap() as Word }
+        Self {
+            slots: (1..slots).filter(|slot| identify(*slot).is_ok()).count() as Word,
+            heap: free_heap() as Word,
+        }
     }
 
     /// The message that tells them.
@@ -94,7 +97,10 @@ impl Env {
     /// What stands behind `NAME=` in the first argument that begins so.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&str> {
-        self.start.arguments.iter().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
+        self.start
+            .arguments
+            .iter()
+            .find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
     }
     /// A file of the boot image that the description gives the component.
     #[must_use]
@@ -111,7 +117,9 @@ impl Env {
     fn slot(&self, name: &str) -> Word {
         match self.given(name) {
             Some(given) if given.slot != 0 => given.slot as Word,
-            _ => panic!("the system description gives `{}` no capability `{name}`", self.start.name),
+            _ => {
+                panic!("the system description gives `{}` no capability `{name}`", self.start.name)
+            }
         }
     }
     /// A thread to call or notify. Panics, naming it, if the description gives none.
@@ -124,15 +132,18 @@ impl Env {
     pub fn ports(&self, name: &str) -> u16 {
         self.slot(name);
         let given = self.given(name).filter(|given| given.bytes != 0);
-        given.and_then(|given| given.address.try_into().ok()).unwrap_or_else(|| panic!("`{name}` is no range of I/O ports"))
+        given
+            .and_then(|given| given.address.try_into().ok())
+            .unwrap_or_else(|| panic!("`{name}` is no range of I/O ports"))
     }
-    /// Opens an interrupt line. From now on it sets the bits of `notify`, with which this component may notify its
-    /// own thread, and comes again when it is acknowledged.
+    /// Opens an interrupt line. From now on it sets the bits of `notify`, with which this component
+    /// may notify its own thread, and comes again when it is acknowledged.
     ///
     /// # Errors
     /// A sentence, if the description does not give both, or the kernel refuses.
     pub fn open_irq(&self, line: &str, notify: &str) -> core::result::Result<Irq, String> {
-        let slot = |name| self.given(name).map(|given| given.slot as Word).filter(|slot| *slot != 0);
+        let slot =
+            |name| self.given(name).map(|given| given.slot as Word).filter(|slot| *slot != 0);
         let (Some(irq), Some(thread)) = (slot(line), slot(notify)) else {
             return Err(format!("it needs `{line}`, and `{notify}` to notify itself"));
         };
@@ -156,7 +167,10 @@ impl Env {
 /// A component of one version of the contract does not start on a kernel of another.
 fn check_version() {
     let Kip { magic, version, .. } = kip();
-    assert!(magic == MAGIC && version == VERSION, "the kernel has version {version} of the contract, this was built for {VERSION}");
+    assert!(
+        magic == MAGIC && version == VERSION,
+        "the kernel has version {version} of the contract, this was built for {VERSION}"
+    );
 }
 
 /// Reads the start block, makes the heap.
@@ -165,12 +179,18 @@ fn check_version() {
 /// Called once, by [`main!`](crate::main), with what the root server passed.
 #[must_use]
 pub unsafe fn init(block: Word) -> Env {
-    // SAFETY: the root server maps the block read-only: two words of heap, two lengths, and the bytes.
+    // SAFETY: the root server maps the block read-only: two words of heap, two lengths, and the
+    // bytes.
     let [heap, heap_bytes, bytes, _] = unsafe { (block as *const [Word; 4]).read() };
     // SAFETY: the root server mapped the heap for this.
     unsafe { init_heap(heap, heap_bytes) };
     // SAFETY: see above.
-    let bytes = unsafe { core::slice::from_raw_parts((block + 4 * size_of::<Word>() as Word) as *const u8, bytes as usize) };
+    let bytes = unsafe {
+        core::slice::from_raw_parts(
+            (block + 4 * size_of::<Word>() as Word) as *const u8,
+            bytes as usize,
+        )
+    };
     check_version();
     match postcard::from_bytes::<Start>(bytes) {
         Ok(start) => {
@@ -199,10 +219,13 @@ pub struct Status {
 /// Asks the root server about a component.
 ///
 /// # Errors
-/// `NoRight` if the description does not let this one watch; `BadArgument` if there is none of that name; what the kernel says.
+/// `NoRight` if the description does not let this one watch; `BadArgument` if there is none of that
+/// name; what the kernel says.
 pub fn status(name: &str) -> Result<Status> {
     match call(ROOT, Message::text(STATUS as Word, name.as_bytes()))?.words {
-        [lives @ 0..=1, restarts, used] => Ok(Status { lives: lives == 1, restarts: restarts as u32, used }),
+        [lives @ 0..=1, restarts, used] => {
+            Ok(Status { lives: lives == 1, restarts: restarts as u32, used })
+        }
         [_, error, _] => Err(sys::error(error)),
     }
 }
@@ -220,13 +243,20 @@ pub struct Component {
     pub messages: Word,
 }
 
-/// All components, in the order in which they were started; none if the description does not let this one watch.
+/// All components, in the order in which they were started; none if the description does not let
+/// this one watch.
 pub fn components() -> impl Iterator<Item = Component> {
     (0..).map_while(|index| {
         let reply = call(ROOT, Message::new([COMPONENT as Word, index, 0])).ok()?;
         let [lives @ 0..=1, _, restarts] = reply.words else { return None };
-        let [used, quota, messages] = [3, 2, 1].map(|behind| utcb::word(reply.count as usize - behind));
-        Some(Component { name: reply.text(), status: Status { lives: lives == 1, restarts: restarts as u32, used }, quota, messages })
+        let [used, quota, messages] =
+            [3, 2, 1].map(|behind| utcb::word(reply.count as usize - behind));
+        Some(Component {
+            name: reply.text(),
+            status: Status { lives: lives == 1, restarts: restarts as u32, used },
+            quota,
+            messages,
+        })
     })
 }
 
@@ -298,7 +328,8 @@ pub unsafe fn init_root(info: Word) -> abi::boot::Info {
 /// Memory that is mapped read-only for good, such as the boot image in the root server.
 #[must_use]
 pub fn bytes(address: Word, bytes: Word) -> &'static [u8] {
-    // SAFETY: nobody writes it; if it is not mapped the component gets an exception at the first use.
+    // SAFETY: nobody writes it; if it is not mapped the component gets an exception at the first
+    // use.
     unsafe { core::slice::from_raw_parts(address as *const u8, bytes as usize) }
 }
 

@@ -18,22 +18,35 @@ pub fn spawn(function: extern "C" fn(Word) -> !, argument: Word, slot: Word) -> 
     spawn_handled(function, argument, slot, Some(Thread(image::slot::ROOT as Word)))
 }
 
-/// The same with another handler of its exceptions; the kernel reports those of a thread without one.
+/// The same with another handler of its exceptions; the kernel reports those of a thread without
+/// one.
 ///
 /// # Errors
 /// As [`spawn`].
-pub fn spawn_handled(function: extern "C" fn(Word) -> !, argument: Word, slot: Word, handler: Option<Thread>) -> Result<Thread> {
-    let (thread, bound) = Quota(image::slot::QUOTA as Word).create_thread(Space(image::slot::SPACE as Word), slot, None)?;
+pub fn spawn_handled(
+    function: extern "C" fn(Word) -> !,
+    argument: Word,
+    slot: Word,
+    handler: Option<Thread>,
+) -> Result<Thread> {
+    let (thread, bound) = Quota(image::slot::QUOTA as Word).create_thread(
+        Space(image::slot::SPACE as Word),
+        slot,
+        None,
+    )?;
     thread.set_handler(handler)?;
     let top = new_stack(bound.utcb, function)?;
     thread.start(arch::thread_entry(), top, argument)?;
     Ok(thread)
 }
 
-/// A stack from the heap with the UTCB's address in its last word, before that the address of the count of messages, and below
-/// them the function. Its first page is read-only, so that an overflow is an exception.
+/// A stack from the heap with the UTCB's address in its last word, before that the address of the
+/// count of messages, and below them the function. Its first page is read-only, so that an overflow
+/// is an exception.
 fn new_stack(address: Word, function: extern "C" fn(Word) -> !) -> Result<Word> {
-    let Ok(layout) = Layout::from_size_align(STACK_BYTES as usize, STACK_BYTES as usize) else { return Err(crate::Error::BadArgument) };
+    let Ok(layout) = Layout::from_size_align(STACK_BYTES as usize, STACK_BYTES as usize) else {
+        return Err(crate::Error::BadArgument);
+    };
     // SAFETY: the layout is not empty.
     let stack = unsafe { alloc_zeroed(layout) };
     if stack.is_null() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel information page says, such as the time since boot, without a system call; and the thread's alarm.
+//! What the kernel information page says, such as the time since boot, without a system call; and
+//! the thread's alarm.
 
 use crate::{Result, sys};
 use abi::kip::Kip;

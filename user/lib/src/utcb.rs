@@ -7,10 +7,11 @@ use abi::Word;
 use abi::utcb::Utcb;
 use core::mem::offset_of;
 
-/// The last two words of the current thread's stack: where its component counts messages (`image::layout`), then its UTCB's
-/// address, and flags of the processor's library below that.
+/// The last two words of the current thread's stack: where its component counts messages
+/// (`image::layout`), then its UTCB's address, and flags of the processor's library below that.
 pub(crate) fn stack_words() -> [Word; 2] {
-    let last = (arch::stack_pointer() | (STACK_BYTES as Word - 1)) + 1 - size_of::<[Word; 2]>() as Word;
+    let last =
+        (arch::stack_pointer() | (STACK_BYTES as Word - 1)) + 1 - size_of::<[Word; 2]>() as Word;
     // SAFETY: start-up (`arch`, `thread.rs`) wrote them to the end of each stack.
     unsafe { (last as *const [Word; 2]).read_volatile() }
 }
@@ -22,7 +23,8 @@ pub fn address() -> Word {
 }
 
 fn read<T: Copy>(offset: usize) -> T {
-    // SAFETY: inside the UTCB, which the kernel keeps mapped for as long as the thread lives. `T` is an integer.
+    // SAFETY: inside the UTCB, which the kernel keeps mapped for as long as the thread lives. `T`
+    // is an integer.
     unsafe { ((address() as usize + offset) as *const T).read_volatile() }
 }
 

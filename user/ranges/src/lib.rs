@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which addresses of a layout that several spaces share are whose: what the server `ranges` and its clients both know, and how it keeps
-//! account.
+//! Which addresses of a layout that several spaces share are whose: what the server `ranges` and
+//! its clients both know, and how it keeps account.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 
 /// What a client asks, in word 0. The answer has 0 or an error's code in word 0.
 pub mod request {
-    /// A range of at least so many bytes (word 1): its address and bytes come in words 1 and 2, its Segment as a capability.
+    /// A range of at least so many bytes (word 1): its address and bytes come in words 1 and 2, its
+    /// Segment as a capability.
     pub const CREATE: u32 = 1;
     /// The range at an address (word 1) ends, for all who have it.
     pub const FREE: u32 = 2;
@@ -33,7 +34,8 @@ impl Units {
         Self { taken: vec![false; count] }
     }
 
-    /// Takes the first run of `count` that are free, and returns where it begins. None if there is no such run, or of no units.
+    /// Takes the first run of `count` that are free, and returns where it begins. None if there is
+    /// no such run, or of no units.
     pub fn take(&mut self, count: usize) -> Option<usize> {
         let is_free = |run: &[bool]| run.iter().all(|taken| !taken);
         let first = (count > 0).then(|| self.taken.windows(count).position(is_free)).flatten()?;
@@ -47,7 +49,11 @@ impl Units {
     /// If it was not.
     pub fn give(&mut self, first: usize, count: usize) {
         let run = &mut self.taken[first..first + count];
-        assert!(run.iter().all(|taken| *taken), "units {first} to {} are not all taken", first + count);
+        assert!(
+            run.iter().all(|taken| *taken),
+            "units {first} to {} are not all taken",
+            first + count
+        );
         run.fill(false);
     }
 }

@@ -4,7 +4,8 @@
 use crate::layout::{Layout, Request, read_answer};
 use frames::{Broken, Consumer, Producer, Shared};
 
-/// A client that has attached. It has up to as many requests under way as there are slots, one for each.
+/// A client that has attached. It has up to as many requests under way as there are slots, one for
+/// each.
 #[derive(Debug)]
 pub struct Client {
     requests: Producer,
@@ -15,14 +16,23 @@ impl Client {
     /// Of memory whose rings were just begun anew.
     #[must_use]
     pub const fn new(layout: Layout) -> Self {
-        Self { requests: Producer::new(layout.requests()), answers: Consumer::new(layout.answers()) }
+        Self {
+            requests: Producer::new(layout.requests()),
+            answers: Consumer::new(layout.answers()),
+        }
     }
 
-    /// Asks for something by way of a slot that has no request under way. Whether the server is to be notified.
+    /// Asks for something by way of a slot that has no request under way. Whether the server is to
+    /// be notified.
     ///
     /// # Errors
     /// [`Broken`] if the server does not take requests by the rules: attach again.
-    pub fn submit(&mut self, memory: &impl Shared, slot: u32, request: Request) -> Result<bool, Broken> {
+    pub fn submit(
+        &mut self,
+        memory: &impl Shared,
+        slot: u32,
+        request: Request,
+    ) -> Result<bool, Broken> {
         if self.requests.room(memory)? == 0 {
             return Err(Broken);
         }

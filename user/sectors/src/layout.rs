@@ -3,8 +3,8 @@
 
 use frames::{Ring, Shared};
 use image::protocol::disk::{
-    ANSWER, ANSWER_STATUS, ANSWERS, DATA, FIRST_ANSWER, FIRST_REQUEST, FLUSH, MOST_SLOTS, READ, REQUEST, REQUEST_COUNT, REQUEST_FIRST,
-    REQUEST_OPERATION, REQUESTS, SECTOR, SLOT, WRITE,
+    ANSWER, ANSWER_STATUS, ANSWERS, DATA, FIRST_ANSWER, FIRST_REQUEST, FLUSH, MOST_SLOTS, READ,
+    REQUEST, REQUEST_COUNT, REQUEST_FIRST, REQUEST_OPERATION, REQUESTS, SECTOR, SLOT, WRITE,
 };
 
 /// Where rings and data are.
@@ -92,7 +92,8 @@ impl Request {
     pub(crate) fn read(memory: &impl Shared, at: u32) -> (u32, Option<Self>) {
         let slot = memory.read(at);
         let count = memory.read(at + REQUEST_COUNT);
-        let first = u64::from(memory.read(at + REQUEST_FIRST)) | u64::from(memory.read(at + REQUEST_FIRST + 4)) << 32;
+        let first = u64::from(memory.read(at + REQUEST_FIRST))
+            | u64::from(memory.read(at + REQUEST_FIRST + 4)) << 32;
         let request = match memory.read(at + REQUEST_OPERATION) {
             READ => Some(Self::Read { first, count }),
             WRITE => Some(Self::Write { first, count }),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk's protocol (docs/disk.md): several clients with a range of one disk each, and with several requests under way.
+//! The disk's protocol (docs/disk.md): several clients with a range of one disk each, and with
+//! several requests under way.
 //!
-//! Nothing here trusts what a client writes, or what is on the disk. The memory is a trait, so that all of it runs on the host, too.
+//! Nothing here trusts what a client writes, or what is on the disk. The memory is a trait, so that
+//! all of it runs on the host, too.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

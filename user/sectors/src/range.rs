@@ -13,7 +13,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Where on the disk `count` sectors begin that are the range's from its sector `first` on. `None` if there are no such.
+    /// Where on the disk `count` sectors begin that are the range's from its sector `first` on.
+    /// `None` if there are no such.
     #[must_use]
     pub fn part(self, first: u64, count: u32) -> Option<u64> {
         let end = first.checked_add(count.into())?;
@@ -25,7 +26,8 @@ impl Range {
     }
 
     fn overlaps(self, other: Self) -> bool {
-        let begins_before_end = |one: Self, other: Self| other.end().is_none_or(|end| one.first < end);
+        let begins_before_end =
+            |one: Self, other: Self| other.end().is_none_or(|end| one.first < end);
         begins_before_end(self, other) && begins_before_end(other, self)
     }
 }
@@ -49,7 +51,10 @@ impl Claim {
             ("partition", number) => number.parse().ok().map(Self::Partition),
             ("sectors", range) => {
                 let (first, sectors) = range.split_once('+')?;
-                Some(Self::Sectors(Range { first: first.parse().ok()?, sectors: sectors.parse().ok()? }))
+                Some(Self::Sectors(Range {
+                    first: first.parse().ok()?,
+                    sectors: sectors.parse().ok()?,
+                }))
             }
             _ => None,
         }
@@ -84,7 +89,9 @@ pub fn ranges<E>(
             if range.sectors == 0 || range.end().is_none_or(|end| end > sectors) {
                 return Err(Refused::Beyond);
             }
-            let other = ranges.iter().position(|other| other.as_ref().is_ok_and(|other| range.overlaps(*other)));
+            let other = ranges
+                .iter()
+                .position(|other| other.as_ref().is_ok_and(|other| range.overlaps(*other)));
             other.map_or(Ok(range), |other| Err(Refused::Overlaps(other)))
         });
         ranges.push(checked);

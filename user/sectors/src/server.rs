@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The server's side: takes clients' requests in turn, and answers them in the order in which the device is done with them.
+//! The server's side: takes clients' requests in turn, and answers them in the order in which the
+//! device is done with them.
 
 use crate::layout::{Layout, Request, write_answer};
 use crate::range::Range;
@@ -74,7 +75,8 @@ struct UnderWay {
 pub enum Attach {
     /// It has, and its range has so many sectors.
     Now(u64),
-    /// Not before the device is done with what it does for the client's life that is over: it still reads and writes the slots.
+    /// Not before the device is done with what it does for the client's life that is over: it still
+    /// reads and writes the slots.
     Later,
     /// It has no range.
     Never,
@@ -103,8 +105,9 @@ pub struct Outcome {
 }
 
 impl<M: Shared> Server<M> {
-    /// Clients with the memory that each shares with the server, and the range of each, if it has one; a device that does up to `most`
-    /// tasks at once. `None` if there are too many clients, or one has memory for no slot.
+    /// Clients with the memory that each shares with the server, and the range of each, if it has
+    /// one; a device that does up to `most` tasks at once. `None` if there are too many clients, or
+    /// one has memory for no slot.
     pub fn new(clients: impl IntoIterator<Item = (M, Option<Range>)>, most: u32) -> Option<Self> {
         let peer = |(memory, range): (M, _)| {
             let layout = Layout::of(memory.bytes())?;
@@ -117,7 +120,9 @@ impl<M: Shared> Server<M> {
 
     /// A client wants to begin anew.
     pub fn attach(&mut self, client: usize) -> Attach {
-        let Some((peer, range)) = self.clients.get_mut(client).and_then(|peer| peer.range.map(|range| (peer, range))) else {
+        let Some((peer, range)) =
+            self.clients.get_mut(client).and_then(|peer| peer.range.map(|range| (peer, range)))
+        else {
             return Attach::Never;
         };
         self.broken &= !(1 << client);
@@ -126,12 +131,14 @@ impl<M: Shared> Server<M> {
             return Attach::Later;
         }
         peer.layout.clear(&peer.memory);
-        let (requests, answers) = (Consumer::new(peer.layout.requests()), Producer::new(peer.layout.answers()));
+        let (requests, answers) =
+            (Consumer::new(peer.layout.requests()), Producer::new(peer.layout.answers()));
         peer.attached = Some(Attached { requests, answers, filled: 0, busy: 0 });
         Attach::Now(range.sectors)
     }
 
-    /// What the device is to do next; `None` if it has all that it can do at once, or there is no request.
+    /// What the device is to do next; `None` if it has all that it can do at once, or there is no
+    /// request.
     pub fn take(&mut self) -> Option<Job> {
         let tag = self.under_way.iter().position(Option::is_none)?;
         let (turn, count) = (self.turn, self.clients.len());
@@ -151,7 +158,9 @@ impl<M: Shared> Server<M> {
 
     /// The device is done with a task: 0 or an error. A tag that has no task is ignored.
     pub fn done(&mut self, tag: u32, status: u32) {
-        let Some(task) = self.under_way.get_mut(tag as usize).and_then(Option::take) else { return };
+        let Some(task) = self.under_way.get_mut(tag as usize).and_then(Option::take) else {
+            return;
+        };
         let peer = &mut self.clients[task.client];
         if let Some(attached) = peer.attached.as_mut().filter(|_| !task.is_stale) {
             attached.busy &= !(1 << task.slot);
@@ -195,7 +204,13 @@ impl<M: Shared> Server<M> {
 
 /// Nobody is answered for what the device does for this client. Whether it does something.
 fn forget(under_way: &mut [Option<UnderWay>], client: usize) -> bool {
-    under_way.iter_mut().flatten().filter(|task| task.client == client).map(|task| task.is_stale = true).count() > 0
+    under_way
+        .iter_mut()
+        .flatten()
+        .filter(|task| task.client == client)
+        .map(|task| task.is_stale = true)
+        .count()
+        > 0
 }
 
 impl<M: Shared> Peer<M> {
@@ -204,7 +219,8 @@ impl<M: Shared> Peer<M> {
         let Some(attached) = &mut self.attached else { return Ok(None) };
         // Not more than there are slots: what else comes meanwhile is looked at in the next turn.
         for _ in 0..attached.requests.available(&self.memory)? {
-            // A client that submits each slot once, and takes each answer before it submits the slot again, has this room.
+            // A client that submits each slot once, and takes each answer before it submits the
+            // slot again, has this room.
             let needed = attached.filled + attached.busy.count_ones();
             if attached.answers.room(&self.memory)? <= needed {
                 return Err(Broken);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Partition tables that another implementation made, and what remains of them when something is destroyed.
+//! Partition tables that another implementation made, and what remains of them when something is
+//! destroyed.
 
 use gpt::mbr::ProtectiveMBR;
 use gpt::{GptConfig, partition_types};
@@ -14,12 +15,15 @@ const SECTORS: u64 = 4096;
 fn disk(sizes: &[u64]) -> (Vec<u8>, Vec<Range>) {
     let mut image = Cursor::new(vec![0; SECTORS as usize * 512]);
     ProtectiveMBR::with_lb_size(SECTORS as u32 - 1).overwrite_lba0(&mut image).expect("an MBR");
-    let mut disk = GptConfig::new().writable(true).create_from_device(image, None).expect("a table");
+    let mut disk =
+        GptConfig::new().writable(true).create_from_device(image, None).expect("a table");
     for size in sizes {
         disk.add_partition("part", size * 512, partition_types::LINUX_FS, 0, None).expect("room");
     }
     let found = disk.partitions().values();
-    let ranges = found.map(|part| Range { first: part.first_lba, sectors: part.last_lba - part.first_lba + 1 }).collect();
+    let ranges = found
+        .map(|part| Range { first: part.first_lba, sectors: part.last_lba - part.first_lba + 1 })
+        .collect();
     (disk.write().expect("written").into_inner(), ranges)
 }
 
@@ -59,7 +63,11 @@ fn the_table_at_the_end_stands_in() {
 fn a_disk_of_another_size_has_no_table_at_its_end() {
     let (image, ranges) = disk(&[64]);
     let read = |sector| image.chunks(512).nth(sector as usize)?.try_into().ok();
-    assert_eq!(partition(1, SECTORS / 2, read), Err(NoPartition::NoTable), "the partitions reach beyond it");
+    assert_eq!(
+        partition(1, SECTORS / 2, read),
+        Err(NoPartition::NoTable),
+        "the partitions reach beyond it"
+    );
     assert_eq!(partition(1, SECTORS * 2, read), Ok(ranges[0]));
     for sectors in 0..3 {
         assert_eq!(partition(1, sectors, read), Err(NoPartition::NoTable));
@@ -159,7 +167,8 @@ impl Seek for Sparse {
 fn a_partition_at_the_end_of_2_tib() {
     let mut image = Sparse::default();
     ProtectiveMBR::with_lb_size(u32::MAX).overwrite_lba0(&mut image).expect("an MBR");
-    let mut disk = GptConfig::new().writable(true).create_from_device(image, None).expect("a table");
+    let mut disk =
+        GptConfig::new().writable(true).create_from_device(image, None).expect("a table");
     // All but the last MiB or so.
     let first = (LARGE - (4 << 11)) * 512;
     disk.add_partition("large", first, partition_types::LINUX_FS, 0, None).expect("room");

@@ -3,11 +3,14 @@
 
 use frames::Shared;
 use image::protocol::disk::{
-    ANSWER, ANSWERS, BAD_REQUEST, DATA, FIRST_ANSWER, FIRST_REQUEST, FLUSH, READ, REQUEST, REQUESTS, SECTOR, SLOT, WRITE,
+    ANSWER, ANSWERS, BAD_REQUEST, DATA, FIRST_ANSWER, FIRST_REQUEST, FLUSH, READ, REQUEST,
+    REQUESTS, SECTOR, SLOT, WRITE,
 };
 use image::protocol::net::{CONSUMED, PRODUCED};
 use proptest::prelude::*;
-use sectors::{Attach, Claim, Client, Job, Layout, Range, Refused, Request, Server, Task, Transfer, ranges};
+use sectors::{
+    Attach, Claim, Client, Job, Layout, Range, Refused, Request, Server, Task, Transfer, ranges,
+};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -54,13 +57,23 @@ struct Device {
 
 impl Device {
     /// Does one of its tasks.
-    fn carry_out(&mut self, which: usize, server: &mut Server<Memory>, memories: &[Memory]) -> Option<Job> {
+    fn carry_out(
+        &mut self,
+        which: usize,
+        server: &mut Server<Memory>,
+        memories: &[Memory],
+    ) -> Option<Job> {
         if self.under_way.is_empty() {
             return None;
         }
         let job = self.under_way.remove(which % self.under_way.len());
-        let place =
-            |at: Transfer, sector: u32| (&memories[at.client], at.offset + sector * SECTOR, (at.first + u64::from(sector)) as usize);
+        let place = |at: Transfer, sector: u32| {
+            (
+                &memories[at.client],
+                at.offset + sector * SECTOR,
+                (at.first + u64::from(sector)) as usize,
+            )
+        };
         match job.task {
             Task::Read(at) => (0..at.count).for_each(|sector| {
                 let (memory, offset, number) = place(at, sector);
@@ -77,8 +90,11 @@ impl Device {
     }
 }
 
-const RANGES: [Range; 3] =
-    [Range { first: 10, sectors: 90 }, Range { first: 100, sectors: 100 }, Range { first: 200, sectors: SECTORS - 200 }];
+const RANGES: [Range; 3] = [
+    Range { first: 10, sectors: 90 },
+    Range { first: 100, sectors: 100 },
+    Range { first: 200, sectors: SECTORS - 200 },
+];
 
 /// A server with its device and clients that keep to the protocol.
 struct World {
@@ -117,10 +133,16 @@ impl World {
     /// Gives the device all that it can do.
     fn start(&mut self) {
         while let Some(job) = self.server.take() {
-            assert!(self.device.under_way.iter().all(|other| other.tag != job.tag) && job.tag < MOST);
+            assert!(
+                self.device.under_way.iter().all(|other| other.tag != job.tag) && job.tag < MOST
+            );
             if let Task::Read(at) | Task::Write(at) = job.task {
                 let range = RANGES[at.client];
-                assert!(at.first >= range.first && at.first + u64::from(at.count) <= range.first + range.sectors && at.count > 0);
+                assert!(
+                    at.first >= range.first
+                        && at.first + u64::from(at.count) <= range.first + range.sectors
+                        && at.count > 0
+                );
                 assert!(at.offset >= DATA && at.offset + at.count * SECTOR <= BYTES);
             }
             self.device.under_way.push(job);
@@ -160,7 +182,11 @@ fn memory_has_room_for_slots() {
     assert_eq!(Layout::of(u32::MAX).map(Layout::slots), Some(64));
     // What is in the first page has its place there.
     let most = Layout::of(u32::MAX).expect("room").slots();
-    assert!(ANSWERS + 256 <= REQUESTS && REQUESTS + 256 <= FIRST_ANSWER && FIRST_ANSWER + most * ANSWER <= FIRST_REQUEST);
+    assert!(
+        ANSWERS + 256 <= REQUESTS
+            && REQUESTS + 256 <= FIRST_ANSWER
+            && FIRST_ANSWER + most * ANSWER <= FIRST_REQUEST
+    );
     assert!(FIRST_REQUEST + most * REQUEST <= DATA);
     let clients = |count| (0..count).map(|_| (Memory::new(), None));
     assert!(Server::new(clients(20), 1).is_some() && Server::new(clients(21), 1).is_none());
@@ -191,7 +217,10 @@ fn what_a_client_may_not_ask_for_is_refused() {
     // The whole range is the client's.
     world.submit(0, 3, Request::Write { first: sectors - 1, count: 1 });
     let job = world.server.take().expect("a job");
-    assert_eq!(job.task, Task::Write(Transfer { first: 99, count: 1, client: 0, offset: DATA + 3 * SLOT }));
+    assert_eq!(
+        job.task,
+        Task::Write(Transfer { first: 99, count: 1, client: 0, offset: DATA + 3 * SLOT })
+    );
     // A slot that the device has is not taken again.
     world.submit(0, 3, Request::Flush);
     assert_eq!(world.server.take(), None);
@@ -199,7 +228,10 @@ fn what_a_client_may_not_ask_for_is_refused() {
     world.server.done(job.tag, 3);
     world.server.done(1000, 3);
     world.settle();
-    assert_eq!((world.answer(0), world.answer(0), world.answer(0)), (Some((3, BAD_REQUEST)), Some((3, 2)), None));
+    assert_eq!(
+        (world.answer(0), world.answer(0), world.answer(0)),
+        (Some((3, BAD_REQUEST)), Some((3, 2)), None)
+    );
 }
 
 #[test]
@@ -213,7 +245,9 @@ fn clients_take_turns() {
     let mut order = Vec::new();
     for _ in 0..3 * SLOTS {
         world.start();
-        let Some(Job { task: Task::Read(at), .. }) = world.device.carry_out(0, &mut world.server, &world.memories) else {
+        let Some(Job { task: Task::Read(at), .. }) =
+            world.device.carry_out(0, &mut world.server, &world.memories)
+        else {
             panic!("a read")
         };
         order.push(at.client);
@@ -251,7 +285,11 @@ fn a_new_life_waits_for_what_the_device_does_for_the_old_one() {
     world.clients[0] = world.attach(0);
     world.submit(0, 0, Request::Read { first: 0, count: 1 });
     world.settle();
-    assert_eq!((world.answer(0), world.answer(0)), (Some((0, 0)), None), "the old life's answers are nobody's");
+    assert_eq!(
+        (world.answer(0), world.answer(0)),
+        (Some((0, 0)), None),
+        "the old life's answers are nobody's"
+    );
     assert_eq!(world.answer(1), Some((0, 0)));
 }
 
@@ -285,9 +323,18 @@ fn who_breaks_a_ring_is_told_once() {
 
 #[test]
 fn ranges_are_of_the_disk_and_of_one_client() {
-    let partition = |number| if number == 2 { Ok(Range { first: 50, sectors: 50 }) } else { Err(()) };
+    let partition =
+        |number| if number == 2 { Ok(Range { first: 50, sectors: 50 }) } else { Err(()) };
     let read = |text| Claim::read(text).expect("a claim");
-    let claims = ["sectors=0+50", "partition=2", "partition=3", "sectors=99+1", "sectors=100+101", "sectors=100+100", "sectors=7+0"];
+    let claims = [
+        "sectors=0+50",
+        "partition=2",
+        "partition=3",
+        "sectors=99+1",
+        "sectors=100+101",
+        "sectors=100+100",
+        "sectors=7+0",
+    ];
     let found = ranges(claims.map(read), 200, partition);
     let expected = [
         Ok(Range { first: 0, sectors: 50 }),
@@ -299,11 +346,23 @@ fn ranges_are_of_the_disk_and_of_one_client() {
         Err(Refused::Beyond),
     ];
     assert_eq!(found, expected);
-    assert_eq!(ranges([Claim::Whole, Claim::Whole], 7, partition), [Ok(Range { first: 0, sectors: 7 }), Err(Refused::Overlaps(0))]);
+    assert_eq!(
+        ranges([Claim::Whole, Claim::Whole], 7, partition),
+        [Ok(Range { first: 0, sectors: 7 }), Err(Refused::Overlaps(0))]
+    );
     assert_eq!(ranges([Claim::Whole], 0, partition), [Err(Refused::Beyond)]);
     let huge = Claim::Sectors(Range { first: u64::MAX, sectors: u64::MAX });
     assert_eq!(ranges([huge], u64::MAX, partition), [Err(Refused::Beyond)]);
-    for text in ["", "partition", "partition=x", "sectors=1", "sectors=1+", "sectors=+1", "sectors=1+-1", "other=1"] {
+    for text in [
+        "",
+        "partition",
+        "partition=x",
+        "sectors=1",
+        "sectors=1+",
+        "sectors=+1",
+        "sectors=1+-1",
+        "other=1",
+    ] {
         assert_eq!(Claim::read(text), None, "{text}");
     }
 }
@@ -348,12 +407,13 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Every request is answered once, or was its client's in a life that is over. What was written and answered is what is read, and no
-    /// other client sees it; the server may die at any moment.
+    /// Every request is answered once, or was its client's in a life that is over. What was written
+    /// and answered is what is read, and no other client sees it; the server may die at any moment.
     #[test]
     fn requests_do_what_a_naive_disk_does(acts in prop::collection::vec(act(), 1..300)) {
         let mut world = World::new();
-        // Of each client: by slot what is under way; by sector what may be there: the last that was answered, and what was written since.
+        // Of each client: by slot what is under way; by sector what may be there: the last that was
+        // answered, and what was written since.
         let mut under_way: Vec<HashMap<u32, (Request, u32)>> = vec![HashMap::new(); RANGES.len()];
         let mut disks: Vec<Vec<Vec<u32>>> = RANGES.iter().map(|range| vec![vec![0]; range.sectors as usize]).collect();
         let mut reset = false;
@@ -404,7 +464,8 @@ proptest! {
                 }
                 Act::Restart => {
                     world.server = World::server(&world.memories);
-                    // The device was reset: it does nothing any more. Each client has attached again, and repeats what was not answered.
+                    // The device was reset: it does nothing any more. Each client has attached
+                    // again, and repeats what was not answered.
                     world.device.under_way.clear();
                     for (client, requests) in under_way.iter().enumerate() {
                         world.clients[client] = world.attach(client);
@@ -432,7 +493,8 @@ proptest! {
         prop_assert!(world.device.sectors[..10].iter().all(|sector| *sector == 0), "nobody's range");
     }
 
-    /// A client that writes anything anywhere at any time changes nothing outside of its range, and others go on.
+    /// A client that writes anything anywhere at any time changes nothing outside of its range, and
+    /// others go on.
     #[test]
     fn a_hostile_client_harms_itself(
         writes in prop::collection::vec((prop_oneof![0..128_u32, 256..512_u32], prop_oneof![0..5_u32, any::<u32>()], any::<bool>()), 1..300),

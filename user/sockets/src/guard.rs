@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What smoltcp 0.14 is not given. It takes things for granted that neighbours, peers and servers of addresses can break, and panics
-//! then: here are the frames that a [`Guard`] keeps from it, and the addresses that [`is_host`] refuses. `user/sockets/upstream` has
-//! repairs of smoltcp itself.
+//! What smoltcp 0.14 is not given. It takes things for granted that neighbours, peers and servers
+//! of addresses can break, and panics then: here are the frames that a [`Guard`] keeps from it, and
+//! the addresses that [`is_host`] refuses. `user/sockets/upstream` has repairs of smoltcp itself.
 
 use alloc::vec::Vec;
 use smoltcp::iface::SocketHandle;
@@ -9,16 +9,18 @@ use smoltcp::phy::{Device, DeviceCapabilities, PacketMeta, RxToken};
 use smoltcp::socket::tcp::{Socket as Tcp, State};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
-    EthernetFrame, EthernetProtocol, Icmpv6Message, Icmpv6Packet, IpAddress, IpEndpoint, IpProtocol, Ipv4Address, Ipv4Packet,
-    Ipv6ExtHeader, Ipv6Packet, NdiscRepr, TcpPacket,
+    EthernetFrame, EthernetProtocol, Icmpv6Message, Icmpv6Packet, IpAddress, IpEndpoint,
+    IpProtocol, Ipv4Address, Ipv4Packet, Ipv6ExtHeader, Ipv6Packet, NdiscRepr, TcpPacket,
 };
 
 /// Most bits of a prefix.
 const BITS: u8 = 128;
-/// A segment's number is no further from those that are due. smoltcp's arithmetic fails at twice that.
+/// A segment's number is no further from those that are due. smoltcp's arithmetic fails at twice
+/// that.
 const FAR: u32 = 1 << 30;
 
-/// Whether a host may have an address. smoltcp panics when its own, a router's or a server's is another.
+/// Whether a host may have an address. smoltcp panics when its own, a router's or a server's is
+/// another.
 pub fn is_host(address: &Ipv4Address) -> bool {
     IpAddress::Ipv4(*address).is_unicast()
 }
@@ -26,9 +28,11 @@ pub fn is_host(address: &Ipv4Address) -> bool {
 /// What a peer may not say on a connection.
 #[derive(Clone, Copy)]
 enum Stage {
-    /// It is asked, or will be. smoltcp would believe one that asks, too, before it has asked itself, and its window lacks a number then.
+    /// It is asked, or will be. smoltcp would believe one that asks, too, before it has asked
+    /// itself, and its window lacks a number then.
     Asked,
-    /// It has ended the connection by the segment with this number. smoltcp's window may lack a number, too.
+    /// It has ended the connection by the segment with this number. smoltcp's window may lack a
+    /// number, too.
     Ended(u32),
 }
 
@@ -50,9 +54,14 @@ impl Connection {
     pub fn is_of(&self, socket: &Tcp) -> bool {
         let is_there = match self.stage {
             Stage::Asked => socket.state() == State::SynSent,
-            Stage::Ended(_) => matches!(socket.state(), State::CloseWait | State::LastAck | State::Closing | State::TimeWait),
+            Stage::Ended(_) => matches!(
+                socket.state(),
+                State::CloseWait | State::LastAck | State::Closing | State::TimeWait
+            ),
         };
-        is_there && (socket.remote_endpoint(), socket.local_endpoint()) == (Some(self.peer), Some(self.own))
+        is_there
+            && (socket.remote_endpoint(), socket.local_endpoint())
+                == (Some(self.peer), Some(self.own))
     }
 }
 
@@ -76,10 +85,14 @@ impl Guard {
         self.ended.take()
     }
 
-    /// A socket's connection is at this stage from now on. It was asked for, and ends once: the first segment that says so was right, and
-    /// others may have any number.
+    /// A socket's connection is at this stage from now on. It was asked for, and ends once: the
+    /// first segment that says so was right, and others may have any number.
     pub fn note(&mut self, handle: SocketHandle, connection: Connection) {
-        if !self.connections.iter().any(|(other, known)| *other == handle && matches!(known.stage, Stage::Ended(_))) {
+        if !self
+            .connections
+            .iter()
+            .any(|(other, known)| *other == handle && matches!(known.stage, Stage::Ended(_)))
+        {
             self.connections.push((handle, connection));
         }
     }
@@ -94,8 +107,12 @@ impl Guard {
         self.ended = None;
         let Ok(frame) = EthernetFrame::new_checked(frame) else { return true };
         match frame.ethertype() {
-            EthernetProtocol::Ipv4 => Ipv4Packet::new_checked(frame.payload()).is_ok_and(|packet| self.passes_v4(&packet)),
-            EthernetProtocol::Ipv6 => Ipv6Packet::new_checked(frame.payload()).is_ok_and(|packet| self.passes_v6(&packet)),
+            EthernetProtocol::Ipv4 => {
+                Ipv4Packet::new_checked(frame.payload()).is_ok_and(|packet| self.passes_v4(&packet))
+            }
+            EthernetProtocol::Ipv6 => {
+                Ipv6Packet::new_checked(frame.payload()).is_ok_and(|packet| self.passes_v6(&packet))
+            }
             _ => true,
         }
     }
@@ -104,7 +121,8 @@ impl Guard {
     fn passes_v4(&mut self, packet: &Ipv4Packet<&[u8]>) -> bool {
         let (peer, own) = (packet.src_addr(), packet.dst_addr());
         let is_tcp = packet.next_header() == IpProtocol::Tcp;
-        is_host(&peer) && (!is_tcp || self.passes_segment([peer.into(), own.into()], packet.payload()))
+        is_host(&peer)
+            && (!is_tcp || self.passes_segment([peer.into(), own.into()], packet.payload()))
     }
 
     fn passes_v6(&mut self, packet: &Ipv6Packet<&[u8]>) -> bool {
@@ -116,26 +134,40 @@ impl Guard {
             body = body.get(8 * (usize::from(header.header_len()) + 1)..).unwrap_or_default();
         }
         match protocol {
-            IpProtocol::Tcp => self.passes_segment([packet.src_addr().into(), packet.dst_addr().into()], body),
-            IpProtocol::Icmpv6 => Icmpv6Packet::new_checked(body).is_ok_and(|message| has_sound_prefix(&message)),
+            IpProtocol::Tcp => {
+                self.passes_segment([packet.src_addr().into(), packet.dst_addr().into()], body)
+            }
+            IpProtocol::Icmpv6 => {
+                Icmpv6Packet::new_checked(body).is_ok_and(|message| has_sound_prefix(&message))
+            }
             _ => true,
         }
     }
 
-    /// Where smoltcp's window lacks a number, what is half of all numbers away is not seen to be outside, and its arithmetic fails.
+    /// Where smoltcp's window lacks a number, what is half of all numbers away is not seen to be
+    /// outside, and its arithmetic fails.
     fn passes_segment(&mut self, [peer, own]: [IpAddress; 2], body: &[u8]) -> bool {
         let Ok(segment) = TcpPacket::new_checked(body) else { return false };
         if self.connections.is_empty() && !segment.fin() {
             return true;
         }
-        let (peer, own) = (IpEndpoint::new(peer, segment.src_port()), IpEndpoint::new(own, segment.dst_port()));
+        let (peer, own) =
+            (IpEndpoint::new(peer, segment.src_port()), IpEndpoint::new(own, segment.dst_port()));
         let number = segment.seq_number().0 as u32;
-        let mut of_it = self.connections.iter().map(|(_, connection)| connection).filter(|it| (it.peer, it.own) == (peer, own));
+        let mut of_it = self
+            .connections
+            .iter()
+            .map(|(_, connection)| connection)
+            .filter(|it| (it.peer, it.own) == (peer, own));
         let passes = of_it.all(|connection| match connection.stage {
             Stage::Asked => segment.ack(),
             Stage::Ended(end) => number.wrapping_sub(end).cast_signed().unsigned_abs() <= FAR,
         });
-        self.ended = (passes && segment.fin()).then_some(Connection { peer, own, stage: Stage::Ended(number) });
+        self.ended = (passes && segment.fin()).then_some(Connection {
+            peer,
+            own,
+            stage: Stage::Ended(number),
+        });
         passes
     }
 }
@@ -146,7 +178,9 @@ fn has_sound_prefix(message: &Icmpv6Packet<&[u8]>) -> bool {
         return true;
     }
     match NdiscRepr::parse(message) {
-        Ok(NdiscRepr::RouterAdvert { prefix_info: Some(prefix), .. }) => prefix.prefix_len <= BITS && !prefix.prefix.is_multicast(),
+        Ok(NdiscRepr::RouterAdvert { prefix_info: Some(prefix), .. }) => {
+            prefix.prefix_len <= BITS && !prefix.prefix.is_multicast()
+        }
         parsed => parsed.is_ok(),
     }
 }

@@ -7,7 +7,10 @@ use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
 use smoltcp::socket::{dhcpv4, dns};
 use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address, Ipv4Cidr, Ipv6Address, Ipv6Cidr};
+use smoltcp::wire::{
+    EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address, Ipv4Cidr, Ipv6Address,
+    Ipv6Cidr,
+};
 
 /// Where the address of IP version 4 comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +47,8 @@ pub struct Setup {
 const PATIENCE: Duration = Duration::from_secs(5);
 /// When DHCP asks again while nobody answers.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
-/// smoltcp 0.14 says nothing of its sockets' timers while it waits for no router ([`Interface::poll_at`]): then they are looked at
-/// this often.
+/// smoltcp 0.14 says nothing of its sockets' timers while it waits for no router
+/// ([`Interface::poll_at`]): then they are looked at this often.
 const LOOK: Duration = Duration::from_millis(50);
 /// The same while there is only DHCP.
 const SELDOM: Duration = Duration::from_secs(1);
@@ -61,7 +64,12 @@ pub struct Link {
 
 impl Link {
     /// At a card.
-    pub(crate) fn new(device: &mut impl Device, setup: &Setup, now: Instant, set: &mut SocketSet<'static>) -> Self {
+    pub(crate) fn new(
+        device: &mut impl Device,
+        setup: &Setup,
+        now: Instant,
+        set: &mut SocketSet<'static>,
+    ) -> Self {
         let hardware = HardwareAddress::Ethernet(EthernetAddress(setup.address));
         let mut config = Config::new(hardware);
         (config.random_seed, config.slaac) = (setup.seed, true);
@@ -104,15 +112,28 @@ impl Link {
         let (address, gateway, name_servers) = match set.get_mut::<dhcpv4::Socket>(handle).poll() {
             None => return,
             Some(dhcpv4::Event::Deconfigured) => (None, None, Vec::new()),
-            Some(dhcpv4::Event::Configured(config)) => (Some(config.address), config.router, config.dns_servers.to_vec()),
+            Some(dhcpv4::Event::Configured(config)) => {
+                (Some(config.address), config.router, config.dns_servers.to_vec())
+            }
         };
         self.set(address, gateway, &name_servers, set);
     }
 
     /// Takes up what was learnt. An address that no host can have is none.
-    fn set(&mut self, address: Option<Ipv4Cidr>, gateway: Option<Ipv4Address>, name_servers: &[Ipv4Address], set: &mut SocketSet<'static>) {
+    fn set(
+        &mut self,
+        address: Option<Ipv4Cidr>,
+        gateway: Option<Ipv4Address>,
+        name_servers: &[Ipv4Address],
+        set: &mut SocketSet<'static>,
+    ) {
         let address = address.filter(|address| is_host(&address.address()));
-        let name_servers: Vec<_> = name_servers.iter().filter(|server| is_host(server)).copied().map(IpAddress::Ipv4).collect();
+        let name_servers: Vec<_> = name_servers
+            .iter()
+            .filter(|server| is_host(server))
+            .copied()
+            .map(IpAddress::Ipv4)
+            .collect();
         self.iface.update_ip_addrs(|addresses| {
             addresses.retain(|address| matches!(address, IpCidr::Ipv6(_)));
             if let Some(address) = address
@@ -136,8 +157,14 @@ impl Link {
         set.get_mut::<dns::Socket>(self.names).update_servers(&name_servers);
     }
 
-    /// When to look again; `has_connections` if there are some that may have to send something again.
-    pub(crate) fn poll_at(&mut self, now: Instant, set: &SocketSet<'static>, has_connections: bool) -> Instant {
+    /// When to look again; `has_connections` if there are some that may have to send something
+    /// again.
+    pub(crate) fn poll_at(
+        &mut self,
+        now: Instant,
+        set: &SocketSet<'static>,
+        has_connections: bool,
+    ) -> Instant {
         self.iface.poll_at(now, set).unwrap_or(now + if has_connections { LOOK } else { SELDOM })
     }
 }

@@ -7,8 +7,9 @@ use crate::waiting::Waiting;
 use crate::words::{Words, endpoint, failed, place, reply, reply_with};
 use alloc::vec::Vec;
 use image::protocol::ip::{
-    ACCEPT, ADDRESS_IN_USE, BAD_REQUEST, BIND, CLOSE, CONNECT, CONNECTED, HELLO, LISTEN, LOOK_UP, NO_HELLO, NO_SOCKET, POLL, QUOTA, READ,
-    RECEIVE_FROM, SEND_TO, SHUT_DOWN, UNREACHABLE, WAIT, WRITE,
+    ACCEPT, ADDRESS_IN_USE, BAD_REQUEST, BIND, CLOSE, CONNECT, CONNECTED, HELLO, LISTEN, LOOK_UP,
+    NO_HELLO, NO_SOCKET, POLL, QUOTA, READ, RECEIVE_FROM, SEND_TO, SHUT_DOWN, UNREACHABLE, WAIT,
+    WRITE,
 };
 use smoltcp::iface::{PollIngressSingleResult, SocketHandle, SocketSet};
 use smoltcp::phy::Device;
@@ -62,7 +63,8 @@ pub struct Client<M> {
     pub used: usize,
 }
 
-/// A connection that its client has closed: it ends as TCP wants, if its peer does not take too long.
+/// A connection that its client has closed: it ends as TCP wants, if its peer does not take too
+/// long.
 struct Ending {
     client: usize,
     handle: SocketHandle,
@@ -88,8 +90,14 @@ pub struct Sockets<M> {
 
 impl<M: Memory> Sockets<M> {
     /// For clients with this memory.
-    pub fn new(device: &mut impl Device, setup: &Setup, clients: impl IntoIterator<Item = M>, now: Instant) -> Self {
-        let client = |memory| Client { memory, life: None, greeted: false, sockets: Vec::new(), used: 0 };
+    pub fn new(
+        device: &mut impl Device,
+        setup: &Setup,
+        clients: impl IntoIterator<Item = M>,
+        now: Instant,
+    ) -> Self {
+        let client =
+            |memory| Client { memory, life: None, greeted: false, sockets: Vec::new(), used: 0 };
         let mut set = SocketSet::new(Vec::new());
         Self {
             link: Link::new(device, setup, now, &mut set),
@@ -112,18 +120,31 @@ impl<M: Memory> Sockets<M> {
 
     /// The clients that use the server: their numbers, and which of their lives that is.
     pub fn users(&self) -> Vec<(usize, u32)> {
-        self.clients.iter().enumerate().filter_map(|(number, client)| Some((number, client.life?))).collect()
+        self.clients
+            .iter()
+            .enumerate()
+            .filter_map(|(number, client)| Some((number, client.life?)))
+            .collect()
     }
 
-    /// Answers a client's request; `None` if its answer comes from [`Sockets::poll`]. `handle` is how the client is replied to then.
-    pub fn request(&mut self, client: usize, handle: u32, request: &Words, now: Instant) -> Option<Words> {
+    /// Answers a client's request; `None` if its answer comes from [`Sockets::poll`]. `handle` is
+    /// how the client is replied to then.
+    pub fn request(
+        &mut self,
+        client: usize,
+        handle: u32,
+        request: &Words,
+        now: Instant,
+    ) -> Option<Words> {
         let result = if client >= self.clients.len() {
             Err(BAD_REQUEST)
         } else if request[0] != HELLO && !self.clients[client].greeted {
             Err(NO_HELLO)
         } else {
             match request[0] {
-                HELLO | WAIT | POLL | LOOK_UP => self.wait(client, handle, request, now).transpose()?,
+                HELLO | WAIT | POLL | LOOK_UP => {
+                    self.wait(client, handle, request, now).transpose()?
+                }
                 _ => self.attempt(client, request),
             }
         };
@@ -142,12 +163,18 @@ impl<M: Memory> Sockets<M> {
             SHUT_DOWN => self.shut_down(client, number),
             CLOSE => {
                 let index = self.index(number)?;
-                let kind = self.clients[client].sockets.get_mut(index).and_then(Option::take).ok_or(NO_SOCKET)?;
+                let kind = self.clients[client]
+                    .sockets
+                    .get_mut(index)
+                    .and_then(Option::take)
+                    .ok_or(NO_SOCKET)?;
                 self.close(client, kind);
                 Ok(reply(0))
             }
             BIND => self.bind(client, self.own(request)?),
-            SEND_TO => self.send_to(client, number, self.place(client, request)?, endpoint(request)?),
+            SEND_TO => {
+                self.send_to(client, number, self.place(client, request)?, endpoint(request)?)
+            }
             RECEIVE_FROM => self.receive_from(client, number, self.place(client, request)?),
             _ => Err(BAD_REQUEST),
         }
@@ -156,7 +183,11 @@ impl<M: Memory> Sockets<M> {
     /// An endpoint of this machine: nobody sends from an address that is not its own.
     fn own(&self, request: &Words) -> Result<IpEndpoint, u32> {
         let at = endpoint(request)?;
-        if at.addr.is_unspecified() || self.link.iface.has_ip_addr(at.addr) { Ok(at) } else { Err(UNREACHABLE) }
+        if at.addr.is_unspecified() || self.link.iface.has_ip_addr(at.addr) {
+            Ok(at)
+        } else {
+            Err(UNREACHABLE)
+        }
     }
 
     /// The place that a request names in the client's memory.
@@ -216,7 +247,9 @@ impl<M: Memory> Sockets<M> {
 
     fn close(&mut self, client: usize, kind: Kind) {
         match kind {
-            Kind::Listener { next, come, .. } => come.into_iter().chain([next]).for_each(|handle| self.abort(client, handle)),
+            Kind::Listener { next, come, .. } => {
+                come.into_iter().chain([next]).for_each(|handle| self.abort(client, handle))
+            }
             Kind::Connecting(handle) => self.abort(client, handle),
             Kind::Tcp(handle) => {
                 self.set.get_mut::<Tcp>(handle).close();
@@ -239,12 +272,16 @@ impl<M: Memory> Sockets<M> {
         self.clients[client].used -= 1;
     }
 
-    /// A client takes one more socket of smoltcp. One that only waits for late segments gives way, or else one that waits for the peer's end
-    /// and has nothing more to say.
+    /// A client takes one more socket of smoltcp. One that only waits for late segments gives way,
+    /// or else one that waits for the peer's end and has nothing more to say.
     pub(crate) fn take_quota(&mut self, client: usize) -> Result<(), u32> {
         if self.clients[client].used >= self.most {
             let state = |ending: &Ending| self.set.get::<Tcp>(ending.handle).state();
-            let first = |wanted| self.ending.iter().position(|ending| ending.client == client && state(ending) == wanted);
+            let first = |wanted| {
+                self.ending
+                    .iter()
+                    .position(|ending| ending.client == client && state(ending) == wanted)
+            };
             let over = first(State::TimeWait).or_else(|| first(State::FinWait2));
             let Ending { handle, .. } = self.ending.remove(over.ok_or(QUOTA)?);
             self.free(client, handle);
@@ -254,7 +291,11 @@ impl<M: Memory> Sockets<M> {
     }
 
     /// The port that was asked for, or a free one.
-    pub(crate) fn port(&mut self, wanted: u16, is_used: impl Fn(&Self, u16) -> bool) -> Result<u16, u32> {
+    pub(crate) fn port(
+        &mut self,
+        wanted: u16,
+        is_used: impl Fn(&Self, u16) -> bool,
+    ) -> Result<u16, u32> {
         if wanted != 0 {
             return if is_used(self, wanted) { Err(ADDRESS_IN_USE) } else { Ok(wanted) };
         }
@@ -273,14 +314,17 @@ impl<M: Memory> Sockets<M> {
         self.clients.iter().flat_map(|client| client.sockets.iter().flatten())
     }
 
-    /// Receives and sends, and answers those that waited: reply handles and words. There may be more to receive when it has taken as many
-    /// frames as it does in one turn: who sends without end keeps nobody's requests waiting.
+    /// Receives and sends, and answers those that waited: reply handles and words. There may be
+    /// more to receive when it has taken as many frames as it does in one turn: who sends without
+    /// end keeps nobody's requests waiting.
     pub fn poll(&mut self, device: &mut impl Device, now: Instant) -> Vec<(u32, Words)> {
         self.link.iface.poll_maintenance(now);
         self.guard.retain(|handle, connection| connection.is_of(self.set.get(handle)));
         for _ in 0..FRAMES {
             let device = &mut self.guard.of(device);
-            if self.link.iface.poll_ingress_single(now, device, &mut self.set) == PollIngressSingleResult::None {
+            if self.link.iface.poll_ingress_single(now, device, &mut self.set)
+                == PollIngressSingleResult::None
+            {
                 break;
             }
             self.note_end();
@@ -297,7 +341,8 @@ impl<M: Memory> Sockets<M> {
                 self.free(ending.client, ending.handle);
                 continue;
             }
-            // A peer may take nothing and never end, for ever: that is its right only as long as somebody cares.
+            // A peer may take nothing and never end, for ever: that is its right only as long as
+            // somebody cares.
             if now >= *ending.until.get_or_insert(now + PATIENCE) {
                 socket.abort();
             }
@@ -310,7 +355,8 @@ impl<M: Memory> Sockets<M> {
     /// Notes of the frame that was taken last if a peer has ended a connection by it.
     fn note_end(&mut self) {
         let Some(connection) = self.guard.ended() else { return };
-        let mut sockets = self.set.iter().filter_map(|(handle, socket)| Some((handle, Tcp::downcast(socket)?)));
+        let mut sockets =
+            self.set.iter().filter_map(|(handle, socket)| Some((handle, Tcp::downcast(socket)?)));
         if let Some((handle, _)) = sockets.find(|(_, socket)| connection.is_of(socket)) {
             self.guard.note(handle, connection);
         }

@@ -14,8 +14,8 @@ use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 
 /// Bytes of each of the two buffers of a connection.
 const BUFFER: usize = 8192;
-/// What a connection takes of the heap: its buffers, and what smoltcp knows of it, twice for a moment when the set of sockets grows. A UDP
-/// socket takes less.
+/// What a connection takes of the heap: its buffers, and what smoltcp knows of it, twice for a
+/// moment when the set of sockets grows. A UDP socket takes less.
 pub const BYTES: usize = 2 * BUFFER + 3072;
 /// A peer that is silent for so long has gone.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const ASK: Duration = Duration::from_secs(20);
 
 fn new() -> Tcp<'static> {
-    let mut socket = Tcp::new(SocketBuffer::new(vec![0; BUFFER]), SocketBuffer::new(vec![0; BUFFER]));
+    let mut socket =
+        Tcp::new(SocketBuffer::new(vec![0; BUFFER]), SocketBuffer::new(vec![0; BUFFER]));
     socket.set_timeout(Some(PATIENCE));
     socket.set_keep_alive(Some(ASK));
     socket.set_nagle_enabled(false);
@@ -32,12 +33,21 @@ fn new() -> Tcp<'static> {
 
 impl<M: Memory> Sockets<M> {
     pub(crate) fn listen(&mut self, client: usize, at: IpEndpoint) -> Result<Words, u32> {
-        let is_used = |this: &Self, port| this.kinds().any(|kind| matches!(kind, Kind::Listener { endpoint, .. } if endpoint.port == port));
+        let is_used = |this: &Self, port| {
+            this.kinds().any(
+                |kind| matches!(kind, Kind::Listener { endpoint, .. } if endpoint.port == port),
+            )
+        };
         let port = self.port(at.port, is_used)?;
         self.take_quota(client)?;
-        let endpoint = IpListenEndpoint { addr: (!at.addr.is_unspecified()).then_some(at.addr), port };
+        let endpoint =
+            IpListenEndpoint { addr: (!at.addr.is_unspecified()).then_some(at.addr), port };
         let next = self.listening(endpoint);
-        Ok(self.made(client, Kind::Listener { endpoint, next, is_used: false, come: Vec::new() }, IpEndpoint::new(at.addr, port)))
+        Ok(self.made(
+            client,
+            Kind::Listener { endpoint, next, is_used: false, come: Vec::new() },
+            IpEndpoint::new(at.addr, port),
+        ))
     }
 
     fn listening(&mut self, endpoint: IpListenEndpoint) -> SocketHandle {
@@ -49,7 +59,9 @@ impl<M: Memory> Sockets<M> {
 
     pub(crate) fn accept(&mut self, client: usize, number: u32) -> Result<Words, u32> {
         let ready = self.acceptable(client, number)?.ok_or(WOULD_BLOCK)?;
-        let Kind::Listener { come, .. } = self.kind_mut(client, number)? else { return Err(NO_SOCKET) };
+        let Kind::Listener { come, .. } = self.kind_mut(client, number)? else {
+            return Err(NO_SOCKET);
+        };
         let handle = come.remove(ready);
         let peer = self.set.get::<Tcp>(handle).remote_endpoint();
         let number = self.name(client, Kind::Tcp(handle));
@@ -59,8 +71,12 @@ impl<M: Memory> Sockets<M> {
     /// Which of those that have come is connected; `NO_SOCKET` if this is no listener.
     pub(crate) fn acceptable(&self, client: usize, number: u32) -> Result<Option<usize>, u32> {
         let Kind::Listener { come, .. } = self.kind(client, number)? else { return Err(NO_SOCKET) };
-        let is_connected =
-            |handle: &SocketHandle| !matches!(self.set.get::<Tcp>(*handle).state(), State::Listen | State::SynReceived | State::Closed);
+        let is_connected = |handle: &SocketHandle| {
+            !matches!(
+                self.set.get::<Tcp>(*handle).state(),
+                State::Listen | State::SynReceived | State::Closed
+            )
+        };
         Ok(come.iter().position(is_connected))
     }
 
@@ -69,9 +85,17 @@ impl<M: Memory> Sockets<M> {
             return Err(UNREACHABLE);
         }
         let iface = &self.link.iface;
-        let from = iface.get_source_address(&to.addr).filter(|from| iface.has_ip_addr(*from)).ok_or(UNREACHABLE)?;
+        let from = iface
+            .get_source_address(&to.addr)
+            .filter(|from| iface.has_ip_addr(*from))
+            .ok_or(UNREACHABLE)?;
         let is_used = |this: &Self, port| {
-            let ends_here = |handle: &SocketHandle| this.set.get::<Tcp>(*handle).local_endpoint().is_some_and(|local| local.port == port);
+            let ends_here = |handle: &SocketHandle| {
+                this.set
+                    .get::<Tcp>(*handle)
+                    .local_endpoint()
+                    .is_some_and(|local| local.port == port)
+            };
             this.kinds().any(|kind| matches!(kind, Kind::Tcp(handle) | Kind::Connecting(handle) if ends_here(handle)))
         };
         let port = self.port(0, is_used)?;
@@ -109,7 +133,12 @@ impl<M: Memory> Sockets<M> {
         }
     }
 
-    pub(crate) fn read(&mut self, client: usize, number: u32, (offset, bytes): (u32, usize)) -> Result<Words, u32> {
+    pub(crate) fn read(
+        &mut self,
+        client: usize,
+        number: u32,
+        (offset, bytes): (u32, usize),
+    ) -> Result<Words, u32> {
         let handle = self.tcp(client, number)?;
         let (socket, memory) = (self.set.get_mut::<Tcp>(handle), &self.clients[client].memory);
         let mut done = 0;
@@ -130,7 +159,12 @@ impl<M: Memory> Sockets<M> {
         if done == 0 && bytes > 0 { Err(WOULD_BLOCK) } else { Ok(reply(done as u32)) }
     }
 
-    pub(crate) fn write(&mut self, client: usize, number: u32, (offset, bytes): (u32, usize)) -> Result<Words, u32> {
+    pub(crate) fn write(
+        &mut self,
+        client: usize,
+        number: u32,
+        (offset, bytes): (u32, usize),
+    ) -> Result<Words, u32> {
         let handle = self.tcp(client, number)?;
         let (socket, memory) = (self.set.get_mut::<Tcp>(handle), &self.clients[client].memory);
         if socket.state() == State::Closed {
@@ -154,8 +188,9 @@ impl<M: Memory> Sockets<M> {
         Ok(reply(0))
     }
 
-    /// Each listener has one socket that listens, as long as its client may have another. Those that the peer has reset go: what smoltcp
-    /// lets listen again still counts by the numbers of that peer.
+    /// Each listener has one socket that listens, as long as its client may have another. Those
+    /// that the peer has reset go: what smoltcp lets listen again still counts by the numbers of
+    /// that peer.
     pub(crate) fn refill(&mut self) {
         for client in 0..self.clients.len() {
             for index in 0..self.clients[client].sockets.len() {
@@ -165,11 +200,17 @@ impl<M: Memory> Sockets<M> {
     }
 
     fn refill_one(&mut self, client: usize, index: usize) {
-        let Some(Kind::Listener { endpoint, next, is_used, come }) = &mut self.clients[client].sockets[index] else { return };
+        let Some(Kind::Listener { endpoint, next, is_used, come }) =
+            &mut self.clients[client].sockets[index]
+        else {
+            return;
+        };
         let listens = self.set.get::<Tcp>(*next).state() == State::Listen;
         let (endpoint, is_reset) = (*endpoint, listens && *is_used);
         *is_used = !listens;
-        let has_gone = |handle: &mut SocketHandle| matches!(self.set.get::<Tcp>(*handle).state(), State::Closed | State::Listen);
+        let has_gone = |handle: &mut SocketHandle| {
+            matches!(self.set.get::<Tcp>(*handle).state(), State::Closed | State::Listen)
+        };
         let gone: Vec<_> = come.extract_if(.., has_gone).collect();
         gone.into_iter().for_each(|handle| self.abort(client, handle));
         if is_reset {
@@ -180,7 +221,9 @@ impl<M: Memory> Sockets<M> {
             }
         } else if !listens && self.take_quota(client).is_ok() {
             let new = self.listening(endpoint);
-            if let Some(Kind::Listener { next, is_used, come, .. }) = &mut self.clients[client].sockets[index] {
+            if let Some(Kind::Listener { next, is_used, come, .. }) =
+                &mut self.clients[client].sockets[index]
+            {
                 come.push(core::mem::replace(next, new));
                 *is_used = false;
             }

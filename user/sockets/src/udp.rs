@@ -25,7 +25,8 @@ impl<M: Memory> Sockets<M> {
         let buffer = || PacketBuffer::new(vec![PacketMetadata::EMPTY; DATAGRAMS], vec![0; BUFFER]);
         let mut socket = Udp::new(buffer(), buffer());
         // The port is not 0 and the socket is new: nothing else can be wrong.
-        let _ = socket.bind(IpListenEndpoint { addr: (!at.addr.is_unspecified()).then_some(at.addr), port });
+        let _ = socket
+            .bind(IpListenEndpoint { addr: (!at.addr.is_unspecified()).then_some(at.addr), port });
         let handle = self.set.add(socket);
         Ok(self.made(client, Kind::Udp(handle), IpEndpoint::new(at.addr, port)))
     }
@@ -37,18 +38,30 @@ impl<M: Memory> Sockets<M> {
         }
     }
 
-    pub(crate) fn send_to(&mut self, client: usize, number: u32, (offset, bytes): (u32, usize), to: IpEndpoint) -> Result<Words, u32> {
+    pub(crate) fn send_to(
+        &mut self,
+        client: usize,
+        number: u32,
+        (offset, bytes): (u32, usize),
+        to: IpEndpoint,
+    ) -> Result<Words, u32> {
         let handle = self.udp(client, number)?;
         if bytes > MOST {
             return Err(BAD_REQUEST);
         }
         // smoltcp takes these for granted.
         let bound = self.set.get::<Udp>(handle).endpoint().addr;
-        if to.addr.is_unspecified() || to.port == 0 || bound.is_some_and(|address| address.version() != to.addr.version()) {
+        if to.addr.is_unspecified()
+            || to.port == 0
+            || bound.is_some_and(|address| address.version() != to.addr.version())
+        {
             return Err(UNREACHABLE);
         }
         let iface = &self.link.iface;
-        iface.get_source_address(&to.addr).filter(|from| iface.has_ip_addr(*from)).ok_or(UNREACHABLE)?;
+        iface
+            .get_source_address(&to.addr)
+            .filter(|from| iface.has_ip_addr(*from))
+            .ok_or(UNREACHABLE)?;
         let (socket, memory) = (self.set.get_mut::<Udp>(handle), &self.clients[client].memory);
         match socket.send(bytes, to) {
             Ok(buffer) => {
@@ -60,7 +73,12 @@ impl<M: Memory> Sockets<M> {
         }
     }
 
-    pub(crate) fn receive_from(&mut self, client: usize, number: u32, (offset, bytes): (u32, usize)) -> Result<Words, u32> {
+    pub(crate) fn receive_from(
+        &mut self,
+        client: usize,
+        number: u32,
+        (offset, bytes): (u32, usize),
+    ) -> Result<Words, u32> {
         let handle = self.udp(client, number)?;
         let (socket, memory) = (self.set.get_mut::<Udp>(handle), &self.clients[client].memory);
         let (data, from) = socket.recv().map_err(|_| WOULD_BLOCK)?;

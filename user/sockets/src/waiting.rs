@@ -5,7 +5,9 @@ use crate::sockets::{Kind, Memory, Sockets};
 use crate::words::{Words, failed, reply, reply_with};
 use alloc::vec;
 use alloc::vec::Vec;
-use image::protocol::ip::{BAD_REQUEST, FOREVER, HELLO, LOOK_UP, NO_NAME, POLL, QUOTA, READABLE, WRITABLE};
+use image::protocol::ip::{
+    BAD_REQUEST, FOREVER, HELLO, LOOK_UP, NO_NAME, POLL, QUOTA, READABLE, WRITABLE,
+};
 use smoltcp::socket::dns;
 use smoltcp::socket::tcp::{Socket as Tcp, State};
 use smoltcp::socket::udp::Socket as Udp;
@@ -46,7 +48,13 @@ enum What {
 
 impl<M: Memory> Sockets<M> {
     /// Begins to wait; an answer if there is one already.
-    pub(crate) fn wait(&mut self, client: usize, handle: u32, request: &Words, now: Instant) -> Result<Option<Words>, u32> {
+    pub(crate) fn wait(
+        &mut self,
+        client: usize,
+        handle: u32,
+        request: &Words,
+        now: Instant,
+    ) -> Result<Option<Words>, u32> {
         let [request_code, number, wanted, milliseconds, ..] = *request;
         if request_code == HELLO {
             self.begin(client, number);
@@ -54,7 +62,8 @@ impl<M: Memory> Sockets<M> {
         if self.waiting.iter().filter(|waiting| waiting.client == client).count() >= MOST {
             return Err(QUOTA);
         }
-        let end = (milliseconds != FOREVER).then(|| now + Duration::from_millis(milliseconds.into()));
+        let end =
+            (milliseconds != FOREVER).then(|| now + Duration::from_millis(milliseconds.into()));
         let (what, until) = match request_code {
             HELLO => (What::Hello, Some(self.link.patience)),
             LOOK_UP => (What::Name(self.look_up(client, request)?), None),
@@ -73,25 +82,35 @@ impl<M: Memory> Sockets<M> {
         let (offset, bytes) = self.place(client, request)?;
         let mut name = vec![0; bytes.min(NAME + 1)];
         self.clients[client].memory.read(offset, &mut name);
-        let name = core::str::from_utf8(&name).ok().filter(|name| name.len() <= NAME).ok_or(NO_NAME)?;
+        let name =
+            core::str::from_utf8(&name).ok().filter(|name| name.len() <= NAME).ok_or(NO_NAME)?;
         let kind = match request[1] {
             4 => DnsQueryType::A,
             6 => DnsQueryType::Aaaa,
             _ => return Err(BAD_REQUEST),
         };
-        self.set.get_mut::<dns::Socket>(self.link.names).start_query(self.link.iface.context(), name, kind).map_err(|_| NO_NAME)
+        self.set
+            .get_mut::<dns::Socket>(self.link.names)
+            .start_query(self.link.iface.context(), name, kind)
+            .map_err(|_| NO_NAME)
     }
 
     fn entries(&self, client: usize, request: &Words) -> Result<What, u32> {
         let (offset, bytes) = self.place(client, request)?;
-        // Who names more sockets than it may have names some twice, and each takes time of all clients.
-        if bytes as u64 != u64::from(request[1]) * u64::from(ENTRY) || request[1] as usize > self.most {
+        // Who names more sockets than it may have names some twice, and each takes time of all
+        // clients.
+        if bytes as u64 != u64::from(request[1]) * u64::from(ENTRY)
+            || request[1] as usize > self.most
+        {
             return Err(BAD_REQUEST);
         }
         let mut list = vec![0; bytes];
         self.clients[client].memory.read(offset, &mut list);
         let word = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let wanted = list.chunks_exact(ENTRY as usize).map(|entry| (word(entry), word(&entry[4..]) & 0xffff)).collect();
+        let wanted = list
+            .chunks_exact(ENTRY as usize)
+            .map(|entry| (word(entry), word(&entry[4..]) & 0xffff))
+            .collect();
         Ok(What::Sockets { wanted, offset })
     }
 
@@ -102,12 +121,18 @@ impl<M: Memory> Sockets<M> {
             Err(_) => READABLE | WRITABLE,
             Ok(Kind::Listener { .. }) => both(self.acceptable(client, number) != Ok(None), false),
             Ok(Kind::Connecting(handle)) => {
-                let is_decided = !matches!(self.set.get::<Tcp>(*handle).state(), State::SynSent | State::SynReceived);
+                let is_decided = !matches!(
+                    self.set.get::<Tcp>(*handle).state(),
+                    State::SynSent | State::SynReceived
+                );
                 both(is_decided, is_decided)
             }
             Ok(Kind::Tcp(handle)) => {
                 let socket = self.set.get::<Tcp>(*handle);
-                both(socket.can_recv() || !socket.may_recv(), socket.can_send() || !socket.may_send())
+                both(
+                    socket.can_recv() || !socket.may_recv(),
+                    socket.can_send() || !socket.may_send(),
+                )
             }
             Ok(Kind::Udp(handle)) => {
                 let socket = self.set.get::<Udp>(*handle);
@@ -127,24 +152,33 @@ impl<M: Memory> Sockets<M> {
                 (ready != 0 || is_over).then(|| reply(ready))
             }
             What::Sockets { wanted, offset } => {
-                let ready: Vec<_> = wanted.iter().map(|(number, wanted)| self.ready(*client, *number) & wanted).collect();
+                let ready: Vec<_> = wanted
+                    .iter()
+                    .map(|(number, wanted)| self.ready(*client, *number) & wanted)
+                    .collect();
                 let count = ready.iter().filter(|ready| **ready != 0).count();
                 if count == 0 && !is_over {
                     return None;
                 }
                 for (i, (ready, (_, wanted))) in (0..).zip(ready.iter().zip(wanted)) {
-                    self.clients[*client].memory.write(offset + i * ENTRY + 4, &(wanted | ready << 16).to_le_bytes());
+                    self.clients[*client]
+                        .memory
+                        .write(offset + i * ENTRY + 4, &(wanted | ready << 16).to_le_bytes());
                 }
                 Some(reply(count as u32))
             }
-            What::Name(query) => match self.set.get_mut::<dns::Socket>(self.link.names).get_query_result(*query) {
-                Err(dns::GetQueryResultError::Pending) => None,
-                Err(dns::GetQueryResultError::Failed) => Some(failed(NO_NAME)),
-                Ok(addresses) => {
-                    let address = addresses.iter().find(|address| address.is_unicast());
-                    Some(address.map_or(failed(NO_NAME), |address| reply_with(0, IpEndpoint::new(*address, 0))))
+            What::Name(query) => {
+                match self.set.get_mut::<dns::Socket>(self.link.names).get_query_result(*query) {
+                    Err(dns::GetQueryResultError::Pending) => None,
+                    Err(dns::GetQueryResultError::Failed) => Some(failed(NO_NAME)),
+                    Ok(addresses) => {
+                        let address = addresses.iter().find(|address| address.is_unicast());
+                        Some(address.map_or(failed(NO_NAME), |address| {
+                            reply_with(0, IpEndpoint::new(*address, 0))
+                        }))
+                    }
                 }
-            },
+            }
         }
     }
 

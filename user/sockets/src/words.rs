@@ -17,7 +17,10 @@ pub fn endpoint(words: &Words) -> Result<IpEndpoint, u32> {
         0 => IpAddress::Ipv4(Ipv4Address::from(address[0].to_be_bytes())),
         IS_V6 => {
             let mut bytes = [0; 16];
-            bytes.chunks_mut(4).zip(address).for_each(|(to, word)| to.copy_from_slice(&word.to_be_bytes()));
+            bytes
+                .chunks_mut(4)
+                .zip(address)
+                .for_each(|(to, word)| to.copy_from_slice(&word.to_be_bytes()));
             IpAddress::Ipv6(Ipv6Address::from(bytes))
         }
         _ => return Err(BAD_REQUEST),
@@ -34,7 +37,9 @@ pub fn reply_with(first: u32, IpEndpoint { addr, port }: IpEndpoint) -> Words {
         IpAddress::Ipv6(address) => {
             words[PORT] |= IS_V6;
             let bits = address.to_bits();
-            (0..).zip(&mut words[PORT + 1..]).for_each(|(part, word)| *word = (bits >> (96 - part * 32)) as u32);
+            (0..)
+                .zip(&mut words[PORT + 1..])
+                .for_each(|(part, word)| *word = (bits >> (96 - part * 32)) as u32);
         }
     }
     words

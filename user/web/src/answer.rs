@@ -59,20 +59,36 @@ pub fn answer(input: &[u8], site: &impl Site) -> Option<(usize, Answer)> {
         Err(_) => return Some((input.len(), refusal("400 Bad Request"))),
     };
     let has = |name: &str, value: &str| {
-        let is_meant = |header: &Header<'_>| header.name.eq_ignore_ascii_case(name) && header.value.eq_ignore_ascii_case(value.as_bytes());
+        let is_meant = |header: &Header<'_>| {
+            header.name.eq_ignore_ascii_case(name)
+                && header.value.eq_ignore_ascii_case(value.as_bytes())
+        };
         request.headers.iter().any(is_meant)
     };
     // One of version 1.0 ends unless it says otherwise.
-    let ends = if request.version == Some(1) { has("connection", "close") } else { !has("connection", "keep-alive") };
+    let ends = if request.version == Some(1) {
+        has("connection", "close")
+    } else {
+        !has("connection", "keep-alive")
+    };
     let has_body = request.headers.iter().any(|header| {
-        header.name.eq_ignore_ascii_case("transfer-encoding") || header.name.eq_ignore_ascii_case("content-length") && header.value != b"0"
+        header.name.eq_ignore_ascii_case("transfer-encoding")
+            || header.name.eq_ignore_ascii_case("content-length") && header.value != b"0"
     });
     let answer = match request.method {
         Some("GET" | "HEAD") if has_body => refusal("400 Bad Request"),
         Some(method @ ("GET" | "HEAD")) => match site.find(path(request.path)) {
-            Some((body, _)) if matches!(&body, Body::Made(bytes) if bytes.len() > PAGE) => refusal("500 Internal Server Error"),
+            Some((body, _)) if matches!(&body, Body::Made(bytes) if bytes.len() > PAGE) => {
+                refusal("500 Internal Server Error")
+            }
             Some((body, kind)) => whole("200 OK", kind, body, method == "HEAD", ends),
-            None => whole("404 Not Found", TEXT, Body::File(b"There is no such page.\n"), method == "HEAD", ends),
+            None => whole(
+                "404 Not Found",
+                TEXT,
+                Body::File(b"There is no such page.\n"),
+                method == "HEAD",
+                ends,
+            ),
         },
         _ => refusal("405 Method Not Allowed\r\nAllow: GET, HEAD"),
     };
@@ -81,7 +97,10 @@ pub fn answer(input: &[u8], site: &impl Site) -> Option<(usize, Answer)> {
 
 /// The part of a target that a site knows.
 fn path(target: Option<&str>) -> &str {
-    target.and_then(|target| target.split(['?', '#']).next()).unwrap_or_default().trim_start_matches('/')
+    target
+        .and_then(|target| target.split(['?', '#']).next())
+        .unwrap_or_default()
+        .trim_start_matches('/')
 }
 
 /// The answer to a request that is too long.
@@ -90,7 +109,13 @@ pub fn too_long() -> Answer {
 }
 
 fn refusal(status: &str) -> Answer {
-    whole(status, TEXT, Body::File(b"This server has files to read, and nothing else.\n"), false, true)
+    whole(
+        status,
+        TEXT,
+        Body::File(b"This server has files to read, and nothing else.\n"),
+        false,
+        true,
+    )
 }
 
 fn whole(status: &str, kind: &str, body: Body, head_only: bool, ends: bool) -> Answer {

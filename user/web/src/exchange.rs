@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 const SECOND: u64 = 1_000_000_000;
 /// How long a peer may wait until it begins a request, in nanoseconds.
 pub const IDLE: u64 = 15 * SECOND;
-/// How long a request may take, from its first byte to its last. Who sends a byte now and then has no longer.
+/// How long a request may take, from its first byte to its last. Who sends a byte now and then has
+/// no longer.
 pub const TIME: u64 = 10 * SECOND;
 /// How long a peer may take to read an answer.
 pub const ANSWER: u64 = 60 * SECOND;
@@ -15,11 +16,13 @@ pub const ANSWER: u64 = 60 * SECOND;
 pub const REQUEST: usize = 8192;
 /// Most bytes that are taken at once.
 pub const PART: usize = 2048;
-/// What an exchange takes of the heap at most: a request that is too long by a part, a page, and what stands before that.
+/// What an exchange takes of the heap at most: a request that is too long by a part, a page, and
+/// what stands before that.
 pub const MOST: usize = REQUEST + PART + PAGE + 1024;
 
-/// What goes over one connection: one request is answered at a time, and nothing more is taken before the peer has its answer. So what is
-/// kept of a peer has bounds, whatever it sends and however little it reads.
+/// What goes over one connection: one request is answered at a time, and nothing more is taken
+/// before the peer has its answer. So what is kept of a peer has bounds, whatever it sends and
+/// however little it reads.
 pub struct Exchange {
     /// What was sent and not answered yet.
     input: Vec<u8>,
@@ -38,7 +41,14 @@ impl Exchange {
     /// One that begins now.
     #[must_use]
     pub const fn new(now: u64) -> Self {
-        Self { input: Vec::new(), output: None, taken: 0, is_at_end: false, ends: false, since: now }
+        Self {
+            input: Vec::new(),
+            output: None,
+            taken: 0,
+            is_at_end: false,
+            ends: false,
+            since: now,
+        }
     }
 
     /// Whether it takes bytes; if not it has some to be sent, or is over.
@@ -87,7 +97,8 @@ impl Exchange {
             return;
         }
         let next = answer(&self.input, site);
-        let next = next.or_else(|| (self.input.len() > REQUEST).then(|| (self.input.len(), too_long())));
+        let next =
+            next.or_else(|| (self.input.len() > REQUEST).then(|| (self.input.len(), too_long())));
         match next {
             Some((bytes, answer)) => {
                 self.input.drain(..bytes);
@@ -124,7 +135,10 @@ impl Exchange {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let answer = self.output.as_ref().map_or(0, |answer| {
-            answer.head.len() + answer.body.as_ref().map_or(0, |body| if let crate::Body::Made(bytes) = body { bytes.len() } else { 0 })
+            answer.head.len()
+                + answer.body.as_ref().map_or(0, |body| {
+                    if let crate::Body::Made(bytes) = body { bytes.len() } else { 0 }
+                })
         });
         self.input.len() + answer
     }

@@ -33,7 +33,8 @@ pub enum Entry {
 }
 
 impl Limits {
-    /// Whether somebody from an address may come to these guests. One address never has all connections, and who does nothing gives way.
+    /// Whether somebody from an address may come to these guests. One address never has all
+    /// connections, and who does nothing gives way.
     #[must_use]
     pub fn admit(&self, guests: &[Guest], peer: IpAddr) -> Entry {
         let own = network(peer);
@@ -43,7 +44,10 @@ impl Limits {
         if guests.len() < self.all {
             return Entry::Free;
         }
-        let idle = guests.iter().enumerate().filter_map(|(number, guest)| Some((guest.idle_since?, number)));
+        let idle = guests
+            .iter()
+            .enumerate()
+            .filter_map(|(number, guest)| Some((guest.idle_since?, number)));
         idle.min().map_or(Entry::Full, |(_, number)| Entry::InPlaceOf(number))
     }
 }

@@ -3,7 +3,9 @@
 
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use web::{ANSWER, Body, Entry, Exchange, Guest, IDLE, Limits, MOST, PAGE, PART, REQUEST, Site, TIME};
+use web::{
+    ANSWER, Body, Entry, Exchange, Guest, IDLE, Limits, MOST, PAGE, PART, REQUEST, Site, TIME,
+};
 
 struct Pages;
 
@@ -18,7 +20,8 @@ impl Site for Pages {
     }
 }
 
-/// All that is sent in answer to bytes that come in parts of a length, to a peer that reads in parts of another one.
+/// All that is sent in answer to bytes that come in parts of a length, to a peer that reads in
+/// parts of another one.
 fn answers(sent: &[u8], part: usize, read: usize) -> (Vec<u8>, Exchange) {
     let (mut exchange, mut got) = (Exchange::new(0), Vec::new());
     let mut parts = sent.chunks(part.clamp(1, PART));
@@ -42,26 +45,40 @@ fn answers(sent: &[u8], part: usize, read: usize) -> (Vec<u8>, Exchange) {
 /// The first lines of the answers.
 fn lines(sent: &[u8]) -> Vec<String> {
     let (got, _) = answers(sent, PART, usize::MAX);
-    String::from_utf8_lossy(&got).lines().filter_map(|line| Some(line.split_once("HTTP/1.1 ")?.1.to_owned())).collect()
+    String::from_utf8_lossy(&got)
+        .lines()
+        .filter_map(|line| Some(line.split_once("HTTP/1.1 ")?.1.to_owned()))
+        .collect()
 }
 
 #[test]
 fn requests_are_answered() {
     assert_eq!(lines(b"GET / HTTP/1.1\r\n\r\n"), ["200 OK"]);
-    assert_eq!(lines(b"GET /made?x#y HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n"), ["200 OK"], "it ends with the first");
-    assert_eq!(lines(b"GET /nothing HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n"), ["404 Not Found", "200 OK"]);
+    assert_eq!(
+        lines(b"GET /made?x#y HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n"),
+        ["200 OK"],
+        "it ends with the first"
+    );
+    assert_eq!(
+        lines(b"GET /nothing HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n"),
+        ["404 Not Found", "200 OK"]
+    );
     assert_eq!(lines(b"POST / HTTP/1.1\r\n\r\n"), ["405 Method Not Allowed"]);
     assert_eq!(lines(b"GET / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"), ["400 Bad Request"]);
     assert_eq!(lines(b"\x01\r\n\r\n"), ["400 Bad Request"]);
     assert_eq!(lines(b"GET /large HTTP/1.1\r\n\r\n"), ["500 Internal Server Error"]);
-    let long = |bytes: usize| [b"GET / HTTP/1.1\r\nA: ", &vec![b'a'; bytes][..], b"\r\n\r\n"].concat();
+    let long =
+        |bytes: usize| [b"GET / HTTP/1.1\r\nA: ", &vec![b'a'; bytes][..], b"\r\n\r\n"].concat();
     assert_eq!(lines(&long(REQUEST - 100)), ["200 OK"]);
     assert_eq!(lines(&long(2 * REQUEST)), ["431 Request Header Fields Too Large"]);
     let (head, _) = answers(b"HEAD / HTTP/1.1\r\n\r\n", PART, 1);
-    assert!(head.ends_with(b"Content-Length: 6\r\nCache-Control: no-cache\r\nConnection: keep-alive\r\n\r\n"));
+    assert!(head.ends_with(
+        b"Content-Length: 6\r\nCache-Control: no-cache\r\nConnection: keep-alive\r\n\r\n"
+    ));
 }
 
-/// What filled the heap once: each is answered, and none before the peer has the answer to the one before.
+/// What filled the heap once: each is answered, and none before the peer has the answer to the one
+/// before.
 #[test]
 fn many_requests_at_once_are_answered_one_by_one() {
     let sent = b"GET /made HTTP/1.1\r\n\r\n".repeat(62);
@@ -122,7 +139,10 @@ fn one_address_has_not_all_connections() {
     // A host of IP version 6 has as many addresses as it likes.
     let v6 = |network, last| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, network, 0, 0, 0, last));
     let guests: Vec<Guest> = (0..4).map(|last| guest(v6(1, last), None)).collect();
-    assert_eq!([limits.admit(&guests, v6(1, 9)), limits.admit(&guests, v6(2, 9))], [Entry::Full, Entry::Free]);
+    assert_eq!(
+        [limits.admit(&guests, v6(1, 9)), limits.admit(&guests, v6(2, 9))],
+        [Entry::Full, Entry::Free]
+    );
 }
 
 /// Pieces of requests.
@@ -150,7 +170,8 @@ proptest! {
     /// Answers depend on the bytes, and not on how they come or are read.
     #[test]
     fn bytes_of_any_kind_in_any_parts_are_answered_alike(sent in pieces(), part in 1_usize..3000, read in 1_usize..3000) {
-        // How much of a request that is too long comes before that is seen depends on the parts, but not what is said of it.
+        // How much of a request that is too long comes before that is seen depends on the parts,
+        // but not what is said of it.
         let (once, _) = answers(&sent, PART, usize::MAX);
         let (got, exchange) = answers(&sent, part, read);
         prop_assert!(exchange.pending().is_empty());

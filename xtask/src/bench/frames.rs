@@ -25,8 +25,14 @@ const PARTS: [&str; 6] = ["driver", "switch", "copy", "linux", "program", "kerne
 /// Samples each stream here, and has both on Linux alone.
 pub fn carry_out(run: &Run, program: &Program, model: &Model) -> Result<Counted> {
     let wire = program.wire(run, None);
-    let alone = Alone { wire, inserts: program.inserts.clone(), model: Some(model), timeout: timeout(run), ..Alone::default() }
-        .run(&program.command)?;
+    let alone = Alone {
+        wire,
+        inserts: program.inserts.clone(),
+        model: Some(model),
+        timeout: timeout(run),
+        ..Alone::default()
+    }
+    .run(&program.command)?;
     let native = alone.report.context("no report of Linux alone")?;
     let (mut parts, mut instructions) = (Parts::new(), 0);
     for id in INTERVALS {
@@ -44,17 +50,31 @@ pub fn carry_out(run: &Run, program: &Program, model: &Model) -> Result<Counted>
         let out = String::from_utf8_lossy(&out);
         ensure!(outcome.status == 0, "status {}: {out}", outcome.status);
         let (ours, theirs) = (frames(&out, id)?, frames(&alone.out, id)?);
-        let interval = native.intervals.get(&id).with_context(|| format!("Linux alone has no interval {id}"))?;
-        let (kernel, user) = (interval.kernel_instructions.median, interval.user_instructions.median);
+        let interval = native
+            .intervals
+            .get(&id)
+            .with_context(|| format!("Linux alone has no interval {id}"))?;
+        let (kernel, user) =
+            (interval.kernel_instructions.median, interval.user_instructions.median);
         let alone = BTreeMap::from([(ALL, kernel + user), ("linux", kernel), ("program", user)]);
         let samples = samples(&outcome.profile);
         for part in PARTS {
-            ensure!(samples.contains_key(part), "no instructions of `{part}`, of {:?}", samples.keys());
+            ensure!(
+                samples.contains_key(part),
+                "no instructions of `{part}`, of {:?}",
+                samples.keys()
+            );
         }
         for (part, samples) in samples {
             let sampled = samples * u64::from(EVERY);
             instructions += if part == ALL { sampled } else { 0 };
-            parts.insert((id, part.into()), (sampled as f64 / ours.data, alone.get(part).map(|count| *count as f64 / theirs.data)));
+            parts.insert(
+                (id, part.into()),
+                (
+                    sampled as f64 / ours.data,
+                    alone.get(part).map(|count| *count as f64 / theirs.data),
+                ),
+            );
         }
         parts.insert((id, BACK.into()), (ours.back / ours.data, Some(theirs.back / theirs.data)));
     }
@@ -70,8 +90,11 @@ struct Frames {
 /// As the program prints them: the interval, frames that came, frames that went.
 fn frames(out: &str, id: u16) -> Result<Frames> {
     let line = out.lines().find_map(|line| line.trim().strip_prefix(&format!("{id} ")));
-    let numbers = line.and_then(|line| line.split_once(' ')).and_then(|(came, went)| Some((came.parse().ok()?, went.parse().ok()?)));
-    let (came, went): (f64, f64) = numbers.with_context(|| format!("no frames of interval {id}: {out}"))?;
+    let numbers = line
+        .and_then(|line| line.split_once(' '))
+        .and_then(|(came, went)| Some((came.parse().ok()?, went.parse().ok()?)));
+    let (came, went): (f64, f64) =
+        numbers.with_context(|| format!("no frames of interval {id}: {out}"))?;
     let (data, back) = if id == INTERVALS[0] { (came, went) } else { (went, came) };
     ensure!(data > 0.0, "interval {id} had no frames");
     Ok(Frames { data, back })
@@ -109,7 +132,8 @@ mod tests {
     #[test]
     fn frames_are_what_the_program_prints() {
         let out = "600 2900 450\r\n601 500 3000\n";
-        let [from, to] = INTERVALS.map(|id| frames(out, id).map(|frames| (frames.data, frames.back)).expect("frames"));
+        let [from, to] = INTERVALS
+            .map(|id| frames(out, id).map(|frames| (frames.data, frames.back)).expect("frames"));
         assert_eq!((from, to), ((2900.0, 450.0), (3000.0, 500.0)));
         for wrong in ["", "600 0 0", "600 1", "6000 1 1"] {
             assert!(frames(wrong, 600).is_err(), "{wrong}");
@@ -119,10 +143,20 @@ mod tests {
     #[test]
     fn a_path_is_of_one_part() {
         let path = |names: &[(&str, &str)]| -> Vec<Frame> {
-            names.iter().map(|(owner, name)| Frame { owner: (*owner).into(), name: (*name).into() }).collect()
+            names
+                .iter()
+                .map(|(owner, name)| Frame { owner: (*owner).into(), name: (*name).into() })
+                .collect()
         };
         let of = |names: &[(&str, &str)]| part(&path(names));
-        assert_eq!(of(&[("switch", "switch"), ("switch", "run"), ("switch", "macadamia::arch::ia32::copy_words")]), "copy");
+        assert_eq!(
+            of(&[
+                ("switch", "switch"),
+                ("switch", "run"),
+                ("switch", "macadamia::arch::ia32::copy_words")
+            ]),
+            "copy"
+        );
         assert_eq!(of(&[("switch", "switch"), ("switch", "run")]), "switch");
         assert_eq!(of(&[("nic", "nic"), ("kernel", "send")]), "kernel");
         assert_eq!(of(&[("clock", "clock"), ("clock", "run")]), "others");

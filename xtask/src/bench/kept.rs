@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runs of the whole book counted, kept run by run under the commit: it takes hours, and one that was interrupted goes on.
+//! What the runs of the whole book counted, kept run by run under the commit: it takes hours, and
+//! one that was interrupted goes on.
 
 use crate::process::{aside, git};
 use anyhow::{Context, Result, ensure};
@@ -34,7 +35,8 @@ impl Kept {
         Self { place: None }
     }
 
-    /// Those of the commit that is checked out: those of others are deleted. Nothing is kept if the tree differs from its commit, or there is none.
+    /// Those of the commit that is checked out: those of others are deleted. Nothing is kept if the
+    /// tree differs from its commit, or there is none.
     ///
     /// # Errors
     /// If folders cannot be made or deleted.
@@ -45,11 +47,13 @@ impl Kept {
             return Ok(Self::nothing());
         }
         let folder = Path::new(FOLDER).join(&commit);
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
         for other in std::fs::read_dir(FOLDER)? {
             let other = other?.path();
             if other != folder {
-                std::fs::remove_dir_all(&other).with_context(|| format!("cannot delete {}", other.display()))?;
+                std::fs::remove_dir_all(&other)
+                    .with_context(|| format!("cannot delete {}", other.display()))?;
             }
         }
         Ok(Self { place: Some((commit, folder)) })
@@ -78,15 +82,21 @@ impl Kept {
     pub fn keep(&self, run: &str, cpu: &str, layout: u8, counted: &Counted) -> Result<()> {
         let Some((commit, folder)) = &self.place else { return Ok(()) };
         git::clean()?;
-        ensure!(*commit == git::commit()?, "another commit was checked out while the book was made");
+        ensure!(
+            *commit == git::commit()?,
+            "another commit was checked out while the book was made"
+        );
         write(&file(folder, run, cpu, layout), counted)
     }
 }
 
 fn write(file: &Path, counted: &Counted) -> Result<()> {
     let Counted { ours, native, parts } = counted.clone();
-    let text = serde_json::to_string(&Written { ours, native, parts: parts.into_iter().collect() })?;
-    aside(file, |making| std::fs::write(making, text).with_context(|| format!("cannot write {}", making.display())))
+    let text =
+        serde_json::to_string(&Written { ours, native, parts: parts.into_iter().collect() })?;
+    aside(file, |making| {
+        std::fs::write(making, text).with_context(|| format!("cannot write {}", making.display()))
+    })
 }
 
 /// The file of a run. A name of a run, or of a model, has no slash and no comma.
@@ -103,13 +113,25 @@ mod tests {
     fn what_is_kept_is_found_again_by_all_its_names() {
         let folder = std::env::temp_dir().join(format!("macadamia-counts-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let parts = Parts::from([((600, "driver".into()), (10.5, None)), ((601, "all".into()), (3.25, Some(1.0)))]);
-        let counted = Counted { ours: Report { instructions: 7, ..Report::default() }, native: Some(Report::default()), parts };
+        let parts = Parts::from([
+            ((600, "driver".into()), (10.5, None)),
+            ((601, "all".into()), (3.25, Some(1.0))),
+        ]);
+        let counted = Counted {
+            ours: Report { instructions: 7, ..Report::default() },
+            native: Some(Report::default()),
+            parts,
+        };
         write(&file(&folder, "stream", "pentium4", 2), &counted).expect("a file");
         let kept = Kept { place: Some((String::new(), folder.clone())) };
         let found = kept.of("stream", "pentium4", 2).expect("readable").expect("kept");
-        assert_eq!((&found.ours, &found.native, &found.parts), (&counted.ours, &counted.native, &counted.parts));
-        for (run, cpu, layout) in [("stream", "pentium4", 1), ("stream", "pentium", 2), ("streams", "pentium4", 2)] {
+        assert_eq!(
+            (&found.ours, &found.native, &found.parts),
+            (&counted.ours, &counted.native, &counted.parts)
+        );
+        for (run, cpu, layout) in
+            [("stream", "pentium4", 1), ("stream", "pentium", 2), ("streams", "pentium4", 2)]
+        {
             assert!(kept.of(run, cpu, layout).expect("readable").is_none());
         }
         std::fs::write(file(&folder, "stream", "pentium4", 2), "{").expect("a file");

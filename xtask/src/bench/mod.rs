@@ -40,13 +40,17 @@ const OTHERS: [(&str, Measure); 5] = [
     ("wall-echo", || wall::echoes(&Plan::read(Path::new(FOLDER))?)),
     ("order", || often::list(&Plan::read(Path::new(FOLDER))?)),
 ];
-/// Measures the sections that `filter` asks for and shows their figures; writes the whole book if it
-/// asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the repository's
-/// copy of the tables is made again, and what documents quote of it. `layouts` is of how many layouts of Linux's code cycles are: all if nothing is said and
-/// everything is measured, else the first.
+/// Measures the sections that `filter` asks for and shows their figures; writes the whole book if
+/// it asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the
+/// repository's copy of the tables is made again, and what documents quote of it. `layouts` is of
+/// how many layouts of Linux's code cycles are: all if nothing is said and everything is measured,
+/// else the first.
 pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) -> Result<()> {
     if let Some((name, measure)) = OTHERS.iter().find(|(name, _)| *name == filter) {
-        ensure!(json.is_none() && layouts.is_none(), "`bench {name}` has no figures of the book: leave out --json and --layouts");
+        ensure!(
+            json.is_none() && layouts.is_none(),
+            "`bench {name}` has no figures of the book: leave out --json and --layouts"
+        );
         return measure();
     }
     let whole = filter.is_empty();
@@ -62,15 +66,18 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
     let layouts = layouts.unwrap_or(if whole { LAYOUTS } else { 1 });
     let kept = if whole { Kept::of_commit()? } else { Kept::nothing() };
     let book = measure(&plan, Ranges::OfVariants, Alone::Measured, layouts, &kept)?;
-    let folder = if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
+    let folder =
+        if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
-        std::fs::write(quotes::TABLES, book::summary(&book)).with_context(|| format!("cannot write {}", quotes::TABLES))?;
+        std::fs::write(quotes::TABLES, book::summary(&book))
+            .with_context(|| format!("cannot write {}", quotes::TABLES))?;
         quotes::renew()?;
     }
     match json {
         Some(path) if path == Path::new("-") => show(&book::object(&book)?)?,
-        Some(path) => std::fs::write(path, book::object(&book)?).with_context(|| format!("cannot write {}", path.display()))?,
+        Some(path) => std::fs::write(path, book::object(&book)?)
+            .with_context(|| format!("cannot write {}", path.display()))?,
         None if whole => show(&format!("{}\n", book::goals(&book)))?,
         None => show(&format!("{}\n", book::summary(&book)))?,
     }
@@ -102,15 +109,27 @@ pub enum Alone {
     LeftOut,
 }
 
-/// Runs everything that the plan needs, and what depends on where Linux's code lies with so many layouts, and makes the book of it.
-/// What is kept is not run again.
-pub fn measure(plan: &Plan, ranges: Ranges, alone: Alone, layouts: u8, kept: &Kept) -> Result<Book> {
+/// Runs everything that the plan needs, and what depends on where Linux's code lies with so many
+/// layouts, and makes the book of it. What is kept is not run again.
+pub fn measure(
+    plan: &Plan,
+    ranges: Ranges,
+    alone: Alone,
+    layouts: u8,
+    kept: &Kept,
+) -> Result<Book> {
     let papers = Papers::read(&Path::new(FOLDER).join("papers"))?;
     let mut needed = plan.needed();
-    let cpus = needed.iter().map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?))).collect::<Result<Cpus>>()?;
+    let cpus = needed
+        .iter()
+        .map(|(_, cpu)| Ok((cpu.clone(), calibration::read(cpu)?)))
+        .collect::<Result<Cpus>>()?;
     if ranges == Ranges::OfVariants {
         let variants = |(run, cpu): (String, String)| {
-            let of = cpus[&cpu].variants.iter().map(|variant| (run.clone(), book::of_variant(&cpu, variant)));
+            let of = cpus[&cpu]
+                .variants
+                .iter()
+                .map(|variant| (run.clone(), book::of_variant(&cpu, variant)));
             of.collect::<Vec<_>>()
         };
         needed.extend(plan.ranged().into_iter().flat_map(variants));
@@ -128,12 +147,21 @@ pub fn measure(plan: &Plan, ranges: Ranges, alone: Alone, layouts: u8, kept: &Ke
 }
 
 /// Carries out runs, each with a CPU model, with a line for each.
-fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, alone: Alone, kept: &Kept) -> Result<Results> {
+fn carry_out(
+    plan: &Plan,
+    needed: &BTreeSet<(String, String)>,
+    alone: Alone,
+    kept: &Kept,
+) -> Result<Results> {
     let (mut results, model) = (Results::new(), build::model()?);
     for (i, (name, cpu)) in needed.iter().enumerate() {
         let run = plan.runs.get(name).with_context(|| format!("there is no run `{name}`"))?;
         if let Some(counted) = kept.of(name, cpu, order::chosen())? {
-            eprintln!("[{}/{}] {name}, model {cpu}: counted before at this commit", i + 1, needed.len());
+            eprintln!(
+                "[{}/{}] {name}, model {cpu}: counted before at this commit",
+                i + 1,
+                needed.len()
+            );
             results.insert((name.clone(), cpu.clone()), counted);
             continue;
         }
@@ -141,18 +169,29 @@ fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, alone: Alone, kep
         let begun = Instant::now();
         let model = build::Model { cpu: Some(cpu.clone()), ..model.clone() };
         // Linux alone has no small spaces: what it takes for a program is the same.
-        let same = |(other, of): &&(String, String)| of == cpu && plan.runs.get(other).is_some_and(|other| run.is_same_alone(other));
-        let native = results.iter().find(|(key, _)| same(key)).and_then(|(_, counted): (_, &Counted)| counted.native.clone());
+        let same = |(other, of): &&(String, String)| {
+            of == cpu && plan.runs.get(other).is_some_and(|other| run.is_same_alone(other))
+        };
+        let native = results
+            .iter()
+            .find(|(key, _)| same(key))
+            .and_then(|(_, counted): (_, &Counted)| counted.native.clone());
         let native = match (alone, native) {
             (Alone::LeftOut, _) => Native::Unasked,
             (Alone::Measured, None) => Native::Unknown,
             (Alone::Measured, Some(report)) => Native::Known(report),
         };
-        let counted = run::carry_out(run, &model, native).with_context(|| format!("run `{name}`"))?;
+        let counted =
+            run::carry_out(run, &model, native).with_context(|| format!("run `{name}`"))?;
         let used = book::instructions(&counted) / 1e9;
         let over = if used > run.budget { ", over its budget" } else { "" };
         let seconds = begun.elapsed().as_secs();
-        eprintln!("[{}/{}] {name}: {used:.3} of {} G instructions modelled{over}, {seconds} s", i + 1, needed.len(), run.budget);
+        eprintln!(
+            "[{}/{}] {name}: {used:.3} of {} G instructions modelled{over}, {seconds} s",
+            i + 1,
+            needed.len(),
+            run.budget
+        );
         kept.keep(name, cpu, order::chosen(), &counted)?;
         results.insert((name.clone(), cpu.clone()), counted);
     }
@@ -161,24 +200,40 @@ fn carry_out(plan: &Plan, needed: &BTreeSet<(String, String)>, alone: Alone, kep
 
 fn provenance(cpus: &Cpus) -> Result<Provenance> {
     // The source may have come without its history.
-    let commit = first_line("git", &["describe", "--always", "--dirty", "--exclude=*"]).unwrap_or_else(|_| "unknown".into());
+    let commit = first_line("git", &["describe", "--always", "--dirty", "--exclude=*"])
+        .unwrap_or_else(|_| "unknown".into());
     Ok(Provenance {
         commit,
-        emulator: format!("{}, with -icount shift=0", first_line(&board::chosen().qemu.program, &["--version"])?),
+        emulator: format!(
+            "{}, with -icount shift=0",
+            first_line(&board::chosen().qemu.program, &["--version"])?
+        ),
         models: cpus.values().map(Into::into).collect(),
     })
 }
 
 fn first_line(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(program).args(arguments).output().with_context(|| format!("cannot run {program}"))?;
-    ensure!(output.status.success(), "{program} failed: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    ensure!(
+        output.status.success(),
+        "{program} failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string())
 }
 
 fn write(book: &Book, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    for (name, text) in [("index.html", book::page(book)?), ("summary.md", book::summary(book)), ("figures.json", book::object(book)?)] {
-        std::fs::write(folder.join(name), text).with_context(|| format!("cannot write {name} in {}", folder.display()))?;
+    for (name, text) in [
+        ("index.html", book::page(book)?),
+        ("summary.md", book::summary(book)),
+        ("figures.json", book::object(book)?),
+    ] {
+        std::fs::write(folder.join(name), text)
+            .with_context(|| format!("cannot write {name} in {}", folder.display()))?;
     }
     Ok(())
 }

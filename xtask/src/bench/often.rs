@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which functions of Linux often run, here and alone: the list by which both are laid out (`linux/order/functions`), by samples.
+//! Which functions of Linux often run, here and alone: the list by which both are laid out
+//! (`linux/order/functions`), by samples.
 
 use super::program::{Program, timeout};
 use crate::build::{self, Model};
@@ -13,7 +14,8 @@ use model_profile::{Part, Profile, Programs, Samples};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The runs of the book whose functions are listed, in this order: operations of the kernel, processes that talk, files, and frames.
+/// The runs of the book whose functions are listed, in this order: operations of the kernel,
+/// processes that talk, files, and frames.
 const RUNS: [&str; 5] = ["figures", "pingpong", "lmset", "cat-wc", "stream"];
 /// A function is listed if it has this share of what Linux executes in a run, here or alone.
 const SHARE: f64 = 1e-4;
@@ -33,17 +35,29 @@ pub fn list(plan: &Plan) -> Result<()> {
     let (mut names, mut known) = (String::new(), BTreeSet::new());
     for (i, name) in RUNS.iter().enumerate() {
         let run = plan.runs.get(*name).with_context(|| format!("there is no run `{name}`"))?;
-        let program = Program::of(run, Path::new(run.program.as_deref().context("it is no program for Linux")?))?;
+        let program = Program::of(
+            run,
+            Path::new(run.program.as_deref().context("it is no program for Linux")?),
+        )?;
         eprintln!("[{}/{}] {name}, here", i + 1, RUNS.len());
         let ours = here(run, &program)?;
         eprintln!("[{}/{}] {name}, on Linux alone", i + 1, RUNS.len());
-        let machine = Alone { wire: program.wire(run, None), inserts: program.inserts.clone(), timeout: timeout(run), ..Alone::default() };
+        let machine = Alone {
+            wire: program.wire(run, None),
+            inserts: program.inserts.clone(),
+            timeout: timeout(run),
+            ..Alone::default()
+        };
         let mut native = alone(&machine, &program.command)?;
         for (function, times) in &boot {
             native.entry(function.clone()).and_modify(|all| *all = all.saturating_sub(*times));
         }
-        ensure!(!ours.is_empty() && !native.is_empty(), "`{name}` has no samples of Linux, here or alone");
-        let listed: Vec<String> = often(&[ours, native]).into_iter().filter(|name| known.insert(name.clone())).collect();
+        ensure!(
+            !ours.is_empty() && !native.is_empty(),
+            "`{name}` has no samples of Linux, here or alone"
+        );
+        let listed: Vec<String> =
+            often(&[ours, native]).into_iter().filter(|name| known.insert(name.clone())).collect();
         eprintln!("[{}/{}] {name}: {} functions more", i + 1, RUNS.len(), listed.len());
         names.extend(listed.iter().flat_map(|name| [name, "\n"]));
     }
@@ -72,20 +86,27 @@ fn here(run: &Run, program: &Program) -> Result<Functions> {
 /// Samples of all functions of Linux alone, from power-on to the command's end.
 fn alone(machine: &Alone<'_>, command: &str) -> Result<Functions> {
     let model = Model { sampling: Some(format!("sample={EVERY:x}")), ..build::model()? };
-    let measured = Alone { model: Some(&model), inserts: machine.inserts.clone(), ..*machine }.run(command)?.measured;
-    let text = std::fs::read_to_string(&measured).context("the plugin left no samples of Linux alone")?;
+    let measured = Alone { model: Some(&model), inserts: machine.inserts.clone(), ..*machine }
+        .run(command)?
+        .measured;
+    let text =
+        std::fs::read_to_string(&measured).context("the plugin left no samples of Linux alone")?;
     let symbols = server::native()?.symbols;
-    let contents = std::fs::read(&symbols).with_context(|| format!("cannot read {}", symbols.display()))?;
+    let contents =
+        std::fs::read(&symbols).with_context(|| format!("cannot read {}", symbols.display()))?;
     let mut programs = Programs::default();
     programs.add(Part::Kernel, read("linux", &contents)?);
     Ok(functions(&sum(&mut programs, &Samples::from_json(&text)?), "kernel"))
 }
 
-/// How many samples each function of an owner has, by its name in the source: what the compiler adds begins with a dot.
+/// How many samples each function of an owner has, by its name in the source: what the compiler
+/// adds begins with a dot.
 fn functions(profile: &Profile, owner: &str) -> Functions {
     let mut functions = Functions::new();
     for (path, times) in profile.paths() {
-        let Some(function) = path.last().filter(|function| function.owner == owner) else { continue };
+        let Some(function) = path.last().filter(|function| function.owner == owner) else {
+            continue;
+        };
         let name = function.name.split('.').next().unwrap_or_default();
         if is_name(name) {
             *functions.entry(name.into()).or_default() += times;
@@ -99,7 +120,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The functions that have their share of what one of several Linuxes executes, the most frequent first.
+/// The functions that have their share of what one of several Linuxes executes, the most frequent
+/// first.
 fn often(linuxes: &[Functions]) -> Vec<String> {
     let mut shares: BTreeMap<&str, f64> = BTreeMap::new();
     for functions in linuxes {
@@ -109,7 +131,8 @@ fn often(linuxes: &[Functions]) -> Vec<String> {
             *share = share.max(*times as f64 / all);
         }
     }
-    let mut names: Vec<(&str, f64)> = shares.into_iter().filter(|(_, share)| *share >= SHARE).collect();
+    let mut names: Vec<(&str, f64)> =
+        shares.into_iter().filter(|(_, share)| *share >= SHARE).collect();
     names.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     names.into_iter().map(|(name, _)| name.into()).collect()
 }
@@ -121,7 +144,9 @@ mod tests {
 
     #[test]
     fn what_is_often_run_somewhere_is_listed_once() {
-        let functions = |of: &[(&str, u64)]| of.iter().map(|(name, times)| ((*name).to_string(), *times)).collect::<Functions>();
+        let functions = |of: &[(&str, u64)]| {
+            of.iter().map(|(name, times)| ((*name).to_string(), *times)).collect::<Functions>()
+        };
         let ours = functions(&[("read", 600), ("never", 0), ("l4_run", 400)]);
         let native = functions(&[("read", 10), ("entry", 19_989), ("once", 1)]);
         assert_eq!(often(&[ours, native]), ["entry", "read", "l4_run"]);
@@ -132,7 +157,13 @@ mod tests {
     fn what_the_compiler_made_of_a_function_is_that_function() {
         let mut profile = Profile::default();
         let frame = |owner: &str, name: &str| Frame { owner: owner.into(), name: name.into() };
-        for (owner, name) in [("linux", "f.isra.0"), ("linux", "f"), ("linux", "[unknown]"), ("kernel", "g"), ("linux", "f.cold")] {
+        for (owner, name) in [
+            ("linux", "f.isra.0"),
+            ("linux", "f"),
+            ("linux", "[unknown]"),
+            ("kernel", "g"),
+            ("linux", "f.cold"),
+        ] {
             profile.add(vec![frame("linux", "linux"), frame(owner, name)], 2);
         }
         assert_eq!(functions(&profile, "linux"), Functions::from([("f".into(), 6)]));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A neighbour of the measured system: it is behind the network card, asks the system for answers, and ends the run. Each frame is a
-//! datagram between two ports of the loopback interface.
+//! A neighbour of the measured system: it is behind the network card, asks the system for answers,
+//! and ends the run. Each frame is a datagram between two ports of the loopback interface.
 
 use crate::build::Wire;
 use crate::machine::network::cable;
 use anyhow::{Result, bail};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
-    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Packet, Icmpv4Repr, IpAddress,
-    IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr,
+    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
+    EthernetRepr, Icmpv4Packet, Icmpv4Repr, IpAddress, IpProtocol, Ipv4Address, Ipv4Packet,
+    Ipv4Repr, UdpPacket, UdpRepr,
 };
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The neighbour and the system.
-const OWN: (EthernetAddress, Ipv4Address) = (EthernetAddress([2, 0, 0, 0, 0, 2]), Ipv4Address::new(10, 0, 2, 2));
+const OWN: (EthernetAddress, Ipv4Address) =
+    (EthernetAddress([2, 0, 0, 0, 0, 2]), Ipv4Address::new(10, 0, 2, 2));
 const SYSTEM: Ipv4Address = Ipv4Address::new(10, 0, 2, 40);
 /// The port of who sends datagrams back, and that by which the run ends.
 const ECHO: u16 = 7;
@@ -34,8 +36,8 @@ const LAST_PAUSE: Duration = Duration::from_millis(100);
 const SMALL: usize = 18;
 /// Frames that nobody should send between two pings: as many as sockets of the host hold.
 const BATCH: u32 = 48;
-/// Beginnings of what the system understands, from the type on: ICMP, TCP and UDP over IPv4 for it, and a fragment; ARP; IPv6 with ICMP and
-/// with options; a VLAN's tag.
+/// Beginnings of what the system understands, from the type on: ICMP, TCP and UDP over IPv4 for it,
+/// and a fragment; ARP; IPv6 with ICMP and with options; a VLAN's tag.
 const KNOWN: [&[u8]; 8] = [
     &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 2, 2, 10, 0, 2, 40],
     &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 2, 2, 10, 0, 2, 40],
@@ -74,8 +76,18 @@ impl Peer {
         let (socket, [own, other]) = cable()?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let ends = Arc::new(AtomicBool::new(false));
-        let neighbour = Neighbour { socket, to: own, ends: Arc::clone(&ends), system: EthernetAddress::BROADCAST };
-        Ok(Self { own, other, ends, thread: std::thread::spawn(move || neighbour.carry_out(questions)) })
+        let neighbour = Neighbour {
+            socket,
+            to: own,
+            ends: Arc::clone(&ends),
+            system: EthernetAddress::BROADCAST,
+        };
+        Ok(Self {
+            own,
+            other,
+            ends,
+            thread: std::thread::spawn(move || neighbour.carry_out(questions)),
+        })
     }
 
     /// How the machine is connected to it.
@@ -120,7 +132,9 @@ impl Neighbour {
         let took = begun.elapsed();
         match questions {
             // Its answer ends the last interval.
-            Questions::Pings(_) => self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?,
+            Questions::Pings(_) => {
+                self.exchange(&self.udp(LAST, &[1]), |frame| datagram(frame).map(|_| ()))?
+            }
             // Who gets it ends, and is not asked for an answer.
             Questions::Noise(..) => self.insist(&self.udp(LAST, &[1])),
             Questions::Echoes(_) => self.insist(&self.udp(ECHO, &[])),
@@ -131,10 +145,13 @@ impl Neighbour {
     /// Asks for the system's address.
     fn find(&self) -> Result<EthernetAddress> {
         let question = arp(ArpOperation::Request, EthernetAddress([0; 6]));
-        self.exchange(&ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question), |frame| {
-            let packet = ArpPacket::new_checked(frame.payload()).ok()?;
-            (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
-        })
+        self.exchange(
+            &ethernet(EthernetAddress::BROADCAST, EthernetProtocol::Arp, &question),
+            |frame| {
+                let packet = ArpPacket::new_checked(frame.payload()).ok()?;
+                (packet.operation() == ArpOperation::Reply).then(|| frame.src_addr())
+            },
+        )
     }
 
     fn make_noise(&self, frames: u32) -> Result<()> {
@@ -157,7 +174,9 @@ impl Neighbour {
                 let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
                 let answer = Icmpv4Packet::new_checked(packet.payload()).ok()?;
                 match Icmpv4Repr::parse(&answer, &sum).ok()? {
-                    Icmpv4Repr::EchoReply { seq_no, data, .. } => (u32::from(seq_no) == number && data == DATA).then_some(()),
+                    Icmpv4Repr::EchoReply { seq_no, data, .. } => {
+                        (u32::from(seq_no) == number && data == DATA).then_some(())
+                    }
                     _ => None,
                 }
             })?;
@@ -186,7 +205,11 @@ impl Neighbour {
     }
 
     /// Sends a frame until what is wanted comes; answers questions for the own address meanwhile.
-    fn exchange<T>(&self, question: &[u8], wanted: impl Fn(&EthernetFrame<&[u8]>) -> Option<T>) -> Result<T> {
+    fn exchange<T>(
+        &self,
+        question: &[u8],
+        wanted: impl Fn(&EthernetFrame<&[u8]>) -> Option<T>,
+    ) -> Result<T> {
         self.send(question);
         let mut buffer = [0; MOST];
         while !self.ends.load(Ordering::Relaxed) {
@@ -194,13 +217,24 @@ impl Neighbour {
                 self.send(question);
                 continue;
             };
-            let Ok(frame) = EthernetFrame::new_checked(&buffer[..bytes]) else { bail!("a frame of {bytes} bytes") };
+            let Ok(frame) = EthernetFrame::new_checked(&buffer[..bytes]) else {
+                bail!("a frame of {bytes} bytes")
+            };
             if let Some(found) = wanted(&frame) {
                 return Ok(found);
             }
-            let asks = ArpPacket::new_checked(frame.payload()).ok().filter(|_| frame.ethertype() == EthernetProtocol::Arp);
-            if asks.is_some_and(|packet| packet.operation() == ArpOperation::Request && packet.target_protocol_addr() == OWN.1.octets()) {
-                self.send(&ethernet(frame.src_addr(), EthernetProtocol::Arp, &arp(ArpOperation::Reply, frame.src_addr())));
+            let asks = ArpPacket::new_checked(frame.payload())
+                .ok()
+                .filter(|_| frame.ethertype() == EthernetProtocol::Arp);
+            if asks.is_some_and(|packet| {
+                packet.operation() == ArpOperation::Request
+                    && packet.target_protocol_addr() == OWN.1.octets()
+            }) {
+                self.send(&ethernet(
+                    frame.src_addr(),
+                    EthernetProtocol::Arp,
+                    &arp(ArpOperation::Reply, frame.src_addr()),
+                ));
             }
         }
         bail!("the system did not answer")
@@ -212,13 +246,26 @@ impl Neighbour {
         let mut payload = vec![0; udp.header_len() + data.len()];
         let (from, to) = (IpAddress::Ipv4(OWN.1), IpAddress::Ipv4(SYSTEM));
         let mut packet = UdpPacket::new_unchecked(&mut payload);
-        udp.emit(&mut packet, &from, &to, data.len(), |place| place.copy_from_slice(data), &ChecksumCapabilities::default());
+        udp.emit(
+            &mut packet,
+            &from,
+            &to,
+            data.len(),
+            |place| place.copy_from_slice(data),
+            &ChecksumCapabilities::default(),
+        );
         self.ip(IpProtocol::Udp, &payload)
     }
 
     /// A packet to the system.
     fn ip(&self, next_header: IpProtocol, payload: &[u8]) -> Vec<u8> {
-        let header = Ipv4Repr { src_addr: OWN.1, dst_addr: SYSTEM, next_header, payload_len: payload.len(), hop_limit: 64 };
+        let header = Ipv4Repr {
+            src_addr: OWN.1,
+            dst_addr: SYSTEM,
+            next_header,
+            payload_len: payload.len(),
+            hop_limit: 64,
+        };
         let mut packet = vec![0; header.buffer_len() + payload.len()];
         let mut view = Ipv4Packet::new_unchecked(&mut packet);
         header.emit(&mut view, &ChecksumCapabilities::default());
@@ -231,7 +278,9 @@ impl Neighbour {
 fn datagram(frame: &EthernetFrame<&[u8]>) -> Option<Vec<u8>> {
     let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
     let is_own = packet.next_header() == IpProtocol::Udp && packet.dst_addr() == OWN.1;
-    is_own.then(|| Some(UdpPacket::new_checked(packet.payload()).ok()?.payload().to_vec())).flatten()
+    is_own
+        .then(|| Some(UdpPacket::new_checked(packet.payload()).ok()?.payload().to_vec()))
+        .flatten()
 }
 
 fn arp(operation: ArpOperation, to: EthernetAddress) -> Vec<u8> {
@@ -270,7 +319,8 @@ impl Random {
         self.draw() % end
     }
 
-    /// A frame that nobody should send: too short, too long, or random from some byte on, for the system, a group or nobody.
+    /// A frame that nobody should send: too short, too long, or random from some byte on, for the
+    /// system, a group or nobody.
     fn frame(&mut self, system: EthernetAddress) -> Vec<u8> {
         let bytes = match self.below(32) {
             // QEMU takes an empty datagram for the end.

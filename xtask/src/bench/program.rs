@@ -13,9 +13,13 @@ use model_core::Report;
 use std::path::Path;
 use std::time::Duration;
 
-/// Who is reached in the emulated network: a port that sends for ever, and one that takes everything (bench/linux/stream.c). They are
-/// programs of the emulator's, and no server has to run.
-pub const PEERS: [&str; 2] = ["guestfwd=tcp:10.0.2.100:5001-cmd:cat /dev/zero", "guestfwd=tcp:10.0.2.100:5002-cmd:dd of=/dev/null"];
+/// Who is reached in the emulated network: a port that sends for ever, and one that takes
+/// everything (bench/linux/stream.c). They are programs of the emulator's, and no server has to
+/// run.
+pub const PEERS: [&str; 2] = [
+    "guestfwd=tcp:10.0.2.100:5001-cmd:cat /dev/zero",
+    "guestfwd=tcp:10.0.2.100:5002-cmd:dd of=/dev/null",
+];
 
 /// The longest that one of its machines may take.
 pub const fn timeout(run: &Run) -> Duration {
@@ -48,8 +52,10 @@ pub struct Program {
 impl Program {
     /// Compiles it and finds its files.
     pub fn of(run: &Run, program: &Path) -> Result<Self> {
-        let name = program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
-        let compiled = if run.small { guest::compile_small(program) } else { guest::compile(program) }?;
+        let name =
+            program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
+        let compiled =
+            if run.small { guest::compile_small(program) } else { guest::compile(program) }?;
         let mut inserts = vec![guest::insert(&format!("/bin/{name}"), compiled)];
         if run.small {
             inserts.push(guest::small_busybox()?);
@@ -59,7 +65,11 @@ impl Program {
         }
         inserts.extend(files::debian(&run.debian, &run.packages)?);
         inserts.extend(files::sources(&run.sources)?);
-        Ok(Self { inserts, command: run.command.clone().unwrap_or(name), peers: PEERS.map(String::from) })
+        Ok(Self {
+            inserts,
+            command: run.command.clone().unwrap_or(name),
+            peers: PEERS.map(String::from),
+        })
     }
 
     /// What its network card is connected to.
@@ -75,10 +85,13 @@ impl Program {
     pub fn here(&self, run: &Run, model: Option<&Model>) -> Result<Ran> {
         let peer = peer(run)?;
         let usual = Guest::default();
-        let (system, wire) = (run.linux.as_deref().unwrap_or(usual.system), self.wire(run, peer.as_ref()));
+        let (system, wire) =
+            (run.linux.as_deref().unwrap_or(usual.system), self.wire(run, peer.as_ref()));
         let (inserts, timeout, hosts_time) = (self.inserts.clone(), timeout(run), peer.is_some());
         let cpu = Some(run.emulated.as_deref().unwrap_or(board::chosen().qemu.measured()));
-        let report = Guest { system, cpu, inserts, model, timeout, wire, hosts_time, ..usual }.succeed(&self.command)?.report;
+        let report = Guest { system, cpu, inserts, model, timeout, wire, hosts_time, ..usual }
+            .succeed(&self.command)?
+            .report;
         Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
     }
 

@@ -49,7 +49,8 @@ fn in_its_spaces<T>(run: &Run, what: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 fn measure(run: &Run, model: &Model, native: Native) -> Result<Counted> {
-    let program = run.program.as_deref().map(|path| Program::of(run, Path::new(path))).transpose()?;
+    let program =
+        run.program.as_deref().map(|path| Program::of(run, Path::new(path))).transpose()?;
     let counted = match &program {
         Some(program) if run.frames => frames::carry_out(run, program, model)?,
         program => counted(run, program.as_ref(), model, native)?,
@@ -81,9 +82,14 @@ fn here(run: &Run, program: Option<&Program>, model: Option<&Model>) -> Result<R
 fn system_run(run: &Run, path: &Path, model: Option<&Model>) -> Result<Ran> {
     let peer = peer(run)?;
     let wire = peer.as_ref().map_or(Wire::USER, Peer::wire);
-    let built = build::plan(path, Options { seed: Seed::Fixed, wire, ..Options::default() })?.carry_out()?;
+    let built = build::plan(path, Options { seed: Seed::Fixed, wire, ..Options::default() })?
+        .carry_out()?;
     // A peer has the host's time: in the machine's own, alarms would come at once while it thinks.
-    let machine = Machine::Qemu { cpu: run.emulated.as_ref().unwrap_or(&built.cpu), icount: peer.is_none(), model };
+    let machine = Machine::Qemu {
+        cpu: run.emulated.as_ref().unwrap_or(&built.cpu),
+        icount: peer.is_none(),
+        model,
+    };
     let transcript = batch(&built, machine, timeout(run))?;
     let answered = peer.map(Peer::end).transpose();
     ensure!(transcript.is_done(), "{} failed:\n{}", built.name, transcript.console);

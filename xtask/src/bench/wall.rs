@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone; `bench wall-net`: what its network takes. No
-//! figures of the book: an emulator's time is not a machine's (each CR3 write empties the emulator's TLB).
+//! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone; `bench
+//! wall-net`: what its network takes. No figures of the book: an emulator's time is not a machine's
+//! (each CR3 write empties the emulator's TLB).
 
 use super::program::{PEERS, Program};
 use super::run::by_the_clock;
@@ -49,7 +50,10 @@ pub fn streams() -> Result<()> {
     let peers = PEERS.map(String::from);
     let wire = Wire::Card { forwards: &[], options: &peers };
     let inserts = vec![insert("/bin/stream", compile("bench/linux/stream.c")?)];
-    let both = [(Some(Spaces::Large), ", Linux in a space of its own"), (Some(Spaces::Force), ", Linux at ring 1")];
+    let both = [
+        (Some(Spaces::Large), ", Linux in a space of its own"),
+        (Some(Spaces::Force), ", Linux at ring 1"),
+    ];
     pairs(&Guest { inserts, wire, ..Guest::default() }, &format!("stream {STREAM_MIB}"), &both)
 }
 
@@ -62,7 +66,8 @@ pub fn echoes(plan: &Plan) -> Result<()> {
     let of = |took: Duration| took.as_nanos() as f64 / f64::from(ECHOES - 1);
     let linux = find("echo-linux")?;
     let program = Program::of(&linux, Path::new(linux.program.as_deref().context("no program")?))?;
-    let mut rows: Vec<Row> = WAYS.iter().map(|(_, name)| Row { name: (*name).into(), pairs: Vec::new() }).collect();
+    let mut rows: Vec<Row> =
+        WAYS.iter().map(|(_, name)| Row { name: (*name).into(), pairs: Vec::new() }).collect();
     for pair in 1..=PAIRS {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
         let alone = of(program.alone(&linux, None)?.took.context("nobody is behind the card")?);
@@ -80,21 +85,44 @@ fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> R
     for pair in 1..=PAIRS {
         eprintln!("[{pair}/{PAIRS}] on Macadamia and on Linux alone");
         let alone = read(
-            &Alone { wire: guest.wire, clock: Clock::Host, inserts: guest.inserts.clone(), timeout: TIMEOUT, ..Alone::default() }
-                .run(command)?
-                .out,
+            &Alone {
+                wire: guest.wire,
+                clock: Clock::Host,
+                inserts: guest.inserts.clone(),
+                timeout: TIMEOUT,
+                ..Alone::default()
+            }
+            .run(command)?
+            .out,
         )?;
         let mut found = Vec::new();
         for (way, label) in ways {
             let cpu = Some(board::chosen().qemu.measured());
-            let here =
-                || Guest { cpu, inserts: guest.inserts.clone(), wire: guest.wire, timeout: TIMEOUT, ..Guest::default() }.succeed(command);
+            let here = || {
+                Guest {
+                    cpu,
+                    inserts: guest.inserts.clone(),
+                    wire: guest.wire,
+                    timeout: TIMEOUT,
+                    ..Guest::default()
+                }
+                .succeed(command)
+            };
             let here = read(&way.map_or_else(here, |way| spaces::with(way, here))?.text())?;
-            ensure!(here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)), "not the same operations");
-            found.extend(here.into_iter().zip(&alone).map(|((name, ours), (_, theirs))| (format!("{name}{label}"), (ours, *theirs))));
+            ensure!(
+                here.iter().map(|(name, _)| name).eq(alone.iter().map(|(name, _)| name)),
+                "not the same operations"
+            );
+            found.extend(
+                here.into_iter()
+                    .zip(&alone)
+                    .map(|((name, ours), (_, theirs))| (format!("{name}{label}"), (ours, *theirs))),
+            );
         }
         if rows.is_empty() {
-            rows.extend(found.iter().map(|(name, _)| Row { name: name.clone(), pairs: Vec::new() }));
+            rows.extend(
+                found.iter().map(|(name, _)| Row { name: name.clone(), pairs: Vec::new() }),
+            );
         }
         for (row, (_, pair)) in rows.iter_mut().zip(found) {
             row.pairs.push(pair);
@@ -107,7 +135,8 @@ fn pairs(guest: &Guest<'_>, command: &str, ways: &[(Option<Spaces>, &str)]) -> R
 /// Lines of a name and nanoseconds.
 fn read(text: &str) -> Result<Vec<(String, f64)>> {
     let line = |line: &str| {
-        let (name, value) = line.split_once(' ').with_context(|| format!("`{line}` is no figure"))?;
+        let (name, value) =
+            line.split_once(' ').with_context(|| format!("`{line}` is no figure"))?;
         let value: f64 = value.trim().parse().with_context(|| format!("`{line}` is no figure"))?;
         ensure!(value > 0.0, "`{line}` took no time");
         Ok((name.to_string(), value))
@@ -122,15 +151,23 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut text = String::from("| operation | ns on Macadamia | ns on Linux alone | ratio | of pairs |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| operation | ns on Macadamia | ns on Linux alone | ratio | of pairs |\n|---|---|---|---|---|\n",
+    );
     for row in rows {
         let ratios: Vec<f64> = row.pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
-        let (least, most) = ratios.iter().fold((f64::MAX, 0.0_f64), |(least, most), ratio| (least.min(*ratio), most.max(*ratio)));
+        let (least, most) = ratios.iter().fold((f64::MAX, 0.0_f64), |(least, most), ratio| {
+            (least.min(*ratio), most.max(*ratio))
+        });
         let ours = median(row.pairs.iter().map(|pair| pair.0).collect());
         let theirs = median(row.pairs.iter().map(|pair| pair.1).collect());
         let middle = median(ratios);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {} | {ours:.0} | {theirs:.0} | {middle:.1} | {least:.1} to {most:.1} |", row.name.replace('-', " "));
+        let _ = writeln!(
+            text,
+            "| {} | {ours:.0} | {theirs:.0} | {middle:.1} | {least:.1} to {most:.1} |",
+            row.name.replace('-', " ")
+        );
     }
     text
 }
@@ -141,7 +178,10 @@ mod tests {
 
     #[test]
     fn reads_what_the_program_prints() {
-        assert_eq!(read("getpid 12\nread-4K 30\n").expect("figures"), [("getpid".to_string(), 12.0), ("read-4K".to_string(), 30.0)]);
+        assert_eq!(
+            read("getpid 12\nread-4K 30\n").expect("figures"),
+            [("getpid".to_string(), 12.0), ("read-4K".to_string(), 30.0)]
+        );
         for wrong in ["getpid", "getpid x", "getpid 0"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
@@ -149,7 +189,12 @@ mod tests {
 
     #[test]
     fn the_ratio_is_that_of_the_middle_pair() {
-        let rows = [Row { name: "read-4K".into(), pairs: vec![(20.0, 10.0), (90.0, 10.0), (30.0, 10.0)] }];
-        assert!(table(&rows).ends_with("| read 4K | 30 | 10 | 3.0 | 2.0 to 9.0 |\n"), "{}", table(&rows));
+        let rows =
+            [Row { name: "read-4K".into(), pairs: vec![(20.0, 10.0), (90.0, 10.0), (30.0, 10.0)] }];
+        assert!(
+            table(&rows).ends_with("| read 4K | 30 | 10 | 3.0 | 2.0 to 9.0 |\n"),
+            "{}",
+            table(&rows)
+        );
     }
 }

@@ -80,10 +80,13 @@ impl Built {
         self.disks.iter().map(|disk| disk.image.clone()).collect()
     }
 
-    /// Looks whether it can have what of the host it wants: ports, and images that no other machine has.
+    /// Looks whether it can have what of the host it wants: ports, and images that no other machine
+    /// has.
     pub fn check(&self) -> Result<()> {
         self.network.as_ref().map_or(Ok(()), Network::check)?;
-        self.disks.iter().try_for_each(|disk| Lock::try_of(&disk.image, &lock::asked())?.map(drop).map_err(lock::refusal))
+        self.disks.iter().try_for_each(|disk| {
+            Lock::try_of(&disk.image, &lock::asked())?.map(drop).map_err(lock::refusal)
+        })
     }
 
     /// The same, and makes the disks, unless they are there. To be called before the system runs.
@@ -94,7 +97,13 @@ impl Built {
 
     /// Has the files of this build kept for this process.
     fn keep(&mut self) -> Result<()> {
-        kept::keep([&mut self.kernel, &mut self.image, &mut self.symbols, &mut self.flat.kernel, &mut self.flat.boot])
+        kept::keep([
+            &mut self.kernel,
+            &mut self.image,
+            &mut self.symbols,
+            &mut self.flat.kernel,
+            &mut self.flat.boot,
+        ])
     }
 
     /// Does away with what only this process has of it.
@@ -105,9 +114,15 @@ impl Built {
     /// The same with disks that are made anew, in a folder of their own.
     pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
         for disk in &mut self.disks {
-            disk.image = self.board.out().join(folder).join(disk.image.file_name().context("a disk without a name")?);
+            disk.image = self
+                .board
+                .out()
+                .join(folder)
+                .join(disk.image.file_name().context("a disk without a name")?);
             match std::fs::remove_file(&disk.image) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error.into());
+                }
                 _ => {}
             }
         }
@@ -124,11 +139,15 @@ pub fn cargo_bare(subcommand: &str) -> process::Command {
 /// The same for another target.
 pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
     let mut cargo = cargo();
-    cargo.arg(subcommand).env("RUSTC_BOOTSTRAP", "1").args(["--release", "--target", target, "--target-dir", FOLDER]).args([
-        "-Zjson-target-spec",
-        "-Zbuild-std=core,alloc,compiler_builtins",
-        "-Zbuild-std-features=compiler-builtins-mem",
-    ]);
+    cargo
+        .arg(subcommand)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["--release", "--target", target, "--target-dir", FOLDER])
+        .args([
+            "-Zjson-target-spec",
+            "-Zbuild-std=core,alloc,compiler_builtins",
+            "-Zbuild-std-features=compiler-builtins-mem",
+        ]);
     cargo
 }
 
@@ -137,7 +156,8 @@ pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
 pub struct Model {
     /// The plugin.
     pub plugin: PathBuf,
-    /// The CPU model whose TLBs and caches are modelled: `model/cpus/NAME.toml`, or a variant of it as `NAME:VARIANT`.
+    /// The CPU model whose TLBs and caches are modelled: `model/cpus/NAME.toml`, or a variant of it
+    /// as `NAME:VARIANT`.
     pub cpu: Option<String>,
     /// Whether it looks for missing flushes, from the machine's start.
     pub check: bool,
@@ -150,20 +170,31 @@ pub struct Model {
 impl Model {
     /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
     /// kernel's part of the linear addresses begins and how much of physical memory appears there,
-    /// `server` where a watched server is, `symbols` the kernel's, and where it looks at interrupts.
-    pub fn argument(&self, report: &Path, place: (u32, u32), server: Option<Layout>, symbols: Option<(&Path, Option<u32>)>) -> String {
+    /// `server` where a watched server is, `symbols` the kernel's, and where it looks at
+    /// interrupts.
+    pub fn argument(
+        &self,
+        report: &Path,
+        place: (u32, u32),
+        server: Option<Layout>,
+        symbols: Option<(&Path, Option<u32>)>,
+    ) -> String {
         let (base, bytes) = place;
-        let mut text = format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
+        let mut text =
+            format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
         if let Some(Layout { base, vmalloc_end, .. }) = server {
             text += &format!(",server={base:08x}-{vmalloc_end:08x}");
         }
         if let Some(cpu) = &self.cpu {
-            let (cpu, variant) = cpu.split_once(':').map_or((cpu.as_str(), None), |(cpu, variant)| (cpu, Some(variant)));
+            let (cpu, variant) = cpu
+                .split_once(':')
+                .map_or((cpu.as_str(), None), |(cpu, variant)| (cpu, Some(variant)));
             text += &format!(",cpu={}", Self::cpu_file(cpu).display());
             text += &variant.map_or_else(String::new, |variant| format!(",variant={variant}"));
         }
         if self.check {
-            // Processes end where the server's window begins; those of Linux alone at 3 GiB, and so does what the tool maps for others.
+            // Processes end where the server's window begins; those of Linux alone at 3 GiB, and so
+            // does what the tool maps for others.
             let end = server.map_or(0xc000_0000, |server| server.window);
             text += &format!(",check=on,user=0-{end:08x}");
         }
@@ -172,7 +203,8 @@ impl Model {
             text += &format!(",{sampling}");
         }
         if let Some((symbols, look)) = symbols {
-            // Where the symbols are known the kernel is ours, which opens interrupts by `sti` alone, or looks at them.
+            // Where the symbols are known the kernel is ours, which opens interrupts by `sti`
+            // alone, or looks at them.
             text += &format!(",symbols={},latency=on", symbols.display());
             if let Some(address) = look {
                 text += &format!(",look={address:08x}");
@@ -187,19 +219,35 @@ impl Model {
     }
 }
 
-/// Builds the machine model's plugin for QEMU, once in a run. It counts what needs no CPU model and checks nothing.
+/// Builds the machine model's plugin for QEMU, once in a run. It counts what needs no CPU model and
+/// checks nothing.
 pub fn model() -> Result<Model> {
     static BUILT: Once<()> = Once::new();
     BUILT.get("model-plugin", || {
-        run_group(cargo().args(["build", "--quiet", "--release", "--target-dir", "target", "-p", "model-plugin"]))
+        run_group(cargo().args([
+            "build",
+            "--quiet",
+            "--release",
+            "--target-dir",
+            "target",
+            "-p",
+            "model-plugin",
+        ]))
     })?;
-    Ok(Model { plugin: "./target/release/libmodel_plugin.so".into(), cpu: None, check: false, until: Vec::new(), sampling: None })
+    Ok(Model {
+        plugin: "./target/release/libmodel_plugin.so".into(),
+        cpu: None,
+        check: false,
+        until: Vec::new(),
+        sampling: None,
+    })
 }
 
 /// Where a package's ELF file is when it is built.
 pub fn elf(package: &str) -> PathBuf {
     let target = Path::new(&board::chosen().target).file_stem().unwrap_or_default();
-    server::elf(package).unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
+    server::elf(package)
+        .unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
 }
 
 /// How a system is built and where its parts go.
@@ -231,7 +279,8 @@ pub struct Options<'a> {
     pub accel: Accel,
     /// Files for Linux's root file system.
     pub inserts: &'a [Insert],
-    /// Folder under `out` for what is made, instead of the system's name: several may be made at once.
+    /// Folder under `out` for what is made, instead of the system's name: several may be made at
+    /// once.
     pub folder: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
@@ -243,11 +292,13 @@ pub struct Options<'a> {
     pub command: Option<Command<'a>>,
     /// Where its components' random numbers begin.
     pub seed: Seed,
-    /// Whether another process may build the system, otherwise perhaps, before an emulator has read it.
+    /// Whether another process may build the system, otherwise perhaps, before an emulator has read
+    /// it.
     pub apart: bool,
 }
 
-/// Whether a machine has the network card that its system drives. Nothing comes from outside into a run that does not ask for it.
+/// Whether a machine has the network card that its system drives. Nothing comes from outside into a
+/// run that does not ask for it.
 #[derive(Clone, Copy, Default)]
 pub enum Wire<'a> {
     /// It has.
@@ -282,14 +333,21 @@ impl Wire<'_> {
     /// What is behind a card, if there is to be one.
     fn peer(self) -> Option<Peer> {
         match self {
-            Self::Card { forwards, options } => Some(Peer::User { forwards: forwards.to_vec(), options: options.to_vec() }),
+            Self::Card { forwards, options } => {
+                Some(Peer::User { forwards: forwards.to_vec(), options: options.to_vec() })
+            }
             Self::Frames { own, other } => Some(Peer::Frames { own, other }),
             Self::Out => None,
         }
     }
 
     /// The network of a system; its description says whether it drives a card.
-    fn network(self, description: &Description, board: &'static Board, nic: Nic) -> Result<Option<Network>> {
+    fn network(
+        self,
+        description: &Description,
+        board: &'static Board,
+        nic: Nic,
+    ) -> Result<Option<Network>> {
         let mut devices = description.devices.iter().filter_map(|name| board.device.get(name));
         match (self, devices.find_map(|device| device.card.as_ref())) {
             (wire, Some(card)) => Ok(wire.peer().map(|peer| Network { card, nic, peer })),
@@ -326,9 +384,9 @@ impl Seed {
     fn bytes(self) -> Result<Option<[u8; 32]>> {
         let mut bytes = [0; 32];
         match self {
-            Self::Fresh => {
-                std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("no random bytes")?
-            }
+            Self::Fresh => std::fs::File::open("/dev/urandom")
+                .and_then(|mut file| file.read_exact(&mut bytes))
+                .context("no random bytes")?,
             Self::Fixed => {}
             Self::None => return Ok(None),
         }
@@ -345,19 +403,28 @@ pub struct Command<'a> {
     pub inserts: &'a [Insert],
 }
 
-/// Gives the results to the Linux that runs the command; its end is that of the system, whatever the
-/// description says, and what becomes of another Linux is not.
+/// Gives the results to the Linux that runs the command; its end is that of the system, whatever
+/// the description says, and what becomes of another Linux is not.
 fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<String> {
     let all = &mut description.component;
-    let servers: Vec<usize> = (0..all.len()).filter(|i| server::is_server(all[*i].package())).collect();
+    let servers: Vec<usize> =
+        (0..all.len()).filter(|i| server::is_server(all[*i].package())).collect();
     let found = match wanted {
-        Some(name) => {
-            servers.iter().find(|i| all[**i].name.get_ref() == name).with_context(|| format!("there is no Linux called `{name}`"))?
-        }
-        None => servers.iter().find(|i| all[**i].results).or(servers.first()).context("the system has no Linux to run a command")?,
+        Some(name) => servers
+            .iter()
+            .find(|i| all[**i].name.get_ref() == name)
+            .with_context(|| format!("there is no Linux called `{name}`"))?,
+        None => servers
+            .iter()
+            .find(|i| all[**i].results)
+            .or(servers.first())
+            .context("the system has no Linux to run a command")?,
     };
     let several = wanted.is_none() && servers.len() > 1 && !all[*found].results;
-    ensure!(!several, "the system has several Linux servers: choose one by --component, or by `results = true` in the description");
+    ensure!(
+        !several,
+        "the system has several Linux servers: choose one by --component, or by `results = true` in the description"
+    );
     for (i, component) in all.iter_mut().enumerate() {
         component.results = i == *found;
         component.service |= i != *found && servers.contains(&i);
@@ -379,7 +446,9 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         packages.push(component.package().to_string());
     }
     let command = match options.command {
-        Some(command) => Some((give_results(&mut description, command.component)?, command.inserts.to_vec())),
+        Some(command) => {
+            Some((give_results(&mut description, command.component)?, command.inserts.to_vec()))
+        }
         None => None,
     };
     packages.sort();
@@ -390,14 +459,22 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         cargo.args(["-p", package]);
     }
     if options.kdb {
-        ensure!(board.processor.has_debugger, "there is no kernel debugger for the board `{}`: leave out --kdb", board.name());
+        ensure!(
+            board.processor.has_debugger,
+            "there is no kernel debugger for the board `{}`: leave out --kdb",
+            board.name()
+        );
         cargo.args(["--features", "kernel/kdb"]);
     }
     let name = description.name();
     let folder = board.out().join(options.folder.unwrap_or(&name));
     let memory = board.ram(description.bytes(&description.memory)? >> 20);
     let disk = |(device, disk): (&String, &description::Disk)| {
-        let medium = board.device.get(device).and_then(|device| device.medium.as_ref()).context("no disk of the board")?;
+        let medium = board
+            .device
+            .get(device)
+            .and_then(|device| device.medium.as_ref())
+            .context("no disk of the board")?;
         programs::can_hold(board, disk.holds)?;
         let interface = options.interface.unwrap_or(disk.interface);
         let bytes = description.disk_bytes(disk)?;
@@ -405,8 +482,19 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
             Interface::Virtio => medium.virtio.as_ref().or(medium.ata.as_ref()),
             Interface::Ata => medium.ata.as_ref(),
         };
-        let drive = drive.with_context(|| format!("the board `{}` has no ATA disk: use virtio, which is what it has", board.name()))?;
-        Ok(Disk { image: board.out().join(&name).join(&medium.image), drive, medium, bytes, holds: disk.holds })
+        let drive = drive.with_context(|| {
+            format!(
+                "the board `{}` has no ATA disk: use virtio, which is what it has",
+                board.name()
+            )
+        })?;
+        Ok(Disk {
+            image: board.out().join(&name).join(&medium.image),
+            drive,
+            medium,
+            bytes,
+            holds: disk.holds,
+        })
     };
     let built = Built {
         kernel: folder.join("kernel.elf"),
@@ -425,7 +513,11 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     };
     ensure!(
         (options.inserts.is_empty() && command.is_none())
-            || description.component.iter().flat_map(|component| &component.files).any(|file| file.name == root::INITRD),
+            || description
+                .component
+                .iter()
+                .flat_map(|component| &component.files)
+                .any(|file| file.name == root::INITRD),
         "{} has no Linux that begins with an `initrd`: it takes neither --file nor --batch",
         built.name
     );
@@ -451,7 +543,8 @@ impl Plan {
     pub fn carry_out(self) -> Result<Built> {
         let mut built = self.built;
         eprintln!("building {}: {}", built.name, built.packages.join(" "));
-        let (servers, packages): (Vec<&String>, Vec<&String>) = built.packages.iter().partition(|package| server::is_server(package));
+        let (servers, packages): (Vec<&String>, Vec<&String>) =
+            built.packages.iter().partition(|package| server::is_server(package));
         // Others may build components while Linux is compiled, which takes minutes.
         let _linux = (!servers.is_empty()).then(|| building(Part::Linux)).transpose()?;
         servers.into_iter().try_for_each(|server| server::build(server))?;
@@ -463,10 +556,17 @@ impl Plan {
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         aside(&built.kernel, |file| Ok(std::fs::copy(elf("kernel"), file).map(drop)?))?;
         let inserts = |name: &str| {
-            let own = self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
+            let own =
+                self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
             self.inserts.iter().chain(own).cloned().collect()
         };
-        let image = pack::image(&self.description, built.board.processor, self.seed.bytes()?, elf, inserts)?;
+        let image = pack::image(
+            &self.description,
+            built.board.processor,
+            self.seed.bytes()?,
+            elf,
+            inserts,
+        )?;
         aside(&built.image, |file| Ok(std::fs::write(file, image)?))?;
         let symbols = pack::symbols(&built.kernel)?;
         aside(&built.symbols, |file| Ok(std::fs::write(file, symbols)?))?;
@@ -483,17 +583,20 @@ impl Plan {
     }
 }
 
-/// Builds these packages by a command of cargo's, unless all of them were in this run. The kernel has its debugger or not: both are in one
-/// place.
+/// Builds these packages by a command of cargo's, unless all of them were in this run. The kernel
+/// has its debugger or not: both are in one place.
 fn build_components(cargo: &process::Command, packages: &[&String], kdb: bool) -> Result<()> {
     /// The files that were built, how they were then, and whether it was with the debugger.
-    static BUILT: Mutex<BTreeMap<PathBuf, (Option<fresh::State>, bool)>> = Mutex::new(BTreeMap::new());
+    static BUILT: Mutex<BTreeMap<PathBuf, (Option<fresh::State>, bool)>> =
+        Mutex::new(BTreeMap::new());
     let made: Vec<PathBuf> = packages.iter().map(|package| elf(package)).collect();
     let kernel = elf("kernel");
     let is_built = |built: &BTreeMap<PathBuf, (Option<fresh::State>, bool)>| {
         let is_there = |file: &PathBuf| {
             built.get(file).is_some_and(|(state, with_kdb)| {
-                state.is_some() && *state == fresh::State::of(file) && (*file != kernel || *with_kdb == kdb)
+                state.is_some()
+                    && *state == fresh::State::of(file)
+                    && (*file != kernel || *with_kdb == kdb)
             })
         };
         made.iter().all(is_there)
@@ -520,13 +623,19 @@ fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {
     let _lock = Lock::try_of(path, &lock::asked())?.map_err(lock::refusal)?;
     // Complete or not there: an interrupted run leaves no half of one.
     let making = path.with_extension("making");
-    std::fs::File::create(&making)?
-        .set_len(bytes)
-        .with_context(|| format!("{} cannot have {bytes} bytes: the file system of the host allows no such file", making.display()))?;
+    std::fs::File::create(&making)?.set_len(bytes).with_context(|| {
+        format!(
+            "{} cannot have {bytes} bytes: the file system of the host allows no such file",
+            making.display()
+        )
+    })?;
     match holds {
-        Contents::Ext4 => run(process::Command::new("/sbin/mkfs.ext4").args(debian::EXT4).arg(&making))?,
+        Contents::Ext4 => {
+            run(process::Command::new("/sbin/mkfs.ext4").args(debian::EXT4).arg(&making))?
+        }
         Contents::Debian => {
-            // What it is made of is in one place. A system of its own may make it, which is built meanwhile.
+            // What it is made of is in one place. A system of its own may make it, which is built
+            // meanwhile.
             let _packages = Lock::of(&folder().join("debian"))?;
             debian::image(&making)?;
         }

@@ -37,38 +37,54 @@ struct Elf {
 
 fn read_elf(path: &Path) -> Result<Elf> {
     let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let file: ElfFile32 = ElfFile32::parse(&*data).with_context(|| format!("{} is no 32-bit ELF file", path.display()))?;
+    let file: ElfFile32 = ElfFile32::parse(&*data)
+        .with_context(|| format!("{} is no 32-bit ELF file", path.display()))?;
     let endian = file.endian();
     let mut parts = Vec::new();
     for header in file.elf_program_headers() {
         if header.p_type(endian) != object::elf::PT_LOAD || header.p_memsz(endian) == 0 {
             continue;
         }
-        let bytes = header.data(endian, &*data).ok().with_context(|| format!("{} is damaged", path.display()))?;
+        let bytes = header
+            .data(endian, &*data)
+            .ok()
+            .with_context(|| format!("{} is damaged", path.display()))?;
         // Whole pages: the head of the first page is part of it.
         let address = header.p_vaddr(endian);
         let lead = address % PAGE;
         let mut data = vec![0; lead as usize];
         data.extend_from_slice(bytes);
         let memory_bytes = header.p_memsz(endian) + lead;
-        parts.push(Part { address: address - lead, data, memory_bytes, writable: header.p_flags(endian) & object::elf::PF_W != 0 });
+        parts.push(Part {
+            address: address - lead,
+            data,
+            memory_bytes,
+            writable: header.p_flags(endian) & object::elf::PF_W != 0,
+        });
     }
     parts.sort_by_key(|part| part.address);
     for pair in parts.windows(2) {
         let end = pair[0].address + pair[0].memory_bytes.next_multiple_of(PAGE);
-        ensure!(end <= pair[1].address, "{}: two segments share a page: link it with page-aligned segments", path.display());
+        ensure!(
+            end <= pair[1].address,
+            "{}: two segments share a page: link it with page-aligned segments",
+            path.display()
+        );
     }
     ensure!(!parts.is_empty(), "{} has nothing to load", path.display());
     Ok(Elf { entry: file.elf_header().e_entry(endian), parts: joined(parts) })
 }
 
-/// Makes one part of those that adjoin, but for a gap, and may be written alike: it is mapped at once, so that
-/// large pages can be used.
+/// Makes one part of those that adjoin, but for a gap, and may be written alike: it is mapped at
+/// once, so that large pages can be used.
 fn joined(parts: Vec<Part>) -> Vec<Part> {
     let mut all: Vec<Part> = Vec::new();
     for part in parts {
         match all.last_mut() {
-            Some(last) if last.writable == part.writable && part.address - (last.address + last.memory_bytes) < GAP => {
+            Some(last)
+                if last.writable == part.writable
+                    && part.address - (last.address + last.memory_bytes) < GAP =>
+            {
                 last.data.resize((part.address - last.address) as usize, 0);
                 last.data.extend_from_slice(&part.data);
                 last.memory_bytes = part.address + part.memory_bytes - last.address;
@@ -89,7 +105,8 @@ struct Flat {
 
 fn flatten(elf: &Elf) -> Flat {
     let address = elf.parts.first().map_or(0, |part| part.address);
-    let end = elf.parts.iter().map(|part| part.address + part.memory_bytes).max().unwrap_or(address);
+    let end =
+        elf.parts.iter().map(|part| part.address + part.memory_bytes).max().unwrap_or(address);
     let stack = end.next_multiple_of(STACK) + STACK;
     let mut bytes = vec![0; (stack - address) as usize];
     for part in &elf.parts {
@@ -112,9 +129,12 @@ impl Image {
         Self { bytes: vec![0; PAGE as usize], parts: Vec::new() }
     }
 
-    /// Where these bytes are. What several components have, as two servers of one kind, is there once.
+    /// Where these bytes are. What several components have, as two servers of one kind, is there
+    /// once.
     fn add(&mut self, data: &[u8]) -> u32 {
-        if let Some(same) = self.parts.iter().find(|part| self.bytes.get((*part).clone()) == Some(data)) {
+        if let Some(same) =
+            self.parts.iter().find(|part| self.bytes.get((*part).clone()) == Some(data))
+        {
             return same.start as u32;
         }
         let offset = self.bytes.len();
@@ -145,10 +165,12 @@ impl Next {
         Self { address: places.grants, step, files_end: window.map(|_| places.files_end), regions }
     }
 
-    /// A place for so many bytes. Each begins a translation table of its own, but where there is little room.
+    /// A place for so many bytes. Each begins a translation table of its own, but where there is
+    /// little room.
     fn take(&mut self, bytes: u32) -> u32 {
         let address = self.address;
-        self.address = address.saturating_add(bytes).checked_next_multiple_of(self.step).unwrap_or(u32::MAX);
+        self.address =
+            address.saturating_add(bytes).checked_next_multiple_of(self.step).unwrap_or(u32::MAX);
         address
     }
 
@@ -180,69 +202,113 @@ fn grants(
     let mut grants = Vec::new();
     for (i, peer) in component.calls.iter().enumerate() {
         let badge = peer.badge.as_ref().map_or(i as u32 + 1, |b| *b.get_ref());
-        grants.push(Grant { name: peer.label().into(), what: Resource::Call { component: description.index(&peer.to)?, badge } });
+        grants.push(Grant {
+            name: peer.label().into(),
+            what: Resource::Call { component: description.index(&peer.to)?, badge },
+        });
     }
     for peer in &component.notifies {
         let bits = peer.badge.as_ref().map_or(1, |b| *b.get_ref());
-        grants.push(Grant { name: peer.label().into(), what: Resource::Notify { component: description.index(&peer.to)?, bits } });
+        grants.push(Grant {
+            name: peer.label().into(),
+            what: Resource::Notify { component: description.index(&peer.to)?, bits },
+        });
     }
     for controlled in &component.controls {
         let what = Resource::Control { component: description.index(&controlled.component)? };
         grants.push(Grant { name: controlled.name.clone(), what });
     }
     if let Some(ms) = &component.heartbeat_ms {
-        grants.push(Grant { name: image::HEARTBEAT.into(), what: Resource::Heartbeat { ms: *ms.get_ref() } });
+        grants.push(Grant {
+            name: image::HEARTBEAT.into(),
+            what: Resource::Heartbeat { ms: *ms.get_ref() },
+        });
     }
     for irq in &component.irqs {
-        grants.push(Grant { name: irq.name.clone(), what: Resource::Irq { line: *irq.line.get_ref() } });
+        grants.push(Grant {
+            name: irq.name.clone(),
+            what: Resource::Irq { line: *irq.line.get_ref() },
+        });
     }
     for ports in &component.ports {
-        grants.push(Grant { name: ports.name.clone(), what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count } });
+        grants.push(Grant {
+            name: ports.name.clone(),
+            what: Resource::Ports { base: *ports.base.get_ref(), count: ports.count },
+        });
     }
     // Where there are no windows, nobody gets addresses for any.
     for addresses in component.addresses.iter().filter(|_| processor.has_servers) {
-        grants.push(Grant { name: addresses.name.clone(), what: Resource::Addresses { bytes: description.bytes(&addresses.size)? } });
+        grants.push(Grant {
+            name: addresses.name.clone(),
+            what: Resource::Addresses { bytes: description.bytes(&addresses.size)? },
+        });
     }
     for device in &component.devices {
         let bytes = description.bytes(&device.size)?;
-        let what = Resource::Device { base: *device.base.get_ref(), bytes, address: next.take(bytes) };
+        let what =
+            Resource::Device { base: *device.base.get_ref(), bytes, address: next.take(bytes) };
         grants.push(Grant { name: device.name.clone(), what });
     }
     for share in &component.shares {
         let (region, bytes) = description.region(&share.region)?;
-        let what = Resource::Shared { region, address: next.take_for_region(region, bytes), writable: share.writable, dma: share.dma };
+        let what = Resource::Shared {
+            region,
+            address: next.take_for_region(region, bytes),
+            writable: share.writable,
+            dma: share.dma,
+        };
         grants.push(Grant { name: share.label().into(), what });
     }
     for piece in &component.memory {
-        let what = Resource::Memory { bytes: description.bytes(&piece.size)?, behind_image: piece.behind_image };
+        let what = Resource::Memory {
+            bytes: description.bytes(&piece.size)?,
+            behind_image: piece.behind_image,
+        };
         grants.push(Grant { name: piece.name.clone(), what });
     }
     for file in &component.files {
         let inserts = if file.name == root::INITRD { inserts } else { &[] };
         let data = root::with_inserts(file.from.get_ref(), inserts)?;
         let bytes = data.len() as u32;
-        let what = Resource::File { offset: image.add(&data), bytes, address: next.take_for_file(bytes) };
+        let what =
+            Resource::File { offset: image.add(&data), bytes, address: next.take_for_file(bytes) };
         grants.push(Grant { name: file.name.clone(), what });
     }
     // Last, as nobody knows how much they need: in a small space they have what is left.
     for pci in &component.pci {
-        let what = Resource::Pci { device: *pci.device.get_ref() as u8, address: next.take(layout::PCI_SPAN) };
+        let what = Resource::Pci {
+            device: *pci.device.get_ref() as u8,
+            address: next.take(layout::PCI_SPAN),
+        };
         grants.push(Grant { name: pci.name.clone(), what });
     }
     Ok(grants)
 }
 
 /// A Linux has as much memory as vmalloc leaves it of its window.
-fn check_window(description: &Description, source: &crate::description::Component, made: &Component) -> Result<()> {
+fn check_window(
+    description: &Description,
+    source: &crate::description::Component,
+    made: &Component,
+) -> Result<()> {
     let processor = description.processor();
     let Some(linux) = server::layout(source.package(), processor)? else { return Ok(()) };
     let room = linux.ram_end.saturating_sub(made.image_end());
-    let Some(piece) = source.memory.iter().find(|piece| piece.behind_image).filter(|_| made.behind_image() > room) else { return Ok(()) };
+    let Some(piece) = source
+        .memory
+        .iter()
+        .find(|piece| piece.behind_image)
+        .filter(|_| made.behind_image() > room)
+    else {
+        return Ok(());
+    };
     let size = processor.layout.windows.end - linux.window;
     let sizes = server::larger(source.package(), processor)?
         .map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
     let (name, window, room) = (&made.name, text_of(size), room >> 20);
-    let what = format!("the window of `{name}`, {window}, has room for {room} MiB of memory behind the image: give it no more{sizes}");
+    let what = format!(
+        "the window of `{name}`, {window}, has room for {room} MiB of memory behind the image: give it no more{sizes}"
+    );
     Err(description.wrong(&piece.size, &what))
 }
 
@@ -261,10 +327,11 @@ fn fill_large_pages(component: &mut Component) {
 /// What a Linux is given the memory of its network's port as.
 const NETWORK: &str = "network";
 
-/// Puts the slots of a Linux's network behind its memory, if they fit: there Linux has page descriptors for them, so that it passes
-/// frames on where they are (linux/os-L4/net_receive.c).
+/// Puts the slots of a Linux's network behind its memory, if they fit: there Linux has page
+/// descriptors for them, so that it passes frames on where they are (linux/os-L4/net_receive.c).
 fn place_network(component: &mut Component, ram_end: u32, bytes_of: impl Fn(u16) -> u32) {
-    let end = component.image_end().saturating_add(component.behind_image()).next_multiple_of(TABLE_SPAN);
+    let end =
+        component.image_end().saturating_add(component.behind_image()).next_multiple_of(TABLE_SPAN);
     for grant in component.grants.iter_mut().filter(|grant| grant.name == NETWORK) {
         if let Resource::Shared { region, address, .. } = &mut grant.what
             && end.checked_add(bytes_of(*region)).is_some_and(|last| last <= ram_end)
@@ -274,7 +341,8 @@ fn place_network(component: &mut Component, ram_end: u32, bytes_of: impl Fn(u16)
     }
 }
 
-/// Makes the boot image. `elf` finds a package's ELF file; `inserts` are a component's files for its Linux.
+/// Makes the boot image. `elf` finds a package's ELF file; `inserts` are a component's files for
+/// its Linux.
 pub fn image(
     description: &Description,
     processor: Processor,
@@ -285,14 +353,22 @@ pub fn image(
     let root = flatten(&read_elf(&elf("root"))?);
     let mut image = Image::new();
     let root_offset = image.add(&root.bytes);
-    let clients: Vec<String> = description.component.iter().map(|c| format!("{}={}", c.name.get_ref(), c.terminal().name())).collect();
+    let clients: Vec<String> = description
+        .component
+        .iter()
+        .map(|c| format!("{}={}", c.name.get_ref(), c.terminal().name()))
+        .collect();
     let mut shared = Vec::new();
     for (name, region) in &description.shared {
         shared.push(Shared { name: name.clone(), bytes: description.bytes(&region.size)? });
     }
     let mut components = Vec::new();
     // Elsewhere components that are to be small are large.
-    let (homes, places) = if processor.has_homes { description.homes()? } else { (Vec::new(), vec![None; description.component.len()]) };
+    let (homes, places) = if processor.has_homes {
+        description.homes()?
+    } else {
+        (Vec::new(), vec![None; description.component.len()])
+    };
     let mut next = Next::of(processor, None, None);
     for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();
@@ -318,7 +394,10 @@ pub fn image(
             heap: description.bytes(&source.heap)?,
             stack: STACK,
             priority: *source.priority.get_ref(),
-            max_priority: source.max_priority.as_ref().map_or(*source.priority.get_ref(), |p| *p.get_ref()),
+            max_priority: source
+                .max_priority
+                .as_ref()
+                .map_or(*source.priority.get_ref(), |p| *p.get_ref()),
             quota: description.quota(source)?,
             threads: description.threads(source)?,
             relocation_slots: description.relocation_slots(source),
@@ -329,32 +408,50 @@ pub fn image(
             on_death: match source.on_death {
                 OnDeath::Report => image::OnDeath::Report,
                 OnDeath::Stop => image::OnDeath::Stop,
-                OnDeath::Restart { first_ms, most_ms } => image::OnDeath::Restart { first_ms, most_ms },
+                OnDeath::Restart { first_ms, most_ms } => {
+                    image::OnDeath::Restart { first_ms, most_ms }
+                }
             },
             service: source.service,
             results: source.results,
             watches: source.watches,
-            grants: grants(description, source, &mut image, &inserts(&name), (processor, &mut next))?,
+            grants: grants(
+                description,
+                source,
+                &mut image,
+                &inserts(&name),
+                (processor, &mut next),
+            )?,
             name,
         };
         fill_large_pages(&mut component);
         check_window(description, source, &component)?;
         // Where caches are virtual, it is where the network has it.
-        if let Some(linux) = server::layout(source.package(), processor)?.filter(|_| !processor.has_virtual_caches) {
-            place_network(&mut component, linux.ram_end, |region| shared.get(usize::from(region)).map_or(0, |region| region.bytes));
+        if let Some(linux) =
+            server::layout(source.package(), processor)?.filter(|_| !processor.has_virtual_caches)
+        {
+            place_network(&mut component, linux.ram_end, |region| {
+                shared.get(usize::from(region)).map_or(0, |region| region.bytes)
+            });
         }
         components.push(component);
     }
     let system = System { name: description.name(), seed, components, shared, homes };
     // What the root server would refuse at boot is refused here.
-    system.check_for(&processor.layout, image.bytes.len() as u32).map_err(|what| anyhow!("{}: {what}", description.name()))?;
+    system
+        .check_for(&processor.layout, image.bytes.len() as u32)
+        .map_err(|what| anyhow!("{}: {what}", description.name()))?;
     let system = postcard::to_allocvec(&system)?;
     let system_offset = image.add(&system);
     Ok(seal(image.bytes, &root, (root_offset, system_offset, system.len() as u32)))
 }
 
 /// Writes the header.
-fn seal(mut image: Vec<u8>, root: &Flat, (root_offset, system_offset, system_bytes): (u32, u32, u32)) -> Vec<u8> {
+fn seal(
+    mut image: Vec<u8>,
+    root: &Flat,
+    (root_offset, system_offset, system_bytes): (u32, u32, u32),
+) -> Vec<u8> {
     let mut header = Header {
         magic: MAGIC,
         version: VERSION,
@@ -379,15 +476,22 @@ fn seal(mut image: Vec<u8>, root: &Flat, (root_offset, system_offset, system_byt
 pub fn symbols(kernel: &Path) -> Result<String> {
     let data = std::fs::read(kernel)?;
     let file: ElfFile32 = ElfFile32::parse(&*data)?;
-    let text = file.section_by_name(".text").map_or(0..0, |section| section.address()..section.address() + section.size());
+    let text = file
+        .section_by_name(".text")
+        .map_or(0..0, |section| section.address()..section.address() + section.size());
     // Assembly's labels have no kind.
-    let is_function =
-        |kind, address| matches!(kind, SymbolKind::Text | SymbolKind::Label) || (kind == SymbolKind::Unknown && text.contains(&address));
+    let is_function = |kind, address| {
+        matches!(kind, SymbolKind::Text | SymbolKind::Label)
+            || (kind == SymbolKind::Unknown && text.contains(&address))
+    };
     // ARM's assembler marks code and data by names that begin so (IHI 0044, section 4.5.5).
     let is_mark = |s: &ElfSymbol32| s.name().is_ok_and(|name| name.starts_with('$'));
     let functions = file.symbols().filter(|s| is_function(s.kind(), s.address()) && !is_mark(s));
-    let mut all: Vec<(u64, String)> =
-        functions.filter_map(|s| Some((s.address(), format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))).collect();
+    let mut all: Vec<(u64, String)> = functions
+        .filter_map(|s| {
+            Some((s.address(), format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))
+        })
+        .collect();
     all.sort();
     Ok(all.into_iter().map(|(address, name)| format!("{address:08x} {name}\n")).collect())
 }
@@ -408,7 +512,8 @@ mod tests {
     #[test]
     fn what_is_the_same_is_there_once() {
         let mut image = Image::new();
-        let [one, other, same, longer] = ["one", "two", "one", "one and more"].map(|data| image.add(data.as_bytes()));
+        let [one, other, same, longer] =
+            ["one", "two", "one", "one and more"].map(|data| image.add(data.as_bytes()));
         assert_eq!((one, other, same, longer), (PAGE, 2 * PAGE, PAGE, 3 * PAGE));
         assert_eq!(image.bytes.len(), 4 * PAGE as usize);
     }
@@ -417,7 +522,11 @@ mod tests {
     fn shared_memory_has_one_address_where_caches_are_virtual() {
         let mut next = Next::of(armv5(), None, None);
         let start = armv5().layout.places.grants;
-        let [first, device, second] = [next.take_for_region(3, 4096), next.take(4096), next.take_for_region(1, TABLE_SPAN + 1)];
+        let [first, device, second] = [
+            next.take_for_region(3, 4096),
+            next.take(4096),
+            next.take_for_region(1, TABLE_SPAN + 1),
+        ];
         assert_eq!([first, device, second], [start, start + TABLE_SPAN, start + 2 * TABLE_SPAN]);
         assert_eq!(
             [next.take_for_region(1, TABLE_SPAN + 1), next.take_for_region(3, 4096), next.take(1)],

@@ -10,7 +10,12 @@ pub fn find<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Option<Vec<T>>
 }
 
 /// Goes along the arrows until one comes that is on the way.
-fn walk<T: Ord + Clone>(arrows: &BTreeMap<T, BTreeSet<T>>, from: &T, way: &mut Vec<T>, done: &mut BTreeSet<T>) -> Option<Vec<T>> {
+fn walk<T: Ord + Clone>(
+    arrows: &BTreeMap<T, BTreeSet<T>>,
+    from: &T,
+    way: &mut Vec<T>,
+    done: &mut BTreeSet<T>,
+) -> Option<Vec<T>> {
     if let Some(at) = way.iter().position(|other| other == from) {
         return Some([&way[at..], std::slice::from_ref(from)].concat());
     }

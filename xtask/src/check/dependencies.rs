@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the project is made of that others wrote: from where, under which licence, and whether it is there twice; and that each file
-//! of the project's own says its licence.
+//! What the project is made of that others wrote: from where, under which licence, and whether it
+//! is there twice; and that each file of the project's own says its licence.
 
 use super::files::{files, has_extension, read};
 use crate::process::cargo;
@@ -13,21 +13,25 @@ use std::path::Path;
 /// Where crates may come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// Licences of what is linked into kernel, servers and components, which are MIT OR Apache-2.0.
-const PERMISSIVE: [&str; 8] = ["MIT", "Apache-2.0", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unicode-3.0", "Zlib"];
-/// Those that the tools on the host may have beside, as they are not given to anybody in binary form.
+const PERMISSIVE: [&str; 8] =
+    ["MIT", "Apache-2.0", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unicode-3.0", "Zlib"];
+/// Those that the tools on the host may have beside, as they are not given to anybody in binary
+/// form.
 const OF_TOOLS: [&str; 1] = ["MPL-2.0"];
 /// The plugin is a part of QEMU when it runs.
 const OF_PLUGIN: [&str; 2] = ["MPL-2.0", "GPL-2.0-or-later"];
 /// What runs on the host only.
 const TOOLS: [&str; 5] = ["book", "model-core", "model-profile", PLUGIN, "xtask"];
 const PLUGIN: &str = "model-plugin";
-/// Crates of which there are two versions in one program, because others need them. A name whose crate is there once is to go.
+/// Crates of which there are two versions in one program, because others need them. A name whose
+/// crate is there once is to go.
 const TWICE: [&str; 3] = ["bitflags", "embedded-io", "syn"];
 /// Files that have a line with their licence, by the ends of their names: sources.
 const SOURCES: [&str; 7] = ["rs", "S", "c", "h", "ld", "sh", "py"];
 /// What the line has.
 const TAG: &str = "SPDX-License-Identifier:";
-/// It is among so many lines from the first one on: before it there may be the line that names the interpreter.
+/// It is among so many lines from the first one on: before it there may be the line that names the
+/// interpreter.
 const FIRST_LINES: usize = 3;
 
 #[derive(Deserialize)]
@@ -75,10 +79,21 @@ struct DependencyKind {
 /// If one is from elsewhere, under a licence that does not fit, or there twice.
 pub fn check() -> Result<()> {
     let output = cargo()
-        .args(["metadata", "--locked", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"])
+        .args([
+            "metadata",
+            "--locked",
+            "--format-version",
+            "1",
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+        ])
         .output()
         .context("cannot run cargo")?;
-    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
     let wrong = metadata.wrong()?;
     ensure!(wrong.is_empty(), "what others wrote:\n{}", wrong.join("\n"));
@@ -126,16 +141,23 @@ impl Metadata {
                 }
             }
             // Tools may have what their libraries have.
-            let twice = versions.iter().filter(|(name, versions)| versions.len() > 1 && !TWICE.contains(name));
+            let twice = versions
+                .iter()
+                .filter(|(name, versions)| versions.len() > 1 && !TWICE.contains(name));
             if !TOOLS.contains(&&*own.name) {
-                wrong.extend(twice.map(|(name, versions)| format!("{}: {name} is there in versions {versions:?}", own.name)));
+                wrong.extend(twice.map(|(name, versions)| {
+                    format!("{}: {name} is there in versions {versions:?}", own.name)
+                }));
             }
         }
         Ok(wrong)
     }
 
     fn package(&self, id: &str) -> Result<&Package> {
-        self.packages.iter().find(|package| package.id == id).with_context(|| format!("no package {id}"))
+        self.packages
+            .iter()
+            .find(|package| package.id == id)
+            .with_context(|| format!("no package {id}"))
     }
 
     /// Everything that a crate's program consists of, not what only builds or tests it.
@@ -144,7 +166,8 @@ impl Metadata {
         while let Some(id) = open.pop() {
             let node = self.resolve.nodes.iter().find(|node| node.id == id);
             let dependencies = node.into_iter().flat_map(|node| &node.deps);
-            let linked = dependencies.filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.is_none()));
+            let linked = dependencies
+                .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.is_none()));
             open.extend(linked.map(|dependency| &*dependency.pkg).filter(|id| parts.insert(id)));
         }
         parts
@@ -158,7 +181,8 @@ fn fits(license: &str, allowed: impl Fn(&str) -> bool) -> Result<bool> {
     }
     let expression = Expression::parse_mode(license, ParseMode::LAX)?;
     let name = |requirement: &LicenseReq| requirement.license.to_string();
-    Ok(expression.evaluate(|requirement| requirement.addition.is_none() && allowed(&name(requirement))))
+    Ok(expression
+        .evaluate(|requirement| requirement.addition.is_none() && allowed(&name(requirement))))
 }
 
 #[cfg(test)]
@@ -168,7 +192,9 @@ mod tests {
     #[test]
     fn a_licence_fits_if_one_of_its_ways_does() {
         let of = |license: &str| fits(license, |name| PERMISSIVE.contains(&name));
-        for license in ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+        for license in
+            ["MIT", "MIT/Apache-2.0", "GPL-2.0-only OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"]
+        {
             assert!(of(license).is_ok_and(|fits| fits), "{license}");
         }
         for license in ["GPL-2.0-or-later", "MPL-2.0", "MIT AND GPL-3.0-only"] {
@@ -190,7 +216,10 @@ mod tests {
             id: id.into(),
             deps: deps
                 .iter()
-                .map(|(pkg, kind)| Dependency { pkg: (*pkg).into(), dep_kinds: vec![DependencyKind { kind: kind.map(String::from) }] })
+                .map(|(pkg, kind)| Dependency {
+                    pkg: (*pkg).into(),
+                    dep_kinds: vec![DependencyKind { kind: kind.map(String::from) }],
+                })
                 .collect(),
         };
         let metadata = Metadata {
@@ -211,7 +240,11 @@ mod tests {
             },
         };
         let wrong = metadata.wrong().expect("packages").join("\n");
-        for part in ["a is there in versions {\"1\", \"2\"}", "b 1 is under `GPL-2.0-only`", "c 1 comes from"] {
+        for part in [
+            "a is there in versions {\"1\", \"2\"}",
+            "b 1 is under `GPL-2.0-only`",
+            "c 1 comes from",
+        ] {
             assert!(wrong.contains(part), "{wrong}");
         }
         assert_eq!(wrong.lines().count(), 3, "{wrong}");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which file of a crate names which: no circle of files. A file names another one by a path from `crate`, `super`,
-//! `self` or one of its own modules; a name that a module only passes on (`pub use`) counts as that of its origin.
+//! Which file of a crate names which: no circle of files. A file names another one by a path from
+//! `crate`, `super`, `self` or one of its own modules; a name that a module only passes on (`pub
+//! use`) counts as that of its origin.
 
 use super::circle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,8 @@ impl Files {
     /// Of files with their names below `src`.
     pub fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let module = |name: &str| {
-            let mut module: Module = name.trim_end_matches(".rs").split('/').map(String::from).collect();
+            let mut module: Module =
+                name.trim_end_matches(".rs").split('/').map(String::from).collect();
             if module.last().is_some_and(|last| ["mod", "main", "lib"].contains(&last.as_str())) {
                 module.pop();
             }
@@ -43,8 +45,13 @@ impl Files {
             named.insert(module, paths);
         }
         let origin = |path: &Module| {
-            let passed = |length: &usize| passed_on.get(&path[..*length]).map(|origin| [origin, &path[*length..]].concat());
-            (1..=path.len()).rev().find_map(|length| passed(&length)).unwrap_or_else(|| path.clone())
+            let passed = |length: &usize| {
+                passed_on.get(&path[..*length]).map(|origin| [origin, &path[*length..]].concat())
+            };
+            (1..=path.len())
+                .rev()
+                .find_map(|length| passed(&length))
+                .unwrap_or_else(|| path.clone())
         };
         let arrows = named.into_iter().map(|(module, paths)| {
             let to = paths.iter().map(|path| self.owner(&origin(&path.to)));
@@ -52,13 +59,21 @@ impl Files {
             (module.clone(), to.collect::<BTreeSet<_>>())
         });
         let circle = circle::find(&arrows.collect())?;
-        Some(circle.iter().map(|module| if module.is_empty() { "crate".into() } else { module.join("::") }).collect())
+        Some(
+            circle
+                .iter()
+                .map(|module| if module.is_empty() { "crate".into() } else { module.join("::") })
+                .collect(),
+        )
     }
 
     /// The module that has what a path names.
     fn owner(&self, path: &Module) -> Module {
         let lengths = (0..=path.len()).rev();
-        lengths.map(|length| path[..length].to_vec()).find(|module| self.0.contains_key(module)).unwrap_or_default()
+        lengths
+            .map(|length| path[..length].to_vec())
+            .find(|module| self.0.contains_key(module))
+            .unwrap_or_default()
     }
 
     /// The paths that a module's text names.
@@ -71,7 +86,8 @@ impl Files {
                 "crate" => Some(Vec::new()),
                 "self" => Some(module.clone()),
                 "super" => Some(module[..module.len().saturating_sub(1)].to_vec()),
-                child => Some([module.clone(), vec![child.into()]].concat()).filter(|child| self.0.contains_key(child)),
+                child => Some([module.clone(), vec![child.into()]].concat())
+                    .filter(|child| self.0.contains_key(child)),
             };
             let Some(from) = from.filter(|_| before(1) != "::") else { continue };
             let is_public = before(1) == "use" && ["pub", ")"].contains(&before(2));
@@ -94,7 +110,9 @@ struct Path {
 /// The text without comments and tests: those may name everything.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    text.lines().map(|line| line.split("//").next().unwrap_or_default().to_string() + "\n").collect()
+    text.lines()
+        .map(|line| line.split("//").next().unwrap_or_default().to_string() + "\n")
+        .collect()
 }
 
 /// Names, `::`, and every other character for itself.
@@ -115,7 +133,11 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 /// Reads what follows a `::`: a name and what follows that, or several in braces.
-fn tree<'a>(words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, mut path: Module, found: &mut Vec<Module>) {
+fn tree<'a>(
+    words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
+    mut path: Module,
+    found: &mut Vec<Module>,
+) {
     match words.next() {
         Some("{") => {
             while words.peek().is_some_and(|word| *word != "}") {
@@ -126,7 +148,11 @@ fn tree<'a>(words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, mut 
         }
         Some("super") => {
             path.pop();
-            if words.next_if_eq(&"::").is_some() { tree(words, path, found) } else { found.push(path) }
+            if words.next_if_eq(&"::").is_some() {
+                tree(words, path, found)
+            } else {
+                found.push(path)
+            }
         }
         Some(word) if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
             if word != "self" {
@@ -154,34 +180,68 @@ mod tests {
 
     #[test]
     fn arrows_of_one_direction() {
-        assert_eq!(circle(&[("main.rs", "mod a;\nmod b;\nuse a::x;"), ("a.rs", "use crate::b::{self, Y as Z};"), ("b.rs", "")]), None);
         assert_eq!(
-            circle(&[("lib.rs", "mod a; // crate::a::x"), ("a.rs", "use crate::X;\n#[cfg(test)]\nmod tests { use crate::a; }")]),
+            circle(&[
+                ("main.rs", "mod a;\nmod b;\nuse a::x;"),
+                ("a.rs", "use crate::b::{self, Y as Z};"),
+                ("b.rs", "")
+            ]),
+            None
+        );
+        assert_eq!(
+            circle(&[
+                ("lib.rs", "mod a; // crate::a::x"),
+                ("a.rs", "use crate::X;\n#[cfg(test)]\nmod tests { use crate::a; }")
+            ]),
             None
         );
     }
 
     #[test]
     fn circles() {
-        let two = [("main.rs", "mod a;\nmod b;"), ("a.rs", "use crate::b::Y;"), ("b.rs", "fn f() { crate::a::x() }")];
+        let two = [
+            ("main.rs", "mod a;\nmod b;"),
+            ("a.rs", "use crate::b::Y;"),
+            ("b.rs", "fn f() { crate::a::x() }"),
+        ];
         assert_eq!(circle(&two).as_deref(), Some("a b a"));
-        let below = [("lib.rs", "mod a;"), ("a/mod.rs", "mod b;\nuse b::Y;"), ("a/b.rs", "use super::{X, c::{d, e}};")];
+        let below = [
+            ("lib.rs", "mod a;"),
+            ("a/mod.rs", "mod b;\nuse b::Y;"),
+            ("a/b.rs", "use super::{X, c::{d, e}};"),
+        ];
         assert_eq!(circle(&below).as_deref(), Some("a a::b a"));
-        assert_eq!(circle(&[("lib.rs", "mod a;\nfn f() { a::x() }"), ("a.rs", "use super::f;")]).as_deref(), Some("crate a crate"));
+        assert_eq!(
+            circle(&[("lib.rs", "mod a;\nfn f() { a::x() }"), ("a.rs", "use super::f;")])
+                .as_deref(),
+            Some("crate a crate")
+        );
     }
 
     #[test]
     fn a_name_that_is_passed_on_is_its_origins() {
-        let files = [("lib.rs", "mod a;\nmod b;\npub use a::X;"), ("a.rs", "struct X;"), ("b.rs", "use crate::X;")];
+        let files = [
+            ("lib.rs", "mod a;\nmod b;\npub use a::X;"),
+            ("a.rs", "struct X;"),
+            ("b.rs", "use crate::X;"),
+        ];
         assert_eq!(circle(&files), None);
     }
 
     #[test]
     fn without_root() {
-        let files = [("lib.rs", "mod a;\nmod b;\npub use a::X;\npub use b::Y;"), ("a.rs", "use crate::Y;"), ("b.rs", "use crate::X;")];
+        let files = [
+            ("lib.rs", "mod a;\nmod b;\npub use a::X;\npub use b::Y;"),
+            ("a.rs", "use crate::Y;"),
+            ("b.rs", "use crate::X;"),
+        ];
         assert_eq!(circle(&files).as_deref(), Some("a b a"));
         assert_eq!(Files::new(files).without_root().circle(), None);
-        let files = [("lib.rs", "mod a;\nmod b;"), ("a.rs", "use crate::b::y;"), ("b.rs", "use crate::a::x;")];
+        let files = [
+            ("lib.rs", "mod a;\nmod b;"),
+            ("a.rs", "use crate::b::y;"),
+            ("b.rs", "use crate::a::x;"),
+        ];
         assert!(Files::new(files).without_root().circle().is_some());
     }
 }

@@ -28,16 +28,28 @@ struct Used<'a, 'b> {
 }
 
 impl<'a> Used<'a, '_> {
-    /// Puts a device among the components: the board's keys, and the description's own in their place. Components are
-    /// in the order of their `place`.
-    fn insert(&mut self, device: &Spanned<DeString<'a>>, own: DeTable<'a>, place: usize) -> Result<(), Mistake> {
+    /// Puts a device among the components: the board's keys, and the description's own in their
+    /// place. Components are in the order of their `place`.
+    fn insert(
+        &mut self,
+        device: &Spanned<DeString<'a>>,
+        own: DeTable<'a>,
+        place: usize,
+    ) -> Result<(), Mistake> {
         let at = device.span();
         let (name, known) = &self.board;
-        let Some(DeValue::Table(mut keys)) = known.get(device.get_ref().as_ref()).map(|keys| keys.get_ref().clone()) else {
+        let Some(DeValue::Table(mut keys)) =
+            known.get(device.get_ref().as_ref()).map(|keys| keys.get_ref().clone())
+        else {
             let mut known: Vec<&str> = known.keys().map(|key| key.get_ref().as_ref()).collect();
             known.sort_unstable();
-            let meant = near(device.get_ref(), known.iter().copied()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
-            let what = format!("the board `{name}` has no device `{}`: name one of {}{meant}", device.get_ref(), known.join(", "));
+            let meant = near(device.get_ref(), known.iter().copied())
+                .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+            let what = format!(
+                "the board `{name}` has no device `{}`: name one of {}{meant}",
+                device.get_ref(),
+                known.join(", ")
+            );
             return Err((at.start, what));
         };
         for (region, size) in taken(&mut keys, "shared")? {
@@ -53,7 +65,8 @@ impl<'a> Used<'a, '_> {
         };
         let mut own_kind = DeTable::new();
         for (key, value) in own {
-            let table = if apart.contains(&key.get_ref().as_ref()) { &mut own_kind } else { &mut keys };
+            let table =
+                if apart.contains(&key.get_ref().as_ref()) { &mut own_kind } else { &mut keys };
             table.remove(key.get_ref().as_ref());
             table.insert(key, value);
         }
@@ -79,33 +92,55 @@ impl<'a> Used<'a, '_> {
     }
 }
 
-/// Puts a component for each of a description's `[devices]` among the others, in the order of the file, and those of the
-/// network and of the screen at the end, if a component asks for one. What is left of `[devices]` are the disks. Returns the devices' names.
-pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &str, end: usize) -> Result<BTreeSet<String>, Mistake> {
+/// Puts a component for each of a description's `[devices]` among the others, in the order of the
+/// file, and those of the network and of the screen at the end, if a component asks for one. What
+/// is left of `[devices]` are the disks. Returns the devices' names.
+pub(super) fn insert<'a>(
+    root: &mut DeTable<'a>,
+    mut board: DeTable<'a>,
+    name: &str,
+    end: usize,
+) -> Result<BTreeSet<String>, Mistake> {
     let known = taken(&mut board, "device")?;
     if let Some(device) = root.keys().find(|key| known.contains_key(key.get_ref().as_ref())) {
-        return Err((device.span().start, format!("`{}` is a device of the board: write it below `[devices]`", device.get_ref())));
+        return Err((
+            device.span().start,
+            format!("`{}` is a device of the board: write it below `[devices]`", device.get_ref()),
+        ));
     }
     let uses = taken(root, "devices")?;
     let shared = taken(root, "shared")?;
-    let components = match root.remove("component").map(|value| (value.span(), value.into_inner())) {
+    let components = match root.remove("component").map(|value| (value.span(), value.into_inner()))
+    {
         None => DeArray::default(),
         Some((_, DeValue::Array(components))) => components,
-        Some((at, _)) => return Err((at.start, "a component begins with a line `[[component]]`".into())),
+        Some((at, _)) => {
+            return Err((at.start, "a component begins with a line `[[component]]`".into()));
+        }
     };
     let (disks, names) = (DeTable::new(), BTreeSet::new());
     let mut used = Used { board: (name, known), disks, screen: None, shared, components, names };
     for (device, own) in uses {
         let at = device.span().start;
         let DeValue::Table(own) = own.into_inner() else {
-            return Err((at, format!("write `{0} = {{}}`, or what differs in the braces", device.get_ref())));
+            return Err((
+                at,
+                format!("write `{0} = {{}}`, or what differs in the braces", device.get_ref()),
+            ));
         };
         used.insert(&device, own, at)?;
     }
-    for (key, what, devices) in [("net", "network", &net::DEVICES[..]), ("screen", "screen", &screen::DEVICES)] {
+    for (key, what, devices) in
+        [("net", "network", &net::DEVICES[..]), ("screen", "screen", &screen::DEVICES)]
+    {
         let Some(at) = used.asks_for(key) else { continue };
         if let Some(lacks) = devices.iter().find(|device| !used.board.1.contains_key(**device)) {
-            return Err((at.start, format!("the board `{name}` has no {what}, as it has no `{lacks}`: leave `{key}` out")));
+            return Err((
+                at.start,
+                format!(
+                    "the board `{name}` has no {what}, as it has no `{lacks}`: leave `{key}` out"
+                ),
+            ));
         }
         for device in devices {
             if !used.names.contains(*device) {
@@ -118,8 +153,11 @@ pub(super) fn insert<'a>(root: &mut DeTable<'a>, mut board: DeTable<'a>, name: &
     }
     let Used { disks, shared, mut components, names, .. } = used;
     components.sort_by_key(|component| component.span().start);
-    for (key, value) in [("component", DeValue::Array(components)), ("shared", DeValue::Table(shared)), ("devices", DeValue::Table(disks))]
-    {
+    for (key, value) in [
+        ("component", DeValue::Array(components)),
+        ("shared", DeValue::Table(shared)),
+        ("devices", DeValue::Table(disks)),
+    ] {
         root.insert(spanned(key.into()), spanned(value));
     }
     Ok(names)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A description with everything that it leaves to the tool and to the board: what `build --explain` prints.
+//! A description with everything that it leaves to the tool and to the board: what `build --explain`
+//! prints.
 
 use super::{Component, Description, screen};
 use crate::linux::server;
@@ -14,7 +15,8 @@ const LONGEST: usize = 100;
 /// What there is to say: no empty list, and not that something is not so.
 fn said(value: impl Serialize) -> Result<Table> {
     fn is_said(value: &Value) -> bool {
-        !matches!(value, Value::Boolean(false)) && value.as_array().is_none_or(|array| !array.is_empty())
+        !matches!(value, Value::Boolean(false))
+            && value.as_array().is_none_or(|array| !array.is_empty())
     }
     fn shorten(table: &mut Table) {
         table.retain(|_, value| is_said(value));
@@ -36,7 +38,8 @@ fn write(text: &mut String, heading: &str, table: &Table) -> Result<()> {
         let line = format!("{key} = {value}");
         match value.as_array().filter(|_| line.len() > LONGEST) {
             Some(array) => {
-                let elements: String = array.iter().map(|element| format!("    {element},\n")).collect();
+                let elements: String =
+                    array.iter().map(|element| format!("    {element},\n")).collect();
                 writeln!(text, "{key} = [\n{elements}]")?;
             }
             None => writeln!(text, "{line}")?,
@@ -46,7 +49,8 @@ fn write(text: &mut String, heading: &str, table: &Table) -> Result<()> {
 }
 
 impl Description {
-    /// The text of a description that says by itself what this one leaves to others. It makes the same system.
+    /// The text of a description that says by itself what this one leaves to others. It makes the
+    /// same system.
     ///
     /// # Errors
     /// A size that is none.
@@ -67,7 +71,9 @@ impl Description {
             if let Some(disk) = self.disks.get(name) {
                 keys.extend(said(disk)?);
             }
-            if let Some(display) = self.screen.as_ref().filter(|_| screen::DEVICES.contains(&name.as_str())) {
+            if let Some(display) =
+                self.screen.as_ref().filter(|_| screen::DEVICES.contains(&name.as_str()))
+            {
                 keys.extend(said(display)?);
             }
             write(&mut text, &format!("[devices.{name}]"), &keys)?;
@@ -112,13 +118,15 @@ mod tests {
 
     fn read(text: &str) -> Description {
         let board = Board::read(Path::new("../boards/pc.toml")).expect("a board");
-        crate::description::parse(Path::new("x.toml"), text.into(), &board).unwrap_or_else(|error| panic!("{error}:\n{text}"))
+        crate::description::parse(Path::new("x.toml"), text.into(), &board)
+            .unwrap_or_else(|error| panic!("{error}:\n{text}"))
     }
 
     /// Everything that was read, with what is computed where it was left out.
     fn all(description: &Description) -> Table {
         let mut all = Table::try_from(description).expect("plain values");
-        let components = all.get_mut("component").and_then(Value::as_array_mut).expect("components");
+        let components =
+            all.get_mut("component").and_then(Value::as_array_mut).expect("components");
         for (table, component) in components.iter_mut().zip(&description.component) {
             let table = table.as_table_mut().expect("a component");
             table.insert("terminal".into(), component.terminal().name().into());

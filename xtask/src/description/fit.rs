@@ -18,7 +18,9 @@ impl Description {
         let memory = limit(&self.memory, &most.memory)?;
         let mut pieces = Vec::new();
         for (index, component) in self.component.iter().enumerate() {
-            for (piece, _) in component.memory.iter().enumerate().filter(|(_, piece)| piece.behind_image) {
+            for (piece, _) in
+                component.memory.iter().enumerate().filter(|(_, piece)| piece.behind_image)
+            {
                 let less = limit(&component.memory[piece].size, &most.linux)?;
                 pieces.extend(less.map(|less| (index, piece, less)));
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A key of a component that says whether it has something of the board's, or which part of it: `net = true`,
-//! `disk = { partition = 2 }`.
+//! A key of a component that says whether it has something of the board's, or which part of it:
+//! `net = true`, `disk = { partition = 2 }`.
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;

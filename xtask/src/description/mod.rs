@@ -47,7 +47,11 @@ const MOST_OF_A_DISK: u64 = 2 << 40;
 
 /// A window's size, as it is written.
 pub fn text_of(bytes: u32) -> String {
-    if bytes.is_multiple_of(1 << 30) { format!("{}G", bytes >> 30) } else { format!("{}M", bytes >> 20) }
+    if bytes.is_multiple_of(1 << 30) {
+        format!("{}G", bytes >> 30)
+    } else {
+        format!("{}M", bytes >> 20)
+    }
 }
 
 /// Reads and checks a description.
@@ -58,7 +62,8 @@ pub fn read(path: &Path, board: &Board) -> Result<Description> {
 /// Parses and checks the text of a description.
 pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
-    let mut description = merged(&sources, board).map_err(|mistake| sources.wrong(sources.with_key(mistake)))?;
+    let mut description =
+        merged(&sources, board).map_err(|mistake| sources.wrong(sources.with_key(mistake)))?;
     description.sources = sources;
     description.fit(board)?;
     description.connect()?;
@@ -80,8 +85,14 @@ fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
         let memory = DeValue::String(board.memory.as_str().into());
         root.get_mut().insert(spanned("memory".into()), spanned(memory));
     }
-    let devices = devices::insert(root.get_mut(), read(&board_text)?.into_inner(), &board.name(), text.len())?;
-    let description = Description::deserialize(toml::Deserializer::from(root)).map_err(|error| wrong_toml(&error))?;
+    let devices = devices::insert(
+        root.get_mut(),
+        read(&board_text)?.into_inner(),
+        &board.name(),
+        text.len(),
+    )?;
+    let description = Description::deserialize(toml::Deserializer::from(root))
+        .map_err(|error| wrong_toml(&error))?;
     Ok(Description { devices, processor: Some(board.processor), ..description })
 }
 
@@ -93,7 +104,10 @@ impl Description {
 
     /// The system's name.
     pub fn name(&self) -> String {
-        self.sources.0[0].0.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned())
+        self.sources.0[0]
+            .0
+            .file_stem()
+            .map_or_else(String::new, |s| s.to_string_lossy().into_owned())
     }
 
     /// A mistake, with file and line.
@@ -103,7 +117,9 @@ impl Description {
 
     /// A size such as `64K`, a multiple of a page.
     pub fn bytes(&self, size: &Spanned<String>) -> Result<u32> {
-        u32::try_from(self.long(size)?).map_err(|_| self.wrong(size, &format!("`{}` is 4 GiB or more: write less", size.get_ref())))
+        u32::try_from(self.long(size)?).map_err(|_| {
+            self.wrong(size, &format!("`{}` is 4 GiB or more: write less", size.get_ref()))
+        })
     }
 
     /// The size of a disk.
@@ -111,9 +127,15 @@ impl Description {
         let bytes = self.long(&disk.size)?;
         let said = disk.size.get_ref();
         match bytes {
-            0 => Err(self.wrong(&disk.size, "a disk has 4096 bytes at least: write how large it is to be (`64M`, `2T`)")),
+            0 => Err(self.wrong(
+                &disk.size,
+                "a disk has 4096 bytes at least: write how large it is to be (`64M`, `2T`)",
+            )),
             1..=MOST_OF_A_DISK => Ok(bytes),
-            _ => Err(self.wrong(&disk.size, &format!("`{said}` is more than a disk has: write `2T` or less"))),
+            _ => Err(self.wrong(
+                &disk.size,
+                &format!("`{said}` is more than a disk has: write `2T` or less"),
+            )),
         }
     }
 
@@ -140,13 +162,20 @@ impl Description {
     pub fn index(&self, name: &Spanned<String>) -> Result<u16> {
         let found = self.component.iter().position(|c| c.name.get_ref() == name.get_ref());
         let names: Vec<_> = self.component.iter().map(|c| c.name.get_ref().as_str()).collect();
-        found
-            .map(|i| i as u16)
-            .ok_or_else(|| self.wrong(name, &format!("there is no component `{}`: name one of {}", name.get_ref(), names.join(", "))))
+        found.map(|i| i as u16).ok_or_else(|| {
+            self.wrong(
+                name,
+                &format!(
+                    "there is no component `{}`: name one of {}",
+                    name.get_ref(),
+                    names.join(", ")
+                ),
+            )
+        })
     }
 
-    /// Kernel memory that a component may use: what lies behind its image is a Linux's RAM, whose processes need
-    /// spaces and page tables in proportion.
+    /// Kernel memory that a component may use: what lies behind its image is a Linux's RAM, whose
+    /// processes need spaces and page tables in proportion.
     pub fn quota(&self, component: &Component) -> Result<u32> {
         if let Some(quota) = &component.quota {
             return self.bytes(quota);
@@ -156,7 +185,8 @@ impl Description {
             behind += u64::from(self.bytes(&piece.size)?);
         }
         // More than there can be is refused with the memory itself.
-        let quota = u32::try_from((behind / BEHIND_A_BYTE).next_multiple_of(4096)).unwrap_or(u32::MAX);
+        let quota =
+            u32::try_from((behind / BEHIND_A_BYTE).next_multiple_of(4096)).unwrap_or(u32::MAX);
         Ok(quota.max(LEAST_QUOTA))
     }
 
@@ -170,7 +200,9 @@ impl Description {
 
     /// Slots of relocation that a component's spaces may have.
     pub fn relocation_slots(&self, component: &Component) -> u32 {
-        let said = |component: &Component| component.relocation_slots.as_ref().map(|slots| *slots.get_ref());
+        let said = |component: &Component| {
+            component.relocation_slots.as_ref().map(|slots| *slots.get_ref())
+        };
         let is_linux = |component: &Component| server::is_server(component.package());
         let all = self.processor().relocation_slots;
         if all == 0 {
@@ -180,18 +212,25 @@ impl Description {
             if !is_linux(component) {
                 return 1;
             }
-            let (sharers, others): (Vec<&Component>, _) = self.component.iter().partition(|c| said(c).is_none() && is_linux(c));
-            let taken: u32 = others.iter().fold(0, |sum, c| sum.saturating_add(said(c).unwrap_or(1)));
+            let (sharers, others): (Vec<&Component>, _) =
+                self.component.iter().partition(|c| said(c).is_none() && is_linux(c));
+            let taken: u32 =
+                others.iter().fold(0, |sum, c| sum.saturating_add(said(c).unwrap_or(1)));
             all.saturating_sub(taken) / sharers.len() as u32
         })
     }
 
     /// Ranges of lines of a cache that a component may lock.
     pub fn locked_ranges(&self, component: &Component) -> u32 {
-        if self.processor().locked_ranges == 0 { 0 } else { component.locked_ranges.as_ref().map_or(0, |ranges| *ranges.get_ref()) }
+        if self.processor().locked_ranges == 0 {
+            0
+        } else {
+            component.locked_ranges.as_ref().map_or(0, |ranges| *ranges.get_ref())
+        }
     }
 
-    /// The groups of components that are small, and for each component where it lies in which of them.
+    /// The groups of components that are small, and for each component where it lies in which of
+    /// them.
     ///
     /// # Errors
     /// A size that there is not, a group without a size, a group that has no room.
@@ -224,7 +263,8 @@ impl Description {
         Ok((homes.into_iter().map(|(name, _)| name).collect(), places))
     }
 
-    /// A Linux's addresses are in its image: a window of another size is that of another package, and so is a configuration.
+    /// A Linux's addresses are in its image: a window of another size is that of another package,
+    /// and so is a configuration.
     fn choose_servers(&mut self) -> Result<()> {
         for i in 0..self.component.len() {
             let Component { window, configuration, .. } = &self.component[i];
@@ -232,19 +272,31 @@ impl Description {
                 continue;
             }
             let package = self.component[i].package();
-            let wanted = configuration.as_ref().map_or_else(Configuration::default, |wanted| *wanted.get_ref());
+            let wanted = configuration
+                .as_ref()
+                .map_or_else(Configuration::default, |wanted| *wanted.get_ref());
             let sizes = server::sizes(package, wanted, self.processor())?;
             let bytes = window.as_ref().map(|size| self.bytes(size)).transpose()?;
             let found = sizes.iter().find(|(other, _)| bytes.is_none_or(|bytes| bytes == *other));
             match (found, window, configuration) {
-                (Some((_, package)), ..) => self.component[i].package = Some(spanned((*package).into())),
+                (Some((_, package)), ..) => {
+                    self.component[i].package = Some(spanned((*package).into()))
+                }
                 (None, Some(size), _) if !sizes.is_empty() => {
-                    let known: Vec<String> = sizes.iter().map(|(bytes, _)| text_of(*bytes)).collect();
-                    let what = format!("`{package}` has no window of {}: write one of {}", size.get_ref(), known.join(", "));
+                    let known: Vec<String> =
+                        sizes.iter().map(|(bytes, _)| text_of(*bytes)).collect();
+                    let what = format!(
+                        "`{package}` has no window of {}: write one of {}",
+                        size.get_ref(),
+                        known.join(", ")
+                    );
                     return Err(self.wrong(size, &what));
                 }
                 (None, _, Some(wanted)) if server::is_server(package) => {
-                    return Err(self.wrong(wanted, &format!("`{package}` has one configuration: leave this out")));
+                    return Err(self.wrong(
+                        wanted,
+                        &format!("`{package}` has one configuration: leave this out"),
+                    ));
                 }
                 // That it is no Linux is said with the rest.
                 (None, ..) => {}
@@ -255,9 +307,15 @@ impl Description {
 
     /// A Linux's window, and whether it serves there.
     pub fn window(&self, component: &Component) -> Result<Option<Window>> {
-        let Some(layout) = server::layout(component.package(), self.processor())? else { return Ok(None) };
-        let server = component.server.as_ref().map_or_else(Server::default, |server| *server.get_ref());
-        Ok(Some(Window { start: layout.window, serve: server == Server::Auto && self.processor().has_servers }))
+        let Some(layout) = server::layout(component.package(), self.processor())? else {
+            return Ok(None);
+        };
+        let server =
+            component.server.as_ref().map_or_else(Server::default, |server| *server.get_ref());
+        Ok(Some(Window {
+            start: layout.window,
+            serve: server == Server::Auto && self.processor().has_servers,
+        }))
     }
 
     /// A piece of shared memory: its index, and its bytes.

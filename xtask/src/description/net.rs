@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says of a component's network: `net = true`, or with an address, or that it has others behind it.
+//! What a description says of a component's network: `net = true`, or with an address, or that it
+//! has others behind it.
 
 use super::key::Braces;
 use super::sources::Mistake;
@@ -7,7 +8,8 @@ use serde::Deserialize;
 use std::net::Ipv4Addr;
 use toml::Spanned;
 
-/// The devices of a board that are its network: the card's driver, and the switch between that and its clients.
+/// The devices of a board that are its network: the card's driver, and the switch between that and
+/// its clients.
 pub(super) const DEVICES: [&str; 2] = ["nic", SWITCH];
 /// The package of an IP server.
 pub(super) const IP: &str = "ip";
@@ -33,13 +35,17 @@ pub struct At {
 }
 
 impl Braces for At {
-    const FORMS: &'static str = "`net = true`, `net = { address = \"dhcp\" }`, or `net = { bridge = true }`";
+    const FORMS: &'static str =
+        "`net = true`, `net = { address = \"dhcp\" }`, or `net = { bridge = true }`";
 }
 
 impl At {
     /// Whether it says anything.
     pub(super) const fn is_empty(&self) -> bool {
-        self.address.is_none() && self.gateway.is_none() && self.name_server.is_none() && self.bridge.is_none()
+        self.address.is_none()
+            && self.gateway.is_none()
+            && self.name_server.is_none()
+            && self.bridge.is_none()
     }
 
     /// Whether the component has others behind it.
@@ -56,9 +62,12 @@ impl At {
         let others = others.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
         let Some(own) = &self.address else {
             return match others.into_iter().next() {
-                Some((key, value)) => {
-                    Err(wrong(value, format!("a {key} is for who is told an address: write that, too, or leave this out")))
-                }
+                Some((key, value)) => Err(wrong(
+                    value,
+                    format!(
+                        "a {key} is for who is told an address: write that, too, or leave this out"
+                    ),
+                )),
                 None => Ok(Vec::new()),
             };
         };
@@ -66,14 +75,24 @@ impl At {
         let network = (own.get_ref() != DHCP).then(|| Network::of(own)).transpose()?;
         for (key, value) in others {
             let Some(network) = &network else {
-                return Err(wrong(value, format!("DHCP says the {key}, too: leave this out, or write an address instead of `{DHCP}`")));
+                return Err(wrong(
+                    value,
+                    format!(
+                        "DHCP says the {key}, too: leave this out, or write an address instead of `{DHCP}`"
+                    ),
+                ));
             };
-            let address: Ipv4Addr = value
-                .get_ref()
-                .parse()
-                .map_err(|_| wrong(value, format!("`{}` is no address: write one as `10.0.2.2`", value.get_ref())))?;
+            let address: Ipv4Addr = value.get_ref().parse().map_err(|_| {
+                wrong(
+                    value,
+                    format!("`{}` is no address: write one as `10.0.2.2`", value.get_ref()),
+                )
+            })?;
             if key == "gateway" && !network.has(address) {
-                let what = format!("the gateway {address} is not in the network of {}: nothing could be sent to it", own.get_ref());
+                let what = format!(
+                    "the gateway {address} is not in the network of {}: nothing could be sent to it",
+                    own.get_ref()
+                );
                 return Err(wrong(value, what));
             }
             arguments.push(format!("{key}={address}"));
@@ -96,15 +115,26 @@ impl Network {
     /// That of an address.
     fn of(text: &Spanned<String>) -> Result<Self, Mistake> {
         let parts = text.get_ref().split_once('/');
-        let parsed = parts.and_then(|(address, bits)| Some((address.parse::<Ipv4Addr>().ok()?, bits.parse::<u32>().ok()?)));
+        let parsed = parts.and_then(|(address, bits)| {
+            Some((address.parse::<Ipv4Addr>().ok()?, bits.parse::<u32>().ok()?))
+        });
         let (address, bits) = parsed.filter(|(_, bits)| (1..=30).contains(bits)).ok_or_else(|| {
             let what =
                 format!("`{}` is no address: write `{DHCP}`, or one with its prefix of 1 to 30 bits as `10.0.2.40/24`", text.get_ref());
             wrong(text, what)
         })?;
         let network = Self { own: address.to_bits(), mask: !(u32::MAX >> bits) };
-        if address.is_multicast() || address.is_unspecified() || address.is_loopback() || !network.has(address) {
-            return Err(wrong(text, format!("{address} is an address that no single host of its network has: choose another")));
+        if address.is_multicast()
+            || address.is_unspecified()
+            || address.is_loopback()
+            || !network.has(address)
+        {
+            return Err(wrong(
+                text,
+                format!(
+                    "{address} is an address that no single host of its network has: choose another"
+                ),
+            ));
         }
         Ok(network)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disks of a description: what each component with `disk` and the disk's server are given (docs/disk.md).
+//! The disks of a description: what each component with `disk` and the disk's server are given
+//! (docs/disk.md).
 
 use super::disk::Part;
 use super::key::Key;
@@ -49,16 +50,24 @@ impl Description {
             let device = part.device.as_ref().map_or(DISK, |device| device.get_ref());
             let client = &self.component[index];
             let name = client.name.get_ref().clone();
-            let server = self.component.iter().position(|component| component.name.get_ref() == device);
+            let server =
+                self.component.iter().position(|component| component.name.get_ref() == device);
             let Some(server) = server.filter(|_| self.disks.contains_key(device)) else {
-                let what = format!("there is no disk `{device}`: add `{device} = {{ size = \"64M\" }}` below `[devices]`");
-                return Err(part.device.as_ref().map_or_else(|| self.wrong(&place, &what), |at| self.wrong(at, &what)));
+                let what = format!(
+                    "there is no disk `{device}`: add `{device} = {{ size = \"64M\" }}` below `[devices]`"
+                );
+                return Err(part
+                    .device
+                    .as_ref()
+                    .map_or_else(|| self.wrong(&place, &what), |at| self.wrong(at, &what)));
             };
             let claim = self.claim_of(&place, part, device)?;
             self.check_client(&place, client, (server, claim), &clients)?;
             let number = 1 + clients.iter().filter(|other| other.server == server).count() as u32;
             let region = format!("{device}-{name}");
-            self.shared.entry(region.clone()).or_insert_with(|| SharedMemory { size: spanned(MEMORY.into()) });
+            self.shared
+                .entry(region.clone())
+                .or_insert_with(|| SharedMemory { size: spanned(MEMORY.into()) });
             let [call, bell, memory] = GRANTS.map(String::from);
             let component = &mut self.component[index];
             component.calls.push(Peer::of(&place, device, call, number));
@@ -67,13 +76,24 @@ impl Description {
             let component = &mut self.component[server];
             component.shares.push(Share::of(&place, &region, format!("client-{number}"), true));
             for (bell, bit) in [("bell", BIT_ANSWERS), ("again", BIT_ATTACH)] {
-                component.notifies.push(Peer::of(&place, &name, format!("{bell}-{number}"), 1 << bit));
+                component.notifies.push(Peer::of(
+                    &place,
+                    &name,
+                    format!("{bell}-{number}"),
+                    1 << bit,
+                ));
             }
             let sector = u64::from(SECTOR);
             component.arguments.extend(match claim {
                 Claim::Whole => None,
-                Claim::Partition(partition) => Some(format!("range-{number}=partition={partition}")),
-                Claim::Bytes(first, end) => Some(format!("range-{number}=sectors={}+{}", first / sector, (end - first) / sector)),
+                Claim::Partition(partition) => {
+                    Some(format!("range-{number}=partition={partition}"))
+                }
+                Claim::Bytes(first, end) => Some(format!(
+                    "range-{number}=sectors={}+{}",
+                    first / sector,
+                    (end - first) / sector
+                )),
             });
             clients.push(Client { server, name, claim });
         }
@@ -84,21 +104,32 @@ impl Description {
     fn claim_of(&self, place: &Spanned<Key<Part>>, part: &Part, device: &str) -> Result<Claim> {
         match (&part.partition, &part.first, &part.size) {
             (None, None, None) => Ok(Claim::Whole),
-            (Some(partition), None, None) if *partition.get_ref() > 0 => Ok(Claim::Partition(*partition.get_ref())),
-            (Some(partition), None, None) => Err(self.wrong(partition, "partitions are counted from 1")),
+            (Some(partition), None, None) if *partition.get_ref() > 0 => {
+                Ok(Claim::Partition(*partition.get_ref()))
+            }
+            (Some(partition), None, None) => {
+                Err(self.wrong(partition, "partitions are counted from 1"))
+            }
             (None, first, Some(size)) => {
                 let first = first.as_ref().map_or(Ok(0), |first| self.long(first))?;
                 let all = self.disk_bytes(&self.disks[device])?;
-                let end = first.checked_add(self.long(size)?).filter(|end| *end <= all && *end > first);
+                let end =
+                    first.checked_add(self.long(size)?).filter(|end| *end <= all && *end > first);
                 let end = end.ok_or_else(|| {
                     self.wrong(
                         size,
-                        &format!("`{device}` has {}: this part is empty, or reaches beyond it", self.disks[device].size.get_ref()),
+                        &format!(
+                            "`{device}` has {}: this part is empty, or reaches beyond it",
+                            self.disks[device].size.get_ref()
+                        ),
                     )
                 })?;
                 Ok(Claim::Bytes(first, end))
             }
-            _ => Err(self.wrong(place, "write `partition`, or `first` and `size`, or none of them for the whole disk")),
+            _ => Err(self.wrong(
+                place,
+                "write `partition`, or `first` and `size`, or none of them for the whole disk",
+            )),
         }
     }
 
@@ -112,7 +143,10 @@ impl Description {
     ) -> Result<()> {
         let name = client.name.get_ref();
         if let Some((own, _)) = client.grants().iter().find(|(grant, _)| GRANTS.contains(grant)) {
-            let what = format!("`disk` gives `{name}` things called {}, and it has a `{own}` already: leave one out", GRANTS.join(", "));
+            let what = format!(
+                "`disk` gives `{name}` things called {}, and it has a `{own}` already: leave one out",
+                GRANTS.join(", ")
+            );
             return Err(self.wrong(place, &what));
         }
         let others: Vec<&Client> = others.iter().filter(|other| other.server == server).collect();
@@ -122,12 +156,17 @@ impl Description {
         let overlaps = |other: &&&Client| match (claim, other.claim) {
             (Claim::Whole, _) | (_, Claim::Whole) => true,
             (Claim::Partition(one), Claim::Partition(two)) => one == two,
-            (Claim::Bytes(first, end), Claim::Bytes(other_first, other_end)) => first < other_end && other_first < end,
+            (Claim::Bytes(first, end), Claim::Bytes(other_first, other_end)) => {
+                first < other_end && other_first < end
+            }
             // The server sees what is on the disk.
             _ => false,
         };
         match others.iter().find(overlaps) {
-            Some(other) => Err(self.wrong(place, &format!("`{}` has a part of this, too: give each a part of its own", other.name))),
+            Some(other) => Err(self.wrong(
+                place,
+                &format!("`{}` has a part of this, too: give each a part of its own", other.name),
+            )),
             None => Ok(()),
         }
     }

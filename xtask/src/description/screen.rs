@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says of the screen: `screen = true`, or which part of it a component has; and the screen's own size and keys.
+//! What a description says of the screen: `screen = true`, or which part of it a component has; and
+//! the screen's own size and keys.
 
 use super::key::Braces;
 use anyhow::{Result, anyhow};
@@ -42,7 +43,8 @@ pub enum Input {
     /// A mouse at the controller of the keyboard: it knows how far it was moved.
     #[default]
     Ps2,
-    /// A virtio device that knows where it is, so that an emulator's window need not grab the host's. It reads and writes memory by itself.
+    /// A virtio device that knows where it is, so that an emulator's window need not grab the
+    /// host's. It reads and writes memory by itself.
     Tablet,
 }
 
@@ -71,8 +73,7 @@ pub struct Part {
 }
 
 impl Braces for Part {
-    const FORMS: &'static str =
-        "`screen = true`, `screen = { colour = \"#4070c0\" }`, or `screen = { corner = \"top-right\", width = 160, height = 60 }`";
+    const FORMS: &'static str = "`screen = true`, `screen = { colour = \"#4070c0\" }`, or `screen = { corner = \"top-right\", width = 160, height = 60 }`";
 }
 
 /// A corner of the screen, below the bar.
@@ -104,7 +105,9 @@ impl Size {
     /// The size that a text says; `None` if it says none.
     pub(super) fn of(text: &str) -> Option<Self> {
         let (width, height) = text.split_once('x')?;
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+        let digits = |text: &str| {
+            text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+        };
         Some(Self { width: digits(width)?, height: digits(height)? })
     }
 
@@ -124,10 +127,17 @@ impl Size {
     /// What is wrong with it.
     pub(super) fn of_screen(said: Option<&str>, most: Self) -> Result<Self> {
         let Some(said) = said else { return Ok(USUAL) };
-        let size = Self::of(said).ok_or_else(|| anyhow!("`{said}` is no size: write one as `{}`", USUAL.text()))?;
+        let size = Self::of(said)
+            .ok_or_else(|| anyhow!("`{said}` is no size: write one as `{}`", USUAL.text()))?;
         let fits = |least: u32, pixels: u32, most: u32| (least..=most).contains(&pixels);
-        if !fits(LEAST.width, size.width, most.width) || !fits(LEAST.height, size.height, most.height) {
-            return Err(anyhow!("the board's card shows {} to {}, and no `{said}`", LEAST.text(), most.text()));
+        if !fits(LEAST.width, size.width, most.width)
+            || !fits(LEAST.height, size.height, most.height)
+        {
+            return Err(anyhow!(
+                "the board's card shows {} to {}, and no `{said}`",
+                LEAST.text(),
+                most.text()
+            ));
         }
         // Cards count in units of 16 pixels (ARM PrimeCell PL110, 3.5.1).
         if !size.width.is_multiple_of(16) {
@@ -141,9 +151,13 @@ impl Size {
         Place { x: 0, y: BAR, size: Self { width: self.width, height: self.height - BAR } }
     }
 
-    /// Where a client of this size is in a corner of the screen; `None` if it has no room there, or no pixels.
+    /// Where a client of this size is in a corner of the screen; `None` if it has no room there, or
+    /// no pixels.
     pub(super) fn corner(self, corner: Corner, of: Self) -> Option<Place> {
-        let (right, bottom) = (self.width.checked_sub(of.width)?, self.height.checked_sub(of.height).filter(|y| *y >= BAR)?);
+        let (right, bottom) = (
+            self.width.checked_sub(of.width)?,
+            self.height.checked_sub(of.height).filter(|y| *y >= BAR)?,
+        );
         let x = if matches!(corner, Corner::TopLeft | Corner::BottomLeft) { 0 } else { right };
         let y = if matches!(corner, Corner::TopLeft | Corner::TopRight) { BAR } else { bottom };
         (of.width > 0 && of.height > 0).then_some(Place { x, y, size: of })
@@ -152,7 +166,9 @@ impl Size {
 
 /// The colour that a text says, red in bits 16 to 23; `None` if it says none.
 pub(super) fn colour(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+    let digits = text.strip_prefix('#').filter(|digits| {
+        digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })?;
     u32::from_str_radix(digits, 16).ok()
 }
 
@@ -173,7 +189,9 @@ mod tests {
     #[test]
     fn sizes_are_written_and_read() {
         assert_eq!(Size::of("640x480"), Some(Size { width: 640, height: 480 }));
-        for text in ["", "x", "640", "640x", "x480", "+640x480", "640x480x1", "640 x 480", "99999999999x1"] {
+        for text in
+            ["", "x", "640", "640x", "x480", "+640x480", "640x480x1", "640 x 480", "99999999999x1"]
+        {
             assert_eq!(Size::of(text), None, "{text}");
         }
         assert_eq!(Size::of(&USUAL.text()), Some(USUAL));
@@ -190,8 +208,14 @@ mod tests {
         assert_eq!(place(Corner::BottomRight), Some((540, 430)));
         let highest = Size { width: 640, height: 480 - BAR };
         assert_eq!(screen.corner(Corner::BottomLeft, highest), Some(screen.full()));
-        for (width, height) in [(640, 480 - BAR + 1), (641, 1), (0, 1), (1, 0), (u32::MAX, u32::MAX)] {
-            assert_eq!(screen.corner(Corner::TopLeft, Size { width, height }), None, "{width}x{height}");
+        for (width, height) in
+            [(640, 480 - BAR + 1), (641, 1), (0, 1), (1, 0), (u32::MAX, u32::MAX)]
+        {
+            assert_eq!(
+                screen.corner(Corner::TopLeft, Size { width, height }),
+                None,
+                "{width}x{height}"
+            );
         }
     }
 

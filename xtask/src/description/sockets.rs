@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets of a description: what each component with `sockets` and its IP server are given (docs/ip.md).
+//! The sockets of a description: what each component with `sockets` and its IP server are given
+//! (docs/ip.md).
 
 use super::net::IP;
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
@@ -10,11 +11,13 @@ use toml::Spanned;
 /// What a client calls the server and its memory.
 const SERVER: &str = "ip";
 const MEMORY: &str = "sockets";
-/// Bytes of a client's memory, unless the description says others: eight threads use sockets at a time.
+/// Bytes of a client's memory, unless the description says others: eight threads use sockets at a
+/// time.
 const BYTES: &str = "64K";
 
 impl Description {
-    /// Gives each component with `sockets` a place at its IP server, in the order of the description.
+    /// Gives each component with `sockets` a place at its IP server, in the order of the
+    /// description.
     pub(super) fn give_sockets(&mut self) -> Result<()> {
         // How many clients each server has.
         let mut clients = vec![0; self.component.len()];
@@ -25,7 +28,9 @@ impl Description {
             let number: u32 = clients[server];
             let name = self.component[index].name.get_ref().clone();
             let region = format!("{}-{name}", key.get_ref());
-            self.shared.entry(region.clone()).or_insert_with(|| SharedMemory { size: spanned(BYTES.into()) });
+            self.shared
+                .entry(region.clone())
+                .or_insert_with(|| SharedMemory { size: spanned(BYTES.into()) });
             let component = &mut self.component[index];
             component.calls.push(Peer::of(&key, key.get_ref(), SERVER.into(), number));
             component.shares.push(Share::of(&key, &region, MEMORY.into(), false));
@@ -42,12 +47,16 @@ impl Description {
         if server::is_server(client.package()) {
             return Err(self.wrong(key, "a Linux has sockets of its own: write `net = true`"));
         }
-        if let Some((own, _)) = client.grants().iter().find(|(grant, _)| [SERVER, MEMORY].contains(grant)) {
-            let what =
-                format!("`sockets` gives `{name}` things called `{SERVER}` and `{MEMORY}`, and it has a `{own}` already: leave one out");
+        if let Some((own, _)) =
+            client.grants().iter().find(|(grant, _)| [SERVER, MEMORY].contains(grant))
+        {
+            let what = format!(
+                "`sockets` gives `{name}` things called `{SERVER}` and `{MEMORY}`, and it has a `{own}` already: leave one out"
+            );
             return Err(self.wrong(key, &what));
         }
-        let is_server = |component: &Component| component.name.get_ref() == server && component.package() == IP;
+        let is_server =
+            |component: &Component| component.name.get_ref() == server && component.package() == IP;
         self.component.iter().position(is_server).ok_or_else(|| {
             let what = format!("there is no IP server `{server}`: add `{IP} = {{ net = {{ address = \"dhcp\" }} }}` below `[devices]`, and name `{IP}` here");
             self.wrong(key, &what)
@@ -68,20 +77,39 @@ mod tests {
     #[test]
     fn a_line_is_a_place_at_the_server() {
         let description = parse(&(client("one") + &client("two") + IP_SERVER)).expect("sound");
-        let find = |name: &str| description.component.iter().find(|component| component.name.get_ref() == name).expect("a component");
+        let find = |name: &str| {
+            description
+                .component
+                .iter()
+                .find(|component| component.name.get_ref() == name)
+                .expect("a component")
+        };
         for (name, number) in [("one", 1), ("two", 2)] {
             let calls: Vec<_> = find(name)
                 .calls
                 .iter()
-                .map(|peer| (peer.to.get_ref().as_str(), peer.label(), *peer.badge.as_ref().expect("one").get_ref()))
+                .map(|peer| {
+                    (
+                        peer.to.get_ref().as_str(),
+                        peer.label(),
+                        *peer.badge.as_ref().expect("one").get_ref(),
+                    )
+                })
                 .collect();
             assert_eq!(calls, [("ip", "ip", number)]);
             assert_eq!(find(name).shares[0].label(), "sockets");
         }
         let ip = find("ip");
         assert_eq!(ip.arguments, ["address=dhcp", "client-1=one", "client-2=two"]);
-        let shares: Vec<_> = ip.shares.iter().map(|share| (share.region.get_ref().as_str(), share.label())).collect();
-        assert_eq!(shares, [("network-ip", "network"), ("ip-one", "client-1"), ("ip-two", "client-2")]);
+        let shares: Vec<_> = ip
+            .shares
+            .iter()
+            .map(|share| (share.region.get_ref().as_str(), share.label()))
+            .collect();
+        assert_eq!(
+            shares,
+            [("network-ip", "network"), ("ip-one", "client-1"), ("ip-two", "client-2")]
+        );
         assert_eq!(description.shared["ip-one"].size.get_ref(), "64K");
     }
 
@@ -92,10 +120,20 @@ mod tests {
             said,
             "x.toml:3: there is no IP server `ip`: add `ip = { net = { address = \"dhcp\" } }` below `[devices]`, and name `ip` here"
         );
-        let said = error(&(client("one").replace("\"ip\"", "\"two\"") + "[[component]]\nname = \"two\"\n" + IP_SERVER));
+        let said = error(
+            &(client("one").replace("\"ip\"", "\"two\"")
+                + "[[component]]\nname = \"two\"\n"
+                + IP_SERVER),
+        );
         assert!(said.starts_with("x.toml:3: there is no IP server `two`"), "{said}");
-        assert_eq!(error(&(client("linux") + IP_SERVER)), "x.toml:3: a Linux has sockets of its own: write `net = true`");
+        assert_eq!(
+            error(&(client("linux") + IP_SERVER)),
+            "x.toml:3: a Linux has sockets of its own: write `net = true`"
+        );
         let said = error(&(client("one") + "calls = [{ to = \"ip\" }]\n" + IP_SERVER));
-        assert_eq!(said, "x.toml:3: `sockets` gives `one` things called `ip` and `sockets`, and it has a `ip` already: leave one out");
+        assert_eq!(
+            said,
+            "x.toml:3: `sockets` gives `one` things called `ip` and `sockets`, and it has a `ip` already: leave one out"
+        );
     }
 }

@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use std::path::PathBuf;
 use toml::Spanned;
 
-/// Where a description comes from: its file, and its board's. An offset in the second counts from the end of the
-/// first.
+/// Where a description comes from: its file, and its board's. An offset in the second counts from
+/// the end of the first.
 #[derive(Default)]
 pub(super) struct Sources(pub(super) [(PathBuf, String); 2]);
 
@@ -29,9 +29,13 @@ impl Sources {
     /// The same of a value, with its key if the value is wrong, and not the key.
     pub(super) fn with_key(&self, (offset, what): Mistake) -> Mistake {
         let [(_, text), (_, board_text)] = &self.0;
-        let before = offset.checked_sub(text.len() + 1).map_or_else(|| text.get(..offset), |offset| board_text.get(..offset));
+        let before = offset
+            .checked_sub(text.len() + 1)
+            .map_or_else(|| text.get(..offset), |offset| board_text.get(..offset));
         let left = before.and_then(|before| before.trim_end().strip_suffix('=')).map(str::trim_end);
-        let key = left.and_then(|left| left.rsplit(|char: char| !char.is_alphanumeric() && !"-_".contains(char)).next());
+        let key = left.and_then(|left| {
+            left.rsplit(|char: char| !char.is_alphanumeric() && !"-_".contains(char)).next()
+        });
         // Keys that have several forms name themselves.
         let is_named = |key: &str| what.contains(&format!("`{key} = "));
         match key.filter(|key| !key.is_empty() && what.starts_with("invalid ") && !is_named(key)) {
@@ -55,8 +59,13 @@ pub(super) fn wrong_toml(error: &toml::de::Error) -> Mistake {
 /// What is said of a number's range, without names of Rust's types.
 fn plain(message: &str) -> String {
     let ranges = [("u8", u32::from(u8::MAX)), ("u16", u32::from(u16::MAX)), ("u32", u32::MAX)];
-    let found = ranges.iter().find_map(|(name, most)| Some((message.strip_suffix(name)?.strip_suffix("expected ")?, most)));
-    found.map_or_else(|| message.into(), |(rest, most)| format!("{rest}expected a whole number from 0 to {most}"))
+    let found = ranges.iter().find_map(|(name, most)| {
+        Some((message.strip_suffix(name)?.strip_suffix("expected ")?, most))
+    });
+    found.map_or_else(
+        || message.into(),
+        |(rest, most)| format!("{rest}expected a whole number from 0 to {most}"),
+    )
 }
 
 /// A value that stands in no file.
@@ -67,6 +76,8 @@ pub(super) fn spanned<T>(value: T) -> Spanned<T> {
 /// For an unknown key: the known one that it is most like, as a sentence.
 fn nearest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
-    let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else { return String::new() };
+    let Some(unknown) = names.next().filter(|_| message.starts_with("unknown")) else {
+        return String::new();
+    };
     near(unknown, names).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }

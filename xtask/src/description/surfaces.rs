@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The screen of a description: what each component with `screen` and the screen server are given (docs/screen.md).
+//! The screen of a description: what each component with `screen` and the screen server are given
+//! (docs/screen.md).
 
 use super::key::Key;
 use super::screen::{self, Display, Part, Place, SCREEN, SECURE_KEY, Size};
@@ -15,7 +16,8 @@ use toml::Spanned;
 const GRANTS: [&str; 4] = ["screen", "screen-bell", "surface", "surface-events"];
 /// The region that is the card's own memory, where a card has none.
 const FRAME: &str = "screen-frame";
-/// A server has no more clients: a word of notifications tells these apart, and one bit is the interrupts'.
+/// A server has no more clients: a word of notifications tells these apart, and one bit is the
+/// interrupts'.
 const MOST_CLIENTS: u32 = BADGE_MAX.ilog2() - 1;
 
 impl Description {
@@ -30,7 +32,8 @@ impl Description {
                 Key::Yes => None,
                 Key::With(part) => Some(part),
             };
-            let server = self.component.iter().position(|component| component.name.get_ref() == SCREEN);
+            let server =
+                self.component.iter().position(|component| component.name.get_ref() == SCREEN);
             let server = server.ok_or_else(|| anyhow!("a screen without its server"))?;
             let screen = match size {
                 Some(screen) => screen,
@@ -42,24 +45,42 @@ impl Description {
             let colour = self.colour_of(part, number)?;
             let name = self.component[index].name.get_ref().clone();
             let (surface, events) = (format!("screen-{name}"), format!("screen-{name}-events"));
-            for (region, bytes) in [(&surface, PIXELS + place.size.bytes()), (&events, EVENTS_BYTES)] {
+            for (region, bytes) in
+                [(&surface, PIXELS + place.size.bytes()), (&events, EVENTS_BYTES)]
+            {
                 let bytes = bytes.next_multiple_of(PAGE_SIZE);
-                self.shared.insert(region.clone(), SharedMemory { size: spanned(format!("{}K", bytes >> 10)) });
+                self.shared.insert(
+                    region.clone(),
+                    SharedMemory { size: spanned(format!("{}K", bytes >> 10)) },
+                );
             }
             let [call, bell, pixels, happened] = GRANTS.map(String::from);
             let component = &mut self.component[index];
             component.calls.push(Peer::of(&key, SCREEN, call, number));
             component.notifies.push(Peer::of(&key, SCREEN, bell, 1 << number));
             component.shares.push(Share::of(&key, &surface, pixels, false));
-            component.shares.push(Share { writable: false, ..Share::of(&key, &events, happened, false) });
+            component
+                .shares
+                .push(Share { writable: false, ..Share::of(&key, &events, happened, false) });
             let component = &mut self.component[server];
-            component.shares.push(Share { writable: false, ..Share::of(&key, &surface, format!("client-{number}"), false) });
+            component.shares.push(Share {
+                writable: false,
+                ..Share::of(&key, &surface, format!("client-{number}"), false)
+            });
             component.shares.push(Share::of(&key, &events, format!("events-{number}"), false));
             for (bell, bit) in [("bell", BIT_SCREEN), ("again", BIT_ATTACH)] {
-                component.notifies.push(Peer::of(&key, &name, format!("{bell}-{number}"), 1 << bit));
+                component.notifies.push(Peer::of(
+                    &key,
+                    &name,
+                    format!("{bell}-{number}"),
+                    1 << bit,
+                ));
             }
             let Place { x, y, size } = place;
-            component.arguments.push(format!("client-{number}={name} {x},{y} {} {colour:06x} {kind}", size.text()));
+            component.arguments.push(format!(
+                "client-{number}={name} {x},{y} {} {colour:06x} {kind}",
+                size.text()
+            ));
         }
         Ok(())
     }
@@ -68,19 +89,37 @@ impl Description {
     fn set_up_screen(&mut self, board: &Board, server: usize) -> Result<Size> {
         let display = self.screen.clone().unwrap_or_default();
         let Display { size, secure_key, input } = &display;
-        let card: &board::Display = board.display().with_context(|| format!("the board `{}` has no screen", board.name()))?;
-        let most = Size::of(&card.most).with_context(|| format!("{}: `{}` is no size", board.name(), card.most))?;
+        let card: &board::Display = board
+            .display()
+            .with_context(|| format!("the board `{}` has no screen", board.name()))?;
+        let most = Size::of(&card.most)
+            .with_context(|| format!("{}: `{}` is no size", board.name(), card.most))?;
         let screen = Size::of_screen(size.as_ref().map(|size| size.get_ref().as_str()), most);
-        let screen =
-            screen.map_err(|error| size.as_ref().map_or_else(|| anyhow!("{error}"), |size| self.wrong(size, &error.to_string())))?;
+        let screen = screen.map_err(|error| {
+            size.as_ref()
+                .map_or_else(|| anyhow!("{error}"), |size| self.wrong(size, &error.to_string()))
+        })?;
         let key = secure_key.as_ref().map_or(SECURE_KEY, |key| key.get_ref());
         if let Some(key) = secure_key.as_ref().filter(|_| !screen::is_function_key(key)) {
-            return Err(self.wrong(key, &format!("`{}` cannot be the secure key: write one of `F1` to `F12`", key.get_ref())));
+            return Err(self.wrong(
+                key,
+                &format!(
+                    "`{}` cannot be the secure key: write one of `F1` to `F12`",
+                    key.get_ref()
+                ),
+            ));
         }
         if *input == screen::Input::Tablet && card.tablet.is_none() {
-            return Err(anyhow!("the board `{}` has no tablet: leave `input` out below `screen`", board.name()));
+            return Err(anyhow!(
+                "the board `{}` has no tablet: leave `input` out below `screen`",
+                board.name()
+            ));
         }
-        let arguments = [format!("size={}", screen.text()), format!("secure-key={key}"), format!("input={}", input.name())];
+        let arguments = [
+            format!("size={}", screen.text()),
+            format!("secure-key={key}"),
+            format!("input={}", input.name()),
+        ];
         self.component[server].arguments.extend(arguments);
         if let Some(frame) = self.shared.get_mut(FRAME) {
             frame.size = spanned(format!("{}K", screen.bytes().next_multiple_of(PAGE_SIZE) >> 10));
@@ -89,7 +128,12 @@ impl Description {
     }
 
     /// Where a client is on the screen, and how the server calls that.
-    fn place_on_screen(&self, key: &Spanned<Key<Part>>, part: Option<&Part>, screen: Size) -> Result<(Place, &'static str)> {
+    fn place_on_screen(
+        &self,
+        key: &Spanned<Key<Part>>,
+        part: Option<&Part>,
+        screen: Size,
+    ) -> Result<(Place, &'static str)> {
         match part.map(|part| (&part.corner, &part.width, &part.height)) {
             None | Some((None, None, None)) => Ok((screen.full(), "full")),
             Some((Some(corner), Some(width), Some(height))) => {
@@ -100,25 +144,42 @@ impl Description {
                 })?;
                 Ok((place, "corner"))
             }
-            Some(_) => Err(self.wrong(key, "write `corner`, `width` and `height`, or none of them for the whole screen")),
+            Some(_) => Err(self.wrong(
+                key,
+                "write `corner`, `width` and `height`, or none of them for the whole screen",
+            )),
         }
     }
 
     /// The colour of a client.
     fn colour_of(&self, part: Option<&Part>, number: u32) -> Result<u32> {
-        let Some(said) = part.and_then(|part| part.colour.as_ref()) else { return Ok(screen::usual_colour(number)) };
-        screen::colour(said.get_ref())
-            .ok_or_else(|| self.wrong(said, &format!("`{}` is no colour: write one as `#4070c0`", said.get_ref())))
+        let Some(said) = part.and_then(|part| part.colour.as_ref()) else {
+            return Ok(screen::usual_colour(number));
+        };
+        screen::colour(said.get_ref()).ok_or_else(|| {
+            self.wrong(said, &format!("`{}` is no colour: write one as `#4070c0`", said.get_ref()))
+        })
     }
 
     /// Whether a component can be this client of the screen.
-    fn check_client_of_screen(&self, client: &Component, key: &Spanned<Key<Part>>, number: u32) -> Result<()> {
+    fn check_client_of_screen(
+        &self,
+        client: &Component,
+        key: &Spanned<Key<Part>>,
+        number: u32,
+    ) -> Result<()> {
         let name = client.name.get_ref();
         if number > MOST_CLIENTS {
-            let what = format!("this is client {number} of the screen, and it has at most {MOST_CLIENTS}: leave `screen` out here");
+            let what = format!(
+                "this is client {number} of the screen, and it has at most {MOST_CLIENTS}: leave `screen` out here"
+            );
             return Err(self.wrong(key, &what));
         }
-        let own = client.grants().iter().find(|(grant, _)| GRANTS.contains(grant)).map(|(grant, _)| *grant);
+        let own = client
+            .grants()
+            .iter()
+            .find(|(grant, _)| GRANTS.contains(grant))
+            .map(|(grant, _)| *grant);
         if let Some(own) = own.or((name == SCREEN).then_some(SCREEN)) {
             let what = format!(
                 "`screen` gives `{name}` things called `screen`, `screen-bell`, `surface` and `surface-events`, and it has a `{own}` already: leave one out"
@@ -126,9 +187,15 @@ impl Description {
             return Err(self.wrong(key, &what));
         }
         let regions = [format!("screen-{name}"), format!("screen-{name}-events")];
-        let controls =
-            |other: &Component| other.controls.iter().any(|it| [name.as_str(), SCREEN].contains(&it.component.get_ref().as_str()));
-        let shares = |other: &Component| other.shares.iter().any(|share| regions.contains(share.region.get_ref()));
+        let controls = |other: &Component| {
+            other
+                .controls
+                .iter()
+                .any(|it| [name.as_str(), SCREEN].contains(&it.component.get_ref().as_str()))
+        };
+        let shares = |other: &Component| {
+            other.shares.iter().any(|share| regions.contains(share.region.get_ref()))
+        };
         let sharer = self.component.iter().find(|other| shares(other) && !controls(other));
         match sharer {
             Some(other) => {
@@ -154,23 +221,41 @@ mod tests {
     }
 
     fn find<'a>(description: &'a Description, name: &str) -> &'a Component {
-        description.component.iter().find(|component| component.name.get_ref() == name).expect("a component")
+        description
+            .component
+            .iter()
+            .find(|component| component.name.get_ref() == name)
+            .expect("a component")
     }
 
     /// What it shares, and whether it may write there.
     fn shares(component: &Component) -> Vec<(&str, &str, bool)> {
-        component.shares.iter().map(|share| (share.region.get_ref().as_str(), share.label(), share.writable)).collect()
+        component
+            .shares
+            .iter()
+            .map(|share| (share.region.get_ref().as_str(), share.label(), share.writable))
+            .collect()
     }
 
     #[test]
     fn a_line_is_a_screen() {
         let text = component("one", "screen = true")
             + &component("none", "screen = false")
-            + &component("two", "screen = { corner = \"top-right\", width = 160, height = 60, colour = \"#102030\" }");
+            + &component(
+                "two",
+                "screen = { corner = \"top-right\", width = 160, height = 60, colour = \"#102030\" }",
+            );
         let description = parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        let names: Vec<&str> = description.component.iter().map(|component| component.name.get_ref().as_str()).collect();
+        let names: Vec<&str> = description
+            .component
+            .iter()
+            .map(|component| component.name.get_ref().as_str())
+            .collect();
         assert_eq!(names, ["one", "none", "two", "screen"]);
-        assert_eq!(shares(find(&description, "one")), [("screen-one", "surface", true), ("screen-one-events", "surface-events", false)]);
+        assert_eq!(
+            shares(find(&description, "one")),
+            [("screen-one", "surface", true), ("screen-one-events", "surface-events", false)]
+        );
         assert!(find(&description, "none").grants().is_empty());
         let screen = find(&description, "screen");
         assert_eq!(
@@ -197,13 +282,26 @@ mod tests {
             .map(|peer| (peer.label().to_owned(), *peer.badge.as_ref().expect("one").get_ref()))
             .into();
         assert_eq!(calls, [("screen".into(), 1), ("screen".into(), 2)]);
-        let sizes: Vec<_> = description.shared.iter().map(|(name, region)| (name.as_str(), region.size.get_ref().as_str())).collect();
-        assert_eq!(sizes, [("screen-one", "2996K"), ("screen-one-events", "4K"), ("screen-two", "44K"), ("screen-two-events", "4K")]);
+        let sizes: Vec<_> = description
+            .shared
+            .iter()
+            .map(|(name, region)| (name.as_str(), region.size.get_ref().as_str()))
+            .collect();
+        assert_eq!(
+            sizes,
+            [
+                ("screen-one", "2996K"),
+                ("screen-one-events", "4K"),
+                ("screen-two", "44K"),
+                ("screen-two-events", "4K")
+            ]
+        );
     }
 
     #[test]
     fn a_card_without_memory_has_some_of_the_screens_size() {
-        let text = "[devices]\nscreen = { size = \"640x480\" }\n".to_owned() + &component("one", "screen = true");
+        let text = "[devices]\nscreen = { size = \"640x480\" }\n".to_owned()
+            + &component("one", "screen = true");
         let description = parse_for("versatilepb", &text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(description.shared["screen-frame"].size.get_ref(), "1200K");
         assert_eq!(description.shared["screen-one"].size.get_ref(), "1156K");
@@ -222,30 +320,59 @@ mod tests {
 
     #[test]
     fn refuses_what_no_screen_shows() {
-        let sized = |size: &str| error(&(format!("[devices]\nscreen = {{ size = \"{size}\" }}\n") + &component("one", "screen = true")));
+        let sized = |size: &str| {
+            error(
+                &(format!("[devices]\nscreen = {{ size = \"{size}\" }}\n")
+                    + &component("one", "screen = true")),
+            )
+        };
         assert_eq!(sized("wide"), "x.toml:2: `wide` is no size: write one as `1024x768`");
-        assert_eq!(sized("1030x768"), "x.toml:2: a row has a multiple of 16 pixels: `1030x768` has not");
+        assert_eq!(
+            sized("1030x768"),
+            "x.toml:2: a row has a multiple of 16 pixels: `1030x768` has not"
+        );
         assert!(sized("64000x768").ends_with("and no `64000x768`"), "{}", sized("64000x768"));
         assert!(sized("16x16").contains("shows 320x200 to"), "{}", sized("16x16"));
         let part = |braces: &str| error(&component("one", &format!("screen = {{ {braces} }}")));
-        assert_eq!(part("corner = \"top-left\""), "x.toml:3: write `corner`, `width` and `height`, or none of them for the whole screen");
+        assert_eq!(
+            part("corner = \"top-left\""),
+            "x.toml:3: write `corner`, `width` and `height`, or none of them for the whole screen"
+        );
         assert_eq!(
             part("corner = \"top-left\", width = 1025, height = 1"),
             "x.toml:3: 1025x1 has no room on the screen below its bar, which is 1024x748: write less"
         );
-        assert_eq!(part("colour = \"red\""), "x.toml:3: `red` is no colour: write one as `#4070c0`");
+        assert_eq!(
+            part("colour = \"red\""),
+            "x.toml:3: `red` is no colour: write one as `#4070c0`"
+        );
         assert!(part("cornre = 1").ends_with("; did you mean `corner`?"), "{}", part("cornre = 1"));
-        let key = error(&("[devices]\nscreen = { secure-key = \"Esc\" }\n".to_owned() + &component("one", "screen = true")));
+        let key = error(
+            &("[devices]\nscreen = { secure-key = \"Esc\" }\n".to_owned()
+                + &component("one", "screen = true")),
+        );
         assert_eq!(key, "x.toml:2: `Esc` cannot be the secure key: write one of `F1` to `F12`");
     }
 
     #[test]
     fn refuses_who_would_see_anothers_pixels() {
-        let text = component("one", "screen = true") + &component("spy", "shares = [{ region = \"screen-one\" }]");
-        assert_eq!(error(&text), "x.toml:3: only `one` and the screen may share `screen-one`, and `spy` does: give one another name");
-        let taken = component("one", "calls = [{ to = \"one\", as = \"screen-bell\" }]\nscreen = true");
+        let text = component("one", "screen = true")
+            + &component("spy", "shares = [{ region = \"screen-one\" }]");
+        assert_eq!(
+            error(&text),
+            "x.toml:3: only `one` and the screen may share `screen-one`, and `spy` does: give one another name"
+        );
+        let taken =
+            component("one", "calls = [{ to = \"one\", as = \"screen-bell\" }]\nscreen = true");
         assert!(error(&taken).contains("it has a `screen-bell` already"), "{}", error(&taken));
-        let said = parse_for("amigaone", &component("one", "screen = true")).err().map(|error| error.to_string());
-        assert_eq!(said.as_deref(), Some("x.toml:3: the board `amigaone` has no screen, as it has no `screen`: leave `screen` out"));
+        let said = parse_for("amigaone", &component("one", "screen = true"))
+            .err()
+            .map(|error| error.to_string());
+        assert_eq!(
+            said.as_deref(),
+            Some(
+                "x.toml:3: the board `amigaone` has no screen, as it has no `screen`: leave `screen` out"
+            )
+        );
     }
 }

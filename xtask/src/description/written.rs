@@ -48,7 +48,8 @@ pub struct Description {
 pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
-    /// Boards on which it runs beside the PC. What is said here of CPU models, latency and Bochs is the PC's.
+    /// Boards on which it runs beside the PC. What is said here of CPU models, latency and Bochs is
+    /// the PC's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boards: Vec<String>,
     /// Whether it runs on those boards only.
@@ -65,7 +66,8 @@ pub struct Test {
     /// Whether QEMU counts instructions as time.
     #[serde(default)]
     pub icount: bool,
-    /// Whether the machine model measures in QEMU how long the kernel looks at no interrupts, and the limit holds.
+    /// Whether the machine model measures in QEMU how long the kernel looks at no interrupts, and
+    /// the limit holds.
     #[serde(default)]
     pub latency: bool,
     /// What overrules the machine about small spaces, in QEMU.
@@ -78,7 +80,9 @@ pub struct Test {
 impl Test {
     /// The same on this board.
     pub fn on(self, board: &Board) -> Self {
-        let is_of = |limit: &Limit| limit.board.as_deref().map_or(board.is_default(), |name| name == board.name());
+        let is_of = |limit: &Limit| {
+            limit.board.as_deref().map_or(board.is_default(), |name| name == board.name())
+        };
         let limit = self.limit.iter().filter(|limit| is_of(limit)).cloned().collect();
         if board.is_default() {
             return Self { limit, ..self };
@@ -171,11 +175,13 @@ pub struct Component {
     pub arguments: Vec<String>,
     #[serde(default = "default_heap")]
     pub heap: Spanned<String>,
-    /// An eighth of the memory behind its image if absent, and not less than [`LEAST_QUOTA`](super::LEAST_QUOTA).
+    /// An eighth of the memory behind its image if absent, and not less than
+    /// [`LEAST_QUOTA`](super::LEAST_QUOTA).
     pub quota: Option<Spanned<String>>,
     /// As many as the kernel has for so much memory, if absent.
     pub threads: Option<Spanned<u32>>,
-    /// One for its own space if absent; a Linux, whose processes are relocated, has its part of what others leave.
+    /// One for its own space if absent; a Linux, whose processes are relocated, has its part of
+    /// what others leave.
     pub relocation_slots: Option<Spanned<u32>>,
     /// None if absent.
     pub locked_ranges: Option<Spanned<u32>>,
@@ -196,18 +202,23 @@ pub struct Component {
     pub watches: bool,
     #[serde(default)]
     pub on_death: OnDeath,
-    /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody looks if absent.
+    /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody
+    /// looks if absent.
     pub heartbeat_ms: Option<Spanned<u32>>,
-    /// Whether it has a network: what that means is among the keys below when the description was read.
+    /// Whether it has a network: what that means is among the keys below when the description was
+    /// read.
     #[serde(skip_serializing)]
     pub(super) net: Option<Spanned<Key<net::At>>>,
-    /// The IP server that it has sockets of: what that means is among the keys below when the description was read.
+    /// The IP server that it has sockets of: what that means is among the keys below when the
+    /// description was read.
     #[serde(skip_serializing)]
     pub(super) sockets: Option<Spanned<String>>,
-    /// What it has of a disk: what that means is among the keys below when the description was read.
+    /// What it has of a disk: what that means is among the keys below when the description was
+    /// read.
     #[serde(skip_serializing)]
     pub(super) disk: Option<Spanned<Key<disk::Part>>>,
-    /// What it has of the screen: what that means is among the keys below when the description was read.
+    /// What it has of the screen: what that means is among the keys below when the description was
+    /// read.
     #[serde(skip_serializing)]
     pub(super) screen: Option<Spanned<Key<screen::Part>>>,
     #[serde(default)]
@@ -281,7 +292,8 @@ impl Terminal {
 impl Component {
     /// What it has of the terminal: a Linux drives it.
     pub fn terminal(&self) -> Terminal {
-        let usual = if server::is_server(self.package()) { Terminal::Paint } else { Terminal::Print };
+        let usual =
+            if server::is_server(self.package()) { Terminal::Paint } else { Terminal::Print };
         self.terminal.unwrap_or(usual)
     }
 
@@ -295,16 +307,19 @@ impl Component {
         fn named<'a, T>(name: &'a str, at: &Spanned<T>) -> (&'a str, usize) {
             (name, at.span().start)
         }
-        let peers = self.calls.iter().chain(&self.notifies).map(|peer| named(peer.label(), &peer.to));
+        let peers =
+            self.calls.iter().chain(&self.notifies).map(|peer| named(peer.label(), &peer.to));
         let irqs = self.irqs.iter().map(|irq| named(&irq.name, &irq.line));
         let ports = self.ports.iter().map(|ports| named(&ports.name, &ports.base));
-        let addresses = self.addresses.iter().map(|addresses| named(&addresses.name, &addresses.size));
+        let addresses =
+            self.addresses.iter().map(|addresses| named(&addresses.name, &addresses.size));
         let devices = self.devices.iter().map(|device| named(&device.name, &device.base));
         let pci = self.pci.iter().map(|pci| named(&pci.name, &pci.device));
         let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
         let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
         let files = self.files.iter().map(|file| named(&file.name, &file.from));
-        let controls = self.controls.iter().map(|controlled| named(&controlled.name, &controlled.component));
+        let controls =
+            self.controls.iter().map(|controlled| named(&controlled.name, &controlled.component));
         let heartbeat = self.heartbeat_ms.iter().map(|ms| named(image::HEARTBEAT, ms));
         peers
             .chain(controls)
@@ -327,7 +342,8 @@ impl Component {
 pub struct File {
     #[serde(rename = "as")]
     pub name: String,
-    /// Its path from the project's root, or `busybox`, `busybox-musl` or `initramfs`, which the build makes.
+    /// Its path from the project's root, or `busybox`, `busybox-musl` or `initramfs`, which the
+    /// build makes.
     pub from: Spanned<String>,
 }
 
@@ -445,7 +461,8 @@ pub struct Share {
 }
 
 impl Share {
-    /// One that follows from a key, and that the component may write; `dma` if it is told where that is.
+    /// One that follows from a key, and that the component may write; `dma` if it is told where
+    /// that is.
     pub(super) fn of<K>(key: &Spanned<K>, region: &str, name: String, dma: bool) -> Self {
         Self { name: Some(name), region: at(key, region.into()), writable: true, dma }
     }

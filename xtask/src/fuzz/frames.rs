@@ -24,7 +24,8 @@ fn line(chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-/// Whatever comes is frames up to an end or an error, and not more than came. Whatever frames are has an exit status or an error.
+/// Whatever comes is frames up to an end or an error, and not more than came. Whatever frames are
+/// has an exit status or an error.
 #[test]
 fn fuzz_frames() {
     let nowhere = std::path::Path::new("/dev/null");

@@ -18,7 +18,10 @@ fn system(chance: &mut Chance) -> System {
         name: "s".into(),
         seed: (chance.below(2) == 0).then_some([7; 32]),
         components: (0..count).map(|index| component(index, chance)).collect(),
-        shared: vec![Shared { name: "r".into(), bytes: PAGE }, Shared { name: "q".into(), bytes: 16 * PAGE }],
+        shared: vec![
+            Shared { name: "r".into(), bytes: PAGE },
+            Shared { name: "q".into(), bytes: 16 * PAGE },
+        ],
         homes: vec!["h".into()],
     };
     for _ in 0..chance.below(4) {
@@ -29,8 +32,15 @@ fn system(chance: &mut Chance) -> System {
 
 fn component(index: usize, chance: &mut Chance) -> Component {
     let at = layout::IMAGE;
-    let load = |page: u32, writable| Load { address: at + page * PAGE, offset: PAGE, file_bytes: 100, memory_bytes: PAGE, writable };
-    let grants = (0..chance.below(6)).map(|number| Grant { name: format!("g{number}"), what: resource(chance) });
+    let load = |page: u32, writable| Load {
+        address: at + page * PAGE,
+        offset: PAGE,
+        file_bytes: 100,
+        memory_bytes: PAGE,
+        writable,
+    };
+    let grants = (0..chance.below(6))
+        .map(|number| Grant { name: format!("g{number}"), what: resource(chance) });
     Component {
         name: format!("c{index}"),
         arguments: vec!["a".into()],
@@ -66,10 +76,16 @@ fn resource(chance: &mut Chance) -> Resource {
         5 => Resource::Addresses { bytes: 4 << 20 },
         6 => Resource::Ports { base: 0x3f8, count: 8 },
         7 => Resource::Device { base: 0xfeb0_0000, bytes: PAGE, address },
-        8 => Resource::Shared { region: chance.below(2) as u16, address, writable: true, dma: false },
+        8 => {
+            Resource::Shared { region: chance.below(2) as u16, address, writable: true, dma: false }
+        }
         9 => Resource::Pci { device: 3, address },
         10 => Resource::Memory { bytes: PAGE, behind_image: chance.below(2) == 0 },
-        _ => Resource::File { offset: PAGE, bytes: 100, address: Layout::CURRENT.of(None, None).files },
+        _ => Resource::File {
+            offset: PAGE,
+            bytes: 100,
+            address: Layout::CURRENT.of(None, None).files,
+        },
     }
 }
 
@@ -95,17 +111,31 @@ fn change(system: &mut System, chance: &mut Chance) {
         8 => component.window = Some(Window { start: number, serve: other & 1 == 0 }),
         9 => component.small = Some(small),
         10 => component.name = "c0".into(),
-        11 => component.loads.push(Load { address: number, offset: other, file_bytes: 0, memory_bytes: PAGE, writable: true }),
+        11 => component.loads.push(Load {
+            address: number,
+            offset: other,
+            file_bytes: 0,
+            memory_bytes: PAGE,
+            writable: true,
+        }),
         _ => {
             let count = component.grants.len();
             let Some(grant) = component.grants.get_mut(chance.below(count)) else { return };
             match &mut grant.what {
-                Resource::Call { badge: one, .. } | Resource::Notify { bits: one, .. } | Resource::Heartbeat { ms: one } => *one = number,
+                Resource::Call { badge: one, .. }
+                | Resource::Notify { bits: one, .. }
+                | Resource::Heartbeat { ms: one } => *one = number,
                 Resource::Addresses { bytes } | Resource::Memory { bytes, .. } => *bytes = number,
                 Resource::Ports { base, count } => (*base, *count) = (number, other),
-                Resource::Device { base, bytes, address } => [*base, *bytes, *address] = [number, other, chance.number()],
-                Resource::File { offset, bytes, address } => [*offset, *bytes, *address] = [number, other, chance.number()],
-                Resource::Shared { region, address, .. } => (*region, *address) = (other as u16, number),
+                Resource::Device { base, bytes, address } => {
+                    [*base, *bytes, *address] = [number, other, chance.number()]
+                }
+                Resource::File { offset, bytes, address } => {
+                    [*offset, *bytes, *address] = [number, other, chance.number()]
+                }
+                Resource::Shared { region, address, .. } => {
+                    (*region, *address) = (other as u16, number)
+                }
                 Resource::Pci { device, address } => (*device, *address) = (other as u8, number),
                 Resource::Control { component } => *component = number as u16,
                 Resource::Irq { line } => *line = number,
@@ -171,8 +201,15 @@ fn fuzz_images() {
         // What the kernel maps and hands on lies in the image, and where users are.
         let part = |offset: u32, bytes: u32| &image[offset as usize..][..bytes as usize];
         part(header.root_offset, header.root_bytes);
-        assert!((header.root_address..header.root_address + header.root_bytes).contains(&header.root_entry));
-        let Ok(system) = postcard::from_bytes::<System>(part(header.system_offset, header.system_bytes)) else { return };
+        assert!(
+            (header.root_address..header.root_address + header.root_bytes)
+                .contains(&header.root_entry)
+        );
+        let Ok(system) =
+            postcard::from_bytes::<System>(part(header.system_offset, header.system_bytes))
+        else {
+            return;
+        };
         for layout in crate::machine::processor::ALL.map(|processor| processor.layout) {
             match system.check_for(&layout, header.total) {
                 Ok(()) => use_all(&system, &layout, image),
@@ -197,12 +234,17 @@ fn use_all(system: &System, layout: &Layout, image: &[u8]) {
             _ => None,
         });
         for (offset, bytes) in parts.chain(files) {
-            assert!(image.get(offset as usize..).is_some_and(|rest| rest.len() >= bytes as usize), "{component:?}");
+            assert!(
+                image.get(offset as usize..).is_some_and(|rest| rest.len() >= bytes as usize),
+                "{component:?}"
+            );
         }
         for (number, one) in system.components.iter().enumerate() {
             for two in &system.components[..number] {
                 let (Some(one), Some(two)) = (one.small, two.small) else { continue };
-                let is_beside = one.home != two.home || one.address >= two.address + two.bytes || two.address >= one.address + one.bytes;
+                let is_beside = one.home != two.home
+                    || one.address >= two.address + two.bytes
+                    || two.address >= one.address + one.bytes;
                 assert!(is_beside, "{one:?} and {two:?} overlap");
             }
         }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Input that nobody would write: sound input with changes, and chance. Whoever reads it neither panics nor hangs.
+//! Input that nobody would write: sound input with changes, and chance. Whoever reads it neither
+//! panics nor hangs.
 //!
-//! A few thousand cases are part of the host tests. [`CASES`] asks for more (`./macadamia test host.fuzz`).
+//! A few thousand cases are part of the host tests. [`CASES`] asks for more (`./macadamia test
+//! host.fuzz`).
 
 mod frames;
 mod images;
@@ -44,8 +46,25 @@ impl Chance {
 
     /// A number at a limit, or any.
     pub fn number(&mut self) -> u32 {
-        let at =
-            [0, 1, 2, 20, 255, 256, 4095, 4096, 65_535, 65_536, 1 << 20, 1 << 22, 16 << 20, 1 << 31, 0xe000_0000, 0xffff_f000, u32::MAX];
+        let at = [
+            0,
+            1,
+            2,
+            20,
+            255,
+            256,
+            4095,
+            4096,
+            65_535,
+            65_536,
+            1 << 20,
+            1 << 22,
+            16 << 20,
+            1 << 31,
+            0xe000_0000,
+            0xffff_f000,
+            u32::MAX,
+        ];
         let number = *self.of(&at);
         match self.below(4) {
             0 => self.word() as u32,
@@ -97,7 +116,8 @@ fn all<T: Debug>(make: impl Fn(&mut Chance) -> T, check: impl Fn(&T)) {
     });
 }
 
-/// Changes bytes in one place: a bit, a byte, a piece that is missing, twice there, or of a limit's bytes.
+/// Changes bytes in one place: a bit, a byte, a piece that is missing, twice there, or of a limit's
+/// bytes.
 fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
     let at = chance.below(bytes.len());
     let end = (at + 1 + chance.below(16)).min(bytes.len());

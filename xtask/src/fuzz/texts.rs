@@ -105,7 +105,11 @@ fn corpus() -> Vec<String> {
     let mut paths = Vec::new();
     for folder in ["../systems", "../tests/systems"] {
         let entries = std::fs::read_dir(folder).expect("descriptions");
-        paths.extend(entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|end| end == "toml")));
+        paths.extend(
+            entries
+                .map(|entry| entry.expect("an entry").path())
+                .filter(|path| path.extension().is_some_and(|end| end == "toml")),
+        );
     }
     // The same in each run.
     paths.sort();
@@ -179,7 +183,10 @@ fn description(all: &[String], chance: &mut Chance) -> String {
 fn is_good(error: &str, text: &str, board: &Board) -> bool {
     let place = [("x.toml:", text), (&*format!("{}:", board.file.display()), &board.text)];
     place.iter().any(|(file, text)| {
-        let Some((line, what)) = error.strip_prefix(file).and_then(|rest| rest.split_once(": ")) else { return false };
+        let Some((line, what)) = error.strip_prefix(file).and_then(|rest| rest.split_once(": "))
+        else {
+            return false;
+        };
         let lines = text.matches('\n').count() + 1;
         line.parse().is_ok_and(|line: usize| (1..=lines).contains(&line)) && what.trim().len() > 8
     })
@@ -189,22 +196,32 @@ fn is_good(error: &str, text: &str, board: &Board) -> bool {
 #[test]
 fn fuzz_descriptions() {
     let corpus = corpus();
-    let boards = ["pc", "versatilepb"].map(|name| Board::read(&Path::new("../boards").join(name).with_extension("toml")).expect("a board"));
-    let sound = corpus.iter().filter(|text| parse(Path::new("x.toml"), (*text).clone(), &boards[0]).is_ok()).count();
+    let boards = ["pc", "versatilepb"].map(|name| {
+        Board::read(&Path::new("../boards").join(name).with_extension("toml")).expect("a board")
+    });
+    let sound = corpus
+        .iter()
+        .filter(|text| parse(Path::new("x.toml"), (*text).clone(), &boards[0]).is_ok())
+        .count();
     assert!(2 * sound > corpus.len(), "{sound} of {} are sound", corpus.len());
     all(
         |chance| (description(&corpus, chance), chance.below(boards.len())),
         |(text, board)| {
             let board = &boards[*board];
-            let Ok(description) = parse(Path::new("x.toml"), text.clone(), board).map_err(|error| {
-                let said = format!("{error:#}");
-                assert!(is_good(&said, text, board), "no file, line and sentence: {said}");
-            }) else {
+            let Ok(description) =
+                parse(Path::new("x.toml"), text.clone(), board).map_err(|error| {
+                    let said = format!("{error:#}");
+                    assert!(is_good(&said, text, board), "no file, line and sentence: {said}");
+                })
+            else {
                 return;
             };
             // What the build asks of what was accepted.
             for component in &description.component {
-                let numbers = description.quota(component).and(description.threads(component)).and(description.bytes(&component.heap));
+                let numbers = description
+                    .quota(component)
+                    .and(description.threads(component))
+                    .and(description.bytes(&component.heap));
                 assert!(numbers.is_ok(), "accepted, and then refused");
                 let _ = description.window(component);
                 description.relocation_slots(component);

@@ -24,13 +24,15 @@ pub const FAILED: u8 = 125;
 /// Frames that wait here for who reads the output: then Linux waits, too.
 const AHEAD: usize = 64;
 
-/// The largest file that is brought out, in MiB: until it has ended it is in memory here. A device of Linux may have no end.
+/// The largest file that is brought out, in MiB: until it has ended it is in memory here. A device
+/// of Linux may have no end.
 const MOST_FETCHED: usize = if cfg!(test) { 1 } else { 1024 };
 
 /// From one word of what is waited for to the next.
 const NOTICE: Duration = Duration::from_secs(10);
 
-/// The seconds to say after so long a silence, if they are due; `told` are those that were said before.
+/// The seconds to say after so long a silence, if they are due; `told` are those that were said
+/// before.
 fn notice(silence: Duration, told: &mut u64) -> Option<u64> {
     let due = silence.as_secs() / NOTICE.as_secs() * NOTICE.as_secs();
     (due > std::mem::replace(told, due)).then_some(due)
@@ -49,7 +51,10 @@ impl std::str::FromStr for Fetch {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (guest, host) = text.split_once(':').filter(|(guest, _)| guest.starts_with('/')).ok_or("GUEST:HOST is wanted, GUEST from /")?;
+        let (guest, host) = text
+            .split_once(':')
+            .filter(|(guest, _)| guest.starts_with('/'))
+            .ok_or("GUEST:HOST is wanted, GUEST from /")?;
         if guest.contains('\n') {
             return Err("a path with a line break cannot be asked for".into());
         }
@@ -75,7 +80,11 @@ impl Batch {
     pub fn inserts(&self) -> Vec<Insert> {
         let gets = self.gets.iter().map(|get| get.guest.clone() + "\n").collect::<String>();
         [("/run/batch/command", format!("{}\n", self.command)), ("/run/batch/get", gets)]
-            .map(|(guest, text)| Insert { guest: guest.into(), contents: text.into_bytes(), mode: 0o600 })
+            .map(|(guest, text)| Insert {
+                guest: guest.into(),
+                contents: text.into_bytes(),
+                mode: 0o600,
+            })
             .into()
     }
 
@@ -83,7 +92,13 @@ impl Batch {
     ///
     /// # Errors
     /// If the emulator cannot be started or output not be written.
-    pub fn run(&self, built: &Built, machine: Machine<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
+    pub fn run(
+        &self,
+        built: &Built,
+        machine: Machine<'_>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<u8> {
         let mut run = emulator::headless(built, machine)?;
         let deadline = self.timeout.map(|timeout| run.deadline(timeout));
         let line = run.line.take().context("no second serial line")?;
@@ -92,14 +107,21 @@ impl Batch {
         match result {
             Ok(status) => Ok(status),
             Err(error) if is_unread(&error) => {
-                writeln!(err, "macadamia: nobody reads what the command writes any more: it was ended, with its system")?;
+                writeln!(
+                    err,
+                    "macadamia: nobody reads what the command writes any more: it was ended, with its system"
+                )?;
                 Ok(FAILED)
             }
             Err(error) => {
                 for file in [&run.said, &run.log] {
                     err.write_all(&std::fs::read(file).unwrap_or_default())?;
                 }
-                writeln!(err, "macadamia: {error:#}; above is what the system said ({})", run.log.display())?;
+                writeln!(
+                    err,
+                    "macadamia: {error:#}; above is what the system said ({})",
+                    run.log.display()
+                )?;
                 Ok(if error.is::<TimedOut>() { TIMED_OUT } else { FAILED })
             }
         }
@@ -149,11 +171,18 @@ impl Batch {
         Ok(status)
     }
 
-    /// What frames say: output goes to `out` and `err`, files where they are to go. Returns the exit status.
+    /// What frames say: output goes to `out` and `err`, files where they are to go. Returns the
+    /// exit status.
     ///
     /// # Errors
-    /// If there is no frame where one must come, the command was not started, a file is too large, or something cannot be written.
-    pub(crate) fn results(&self, next: &mut dyn FnMut() -> Result<Frame>, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
+    /// If there is no frame where one must come, the command was not started, a file is too large,
+    /// or something cannot be written.
+    pub(crate) fn results(
+        &self,
+        next: &mut dyn FnMut() -> Result<Frame>,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<u8> {
         // What the command left running may write while files are brought out.
         let mut end = |err: &mut dyn Write, contents: &mut Vec<u8>| -> Result<i32> {
             loop {
@@ -179,7 +208,8 @@ impl Batch {
         let mut fetched = true;
         for get in &self.gets {
             let mut contents = Vec::new();
-            let error = end(err, &mut contents).with_context(|| format!("--get: cannot bring out Linux's file {}", get.guest))?;
+            let error = end(err, &mut contents)
+                .with_context(|| format!("--get: cannot bring out Linux's file {}", get.guest))?;
             if error != 0 {
                 let why = std::io::Error::from_raw_os_error(error.saturating_neg());
                 writeln!(
@@ -190,7 +220,8 @@ impl Batch {
                 fetched = false;
                 continue;
             }
-            std::fs::write(&get.host, contents).with_context(|| format!("--get: cannot write {} here", get.host.display()))?;
+            std::fs::write(&get.host, contents)
+                .with_context(|| format!("--get: cannot write {} here", get.host.display()))?;
         }
         Ok(match (status & 0x7f, status >> 8) {
             // What could not be brought out was reported.
@@ -203,7 +234,9 @@ impl Batch {
 
 /// Whether output was written to a pipe that is closed, as `head` does when it has enough.
 fn is_unread(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// The time is up.
@@ -221,7 +254,8 @@ impl std::error::Error for TimedOut {}
 /// What comes on the line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// The command ended, with this wait status, or a file did; or it is minus the error that kept it from that.
+    /// The command ended, with this wait status, or a file did; or it is minus the error that kept
+    /// it from that.
     End(i32),
     Out(Vec<u8>),
     Err(Vec<u8>),
@@ -245,7 +279,10 @@ impl Frame {
             ([1], _) => Self::Out(bytes),
             ([2], _) => Self::Err(bytes),
             ([3], _) => Self::Get(bytes),
-            ([stream], _) => anyhow::bail!("a frame that nobody sends came: stream {stream}, {} bytes", bytes.len()),
+            ([stream], _) => anyhow::bail!(
+                "a frame that nobody sends came: stream {stream}, {} bytes",
+                bytes.len()
+            ),
         }))
     }
 }
@@ -257,7 +294,8 @@ mod tests {
     #[test]
     fn a_silence_is_told_every_ten_seconds() {
         let mut told = 0;
-        let said = [0, 9, 10, 11, 19, 20, 45, 49, 50].map(|seconds| notice(Duration::from_secs(seconds), &mut told));
+        let said = [0, 9, 10, 11, 19, 20, 45, 49, 50]
+            .map(|seconds| notice(Duration::from_secs(seconds), &mut told));
         assert_eq!(said, [None, None, Some(10), None, None, Some(20), Some(40), None, Some(50)]);
     }
 
@@ -273,8 +311,10 @@ mod tests {
                 Ok(())
             }
         }
-        let batch = Batch { command: String::new(), gets: Vec::new(), timeout: None, notices: false };
-        let error = batch.results(&mut || Ok(Frame::Out(b"y".into())), &mut Closed, &mut Vec::new());
+        let batch =
+            Batch { command: String::new(), gets: Vec::new(), timeout: None, notices: false };
+        let error =
+            batch.results(&mut || Ok(Frame::Out(b"y".into())), &mut Closed, &mut Vec::new());
         assert!(error.is_err_and(|error| is_unread(&error)) && !is_unread(&TimedOut.into()));
     }
 
@@ -291,15 +331,21 @@ mod tests {
     #[test]
     fn a_status_without_a_positive_is_an_error() {
         let get = Fetch { guest: "/a".into(), host: "/dev/null".into() };
-        let batch = Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
+        let batch =
+            Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
         let say = |statuses: &[i32]| {
             let mut statuses = statuses.iter();
             let mut err = Vec::new();
-            let status =
-                batch.results(&mut || statuses.next().map(|status| Frame::End(*status)).context("the end"), &mut Vec::new(), &mut err);
+            let status = batch.results(
+                &mut || statuses.next().map(|status| Frame::End(*status)).context("the end"),
+                &mut Vec::new(),
+                &mut err,
+            );
             (status, String::from_utf8_lossy(&err).into_owned())
         };
-        assert!(say(&[i32::MIN]).0.is_err_and(|error| error.to_string().ends_with("error 2147483648")));
+        assert!(
+            say(&[i32::MIN]).0.is_err_and(|error| error.to_string().ends_with("error 2147483648"))
+        );
         let (status, said) = say(&[0, i32::MIN]);
         assert_eq!(status.ok(), Some(FAILED));
         assert!(said.starts_with("macadamia: --get: Linux cannot read its file /a: "), "{said}");
@@ -308,16 +354,25 @@ mod tests {
     #[test]
     fn a_file_without_an_end_is_refused() {
         let get = Fetch { guest: "/dev/zero".into(), host: "/dev/null".into() };
-        let batch = Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
-        let mut frames = std::iter::once(Frame::End(0)).chain(std::iter::repeat_with(|| Frame::Get(vec![0; 1 << 15])));
+        let batch =
+            Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
+        let mut frames = std::iter::once(Frame::End(0))
+            .chain(std::iter::repeat_with(|| Frame::Get(vec![0; 1 << 15])));
         let mut taken = 0;
         let mut next = || {
             taken += 1;
             frames.next().context("the end")
         };
-        let error = batch.results(&mut next, &mut Vec::new(), &mut Vec::new()).expect_err("a file without an end");
+        let error = batch
+            .results(&mut next, &mut Vec::new(), &mut Vec::new())
+            .expect_err("a file without an end");
         let said = format!("{error:#}");
-        assert!(said.starts_with("--get: cannot bring out Linux's file /dev/zero: it brings out files of up to 1 MiB"), "{said}");
+        assert!(
+            said.starts_with(
+                "--get: cannot bring out Linux's file /dev/zero: it brings out files of up to 1 MiB"
+            ),
+            "{said}"
+        );
         // The end of the command, all that is kept, and one too many.
         assert_eq!(taken, 1 + (MOST_FETCHED << 20 >> 15) + 1);
     }

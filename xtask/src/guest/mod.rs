@@ -52,7 +52,8 @@ pub fn insert(guest: &str, contents: Vec<u8>) -> Insert {
     Insert { guest: guest.into(), contents, mode: 0o755 }
 }
 
-/// Has each Linux of a system run a command when it has booted, but the one that is asked to run another: that ends before.
+/// Has each Linux of a system run a command when it has booted, but the one that is asked to run
+/// another: that ends before.
 pub fn beside(command: &str) -> Result<Insert> {
     const USUAL: &str = "linux/root/inittab";
     let usual = std::fs::read_to_string(USUAL).context(USUAL)?;
@@ -87,7 +88,8 @@ pub struct Guest<'a> {
     pub component: Option<&'a str>,
     /// Where it runs.
     pub on: Emulator,
-    /// QEMU's CPU model, instead of the usual one; that of what is compared, if it is counted or has its own time.
+    /// QEMU's CPU model, instead of the usual one; that of what is compared, if it is counted or
+    /// has its own time.
     pub cpu: Option<&'a str>,
     /// How QEMU attaches disks, instead of what the description says.
     pub interface: Option<Interface>,
@@ -101,11 +103,13 @@ pub struct Guest<'a> {
     pub timeout: Duration,
     /// Whether time is the machine's own, in QEMU: instructions, however busy the host is.
     pub own_time: bool,
-    /// Whether time is the host's even with the machine model: of who waits for a program of the host, time does not go by at once.
+    /// Whether time is the host's even with the machine model: of who waits for a program of the
+    /// host, time does not go by at once.
     pub hosts_time: bool,
     /// The machine model, if it is to count.
     pub model: Option<&'a build::Model>,
-    /// What its network card is connected to: nothing is there that could disturb what a test looks at, if nobody says otherwise.
+    /// What its network card is connected to: nothing is there that could disturb what a test looks
+    /// at, if nobody says otherwise.
     pub wire: Wire<'a>,
 }
 
@@ -141,7 +145,12 @@ impl Default for Guest<'_> {
 impl Guest<'_> {
     /// Builds the system, runs the command in it.
     pub fn run(self, command: &str) -> Result<Outcome> {
-        let batch = Batch { command: command.into(), gets: self.gets, timeout: Some(Limit::Own(self.timeout)), notices: false };
+        let batch = Batch {
+            command: command.into(),
+            gets: self.gets,
+            timeout: Some(Limit::Own(self.timeout)),
+            notices: false,
+        };
         let command = batch.inserts();
         let options = Options {
             cpu: self.cpu,
@@ -162,7 +171,8 @@ impl Guest<'_> {
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let status = batch.run(&built, machine, &mut out, &mut err)?;
-        let report = self.model.map(|_| emulator::read_report(&emulator::report(&built))).transpose()?;
+        let report =
+            self.model.map(|_| emulator::read_report(&emulator::report(&built))).transpose()?;
         Ok(Outcome { status, out, err, report })
     }
 
@@ -174,7 +184,8 @@ impl Guest<'_> {
     }
 }
 
-/// Compiles a test program, a file or a folder of files, statically. Of the folders in it, that of the processor counts.
+/// Compiles a test program, a file or a folder of files, statically. Of the folders in it, that of
+/// the processor counts.
 pub fn compile(source: impl AsRef<Path>) -> Result<Vec<u8>> {
     compile_with(Command::new(board::chosen().linux()?.compiler()), source.as_ref(), "")
 }
@@ -199,7 +210,9 @@ fn compile_with(gcc: Command, source: &Path, suffix: &str) -> Result<Vec<u8>> {
 fn call_compiler(mut gcc: Command, source: &Path, program: &Path) -> Result<()> {
     gcc.args(["-static", "-O2", "-pthread", "-Wall", "-Wno-unused-result", "-o"]).arg(program);
     let in_folder = |folder: &Path| {
-        let all = files(folder)?.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "c"));
+        let all = files(folder)?
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|extension| extension == "c"));
         anyhow::Ok(all.collect::<Vec<_>>())
     };
     if source.is_dir() {
@@ -226,7 +239,10 @@ pub fn figures_with(model: &build::Model) -> Result<model_core::Report> {
 /// What they take on Linux alone.
 pub fn native_figures(model: &build::Model) -> Result<model_core::Report> {
     let inserts = vec![program("figures")?];
-    Alone { inserts, model: Some(model), ..Alone::default() }.run("figures")?.report.context("no report of Linux alone")
+    Alone { inserts, model: Some(model), ..Alone::default() }
+        .run("figures")?
+        .report
+        .context("no report of Linux alone")
 }
 
 /// What a run on Linux alone left.
@@ -248,7 +264,8 @@ pub enum Clock {
     Host,
 }
 
-/// How to run a command on Linux of the same source and with the same root file system, on the machine itself.
+/// How to run a command on Linux of the same source and with the same root file system, on the
+/// machine itself.
 pub struct Alone<'a> {
     /// What its network card is connected to; without a network it has none.
     pub wire: Wire<'a>,
@@ -266,14 +283,22 @@ pub struct Alone<'a> {
 
 impl Default for Alone<'_> {
     fn default() -> Self {
-        Self { wire: Wire::Out, clock: Clock::Machine, cpu: None, inserts: Vec::new(), model: None, timeout: TIMEOUT }
+        Self {
+            wire: Wire::Out,
+            clock: Clock::Machine,
+            cpu: None,
+            inserts: Vec::new(),
+            model: None,
+            timeout: TIMEOUT,
+        }
     }
 }
 
 impl Alone<'_> {
     /// Builds it, runs a command in it that must succeed.
     pub fn run(mut self, command: &str) -> Result<Reference> {
-        let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false };
+        let batch =
+            Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false };
         self.inserts.extend(batch.inserts());
         let network = self.wire.of_board(board::chosen());
         let initrd = root::root_with(&self.inserts)?;
@@ -286,8 +311,12 @@ impl Alone<'_> {
             network: network.as_ref(),
         };
         let (console, report) = emulator::native(&alone, self.timeout)?;
-        let (_, rest) = console.split_once("batch begins\n").with_context(|| format!("Linux alone did not run the command: {console}"))?;
-        let (out, status) = rest.split_once("batch ends: ").with_context(|| format!("the command did not end: {console}"))?;
+        let (_, rest) = console
+            .split_once("batch begins\n")
+            .with_context(|| format!("Linux alone did not run the command: {console}"))?;
+        let (out, status) = rest
+            .split_once("batch ends: ")
+            .with_context(|| format!("the command did not end: {console}"))?;
         ensure!(status.starts_with('0'), "on Linux alone the command failed: {out}{status}");
         Ok(Reference { out: out.into(), report, measured: emulator::report_alone(&initrd) })
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Debian disk, and what comes from Debian's archive: packages and source packages, fetched once and kept under
-//! `target/linux`.
+//! The Debian disk, and what comes from Debian's archive: packages and source packages, fetched
+//! once and kept under `target/linux`.
 
 pub mod installed;
 mod tree;
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tree::sources;
 
-/// Puts Debian on a disk: the packages of `linux/debian/packages`, the source packages of `linux/debian/sources`, and what
-/// `linux/debian/customise` adds.
+/// Puts Debian on a disk: the packages of `linux/debian/packages`, the source packages of
+/// `linux/debian/sources`, and what `linux/debian/customise` adds.
 pub fn image(image: &Path) -> Result<()> {
     if board::chosen().linux()?.cross {
         return installed::image(image);
@@ -40,7 +40,10 @@ pub fn packages() -> Result<PathBuf> {
         let mut install = Command::new("mmdebstrap");
         install.args(["--quiet", "--variant=minbase", "--format=tar"]);
         install.arg(format!("--architectures={}", board::chosen().linux()?.debian));
-        install.arg(format!("--include={}", packages.split_whitespace().collect::<Vec<_>>().join(",")));
+        install.arg(format!(
+            "--include={}",
+            packages.split_whitespace().collect::<Vec<_>>().join(",")
+        ));
         run_group(install.arg("bookworm").arg(&making).arg(mirror()?))?;
         std::fs::rename(making, &archive)?;
         std::fs::write(stamp, packages)?;

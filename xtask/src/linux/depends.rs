@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Linux's Makefile reads of its tree: the sources and headers that it notes beside each object, in `.NAME.cmd`, and what says how to build.
+//! What Linux's Makefile reads of its tree: the sources and headers that it notes beside each
+//! object, in `.NAME.cmd`, and what says how to build.
 
 use anyhow::Result;
 use std::collections::BTreeSet;
@@ -34,12 +35,23 @@ fn below(tree: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) -> Result<()
     Ok(())
 }
 
-/// The files that a note names: `source_OBJECT := FILE`, and after `deps_OBJECT := \\` one in each line.
+/// The files that a note names: `source_OBJECT := FILE`, and after `deps_OBJECT := \\` one in each
+/// line.
 fn noted(text: &str) -> impl Iterator<Item = &str> {
-    let source = text.lines().filter(|line| line.starts_with("source_")).filter_map(|line| line.split_once(":= ")).map(|(_, file)| file);
-    let others = text.lines().skip_while(|line| !line.starts_with("deps_")).skip(1).take_while(|line| line.starts_with("  "));
+    let source = text
+        .lines()
+        .filter(|line| line.starts_with("source_"))
+        .filter_map(|line| line.split_once(":= "))
+        .map(|(_, file)| file);
+    let others = text
+        .lines()
+        .skip_while(|line| !line.starts_with("deps_"))
+        .skip(1)
+        .take_while(|line| line.starts_with("  "));
     // What stands for a choice is a file that nobody has to have.
-    let others = others.map(|line| line.trim_end_matches('\\').trim()).filter(|file| !file.starts_with("$("));
+    let others = others
+        .map(|line| line.trim_end_matches('\\').trim())
+        .filter(|file| !file.starts_with("$("));
     source.chain(others)
 }
 

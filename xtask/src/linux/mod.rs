@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux: the server, built of patched source; root file systems for it; Debian's packages and its disk. What
-//! is made here is the same on every machine that runs it.
+//! Linux: the server, built of patched source; root file systems for it; Debian's packages and its
+//! disk. What is made here is the same on every machine that runs it.
 
 mod busybox;
 pub mod debian;
@@ -32,21 +32,28 @@ pub fn folder() -> PathBuf {
 /// What is built in one place of each board: by one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Linux servers, some of which have a source tree together. Who wants both asks for this first.
+    /// Linux servers, some of which have a source tree together. Who wants both asks for this
+    /// first.
     Linux,
-    /// The kernel and components: features make another kernel of the same name. And root file systems.
+    /// The kernel and components: features make another kernel of the same name. And root file
+    /// systems.
     Components,
 }
 
-/// The right to build a part for the board that was chosen. Of each board one thread of all processes has it.
-pub struct Building(#[expect(dead_code, reason = "it is held")] Lock, #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
+/// The right to build a part for the board that was chosen. Of each board one thread of all
+/// processes has it.
+pub struct Building(
+    #[expect(dead_code, reason = "it is held")] Lock,
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>,
+);
 
 /// Lets nobody else build this part for this board meanwhile.
 ///
 /// # Errors
 /// If what is built cannot be written.
 pub fn building(part: Part) -> Result<Building> {
-    static BUILDING: Mutex<BTreeMap<(String, Part), &'static Mutex<()>>> = Mutex::new(BTreeMap::new());
+    static BUILDING: Mutex<BTreeMap<(String, Part), &'static Mutex<()>>> =
+        Mutex::new(BTreeMap::new());
     let own: &'static Mutex<()> = {
         let mut all = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry((board::chosen().name(), part)).or_insert_with(|| Box::leak(Box::default()))
@@ -62,7 +69,8 @@ pub fn building(part: Part) -> Result<Building> {
 
 /// What is in a folder, in the order of the names.
 pub fn files(folder: impl AsRef<std::path::Path>) -> Result<Vec<PathBuf>> {
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     found.sort();
     Ok(found)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that can be small (docs/small-spaces.md): linked with musl, which finds what belongs to a thread at offsets that are not
-//! negative; and position-independent, so that they need not lie where others do.
+//! Programs that can be small (docs/small-spaces.md): linked with musl, which finds what belongs to
+//! a thread at offsets that are not negative; and position-independent, so that they need not lie
+//! where others do.
 
 use super::{busybox, folder, packages};
 use crate::machine::board;
@@ -13,7 +14,8 @@ use std::process::Command;
 /// Options of Debian's BusyBox that want the regular expressions of glibc.
 const NOT_WITH_MUSL: [&str; 2] = ["CONFIG_EXTRA_COMPAT", "CONFIG_FEATURE_VI_REGEX_SEARCH"];
 
-/// What lets Debian's cross compiler make static position-independent programs with Debian's musl for i386.
+/// What lets Debian's cross compiler make static position-independent programs with Debian's musl
+/// for i386.
 fn specs() -> Result<PathBuf> {
     static SPECS: Once<PathBuf> = Once::new();
     SPECS.get("musl", write_specs)
@@ -22,9 +24,15 @@ fn specs() -> Result<PathBuf> {
 fn write_specs() -> Result<PathBuf> {
     let tree = packages::binaries(&["musl-dev", "linux-libc-dev"])?.join("usr");
     let (include, lib) = (tree.join("include"), tree.join("lib/i386-linux-musl"));
-    ensure!(lib.join("rcrt1.o").exists(), "{} has no rcrt1.o: Debian's musl-dev is not as expected", lib.display());
+    ensure!(
+        lib.join("rcrt1.o").exists(),
+        "{} has no rcrt1.o: Debian's musl-dev is not as expected",
+        lib.display()
+    );
     let (include, lib) = (include.display(), lib.display());
-    let headers = format!("-nostdinc -isystem {include}/i386-linux-musl -isystem {include} -isystem {include}/i386-linux-gnu");
+    let headers = format!(
+        "-nostdinc -isystem {include}/i386-linux-musl -isystem {include} -isystem {include}/i386-linux-gnu"
+    );
     let text = format!(
         "%rename cpp_options other_cpp_options\n\
          %rename cc1 other_cc1\n\n\
@@ -54,7 +62,8 @@ pub fn compiler() -> Result<Command> {
 pub fn busybox() -> Result<PathBuf> {
     static BUSYBOX: Once<PathBuf> = Once::new();
     BUSYBOX.get("busybox", || {
-        let compiler = format!("{} -specs={}", board::chosen().linux()?.compiler(), specs()?.display());
+        let compiler =
+            format!("{} -specs={}", board::chosen().linux()?.compiler(), specs()?.display());
         busybox::build("busybox-musl", &compiler, &NOT_WITH_MUSL)
     })
 }

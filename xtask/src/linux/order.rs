@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where Linux's functions lie, in a server and in Linux alone by the same rule: those of `linux/order/functions` side by side, in
-//! that order. `./macadamia bench order` makes the list. To measure what their places do there are other layouts, with pads between
-//! them.
+//! Where Linux's functions lie, in a server and in Linux alone by the same rule: those of
+//! `linux/order/functions` side by side, in that order. `./macadamia bench order` makes the list.
+//! To measure what their places do there are other layouts, with pads between them.
 
 use crate::linux::files;
 use crate::linux::patched::put;
@@ -47,7 +47,8 @@ pub fn chosen() -> u8 {
     HERE.get()
 }
 
-/// Where a Linux of the chosen layout is, whose image of the first one is `image`, of the source tree `source`.
+/// Where a Linux of the chosen layout is, whose image of the first one is `image`, of the source
+/// tree `source`.
 pub fn image(source: &Path, image: PathBuf) -> PathBuf {
     match chosen() {
         0 => image,
@@ -57,7 +58,10 @@ pub fn image(source: &Path, image: PathBuf) -> PathBuf {
 
 /// The patches for it, which come before others.
 pub fn patches() -> Result<Vec<PathBuf>> {
-    Ok(files(FOLDER)?.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "patch")).collect())
+    Ok(files(FOLDER)?
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|extension| extension == "patch"))
+        .collect())
 }
 
 /// Puts it into a source tree.
@@ -66,8 +70,8 @@ pub fn place(source: &Path, layout: u8) -> Result<()> {
     put(&source.join(HEADER), header(&list, layout).as_bytes())
 }
 
-/// Has `make` link a source tree in the chosen layout. If that is another than the first, its image is copied to where it belongs, and the
-/// tree is left with the first one again: others rely on it.
+/// Has `make` link a source tree in the chosen layout. If that is another than the first, its image
+/// is copied to where it belongs, and the tree is left with the first one again: others rely on it.
 pub fn link(source: &Path, image: &Path, make: impl Fn() -> Result<()>) -> Result<()> {
     if chosen() != 0 {
         place(source, chosen())?;
@@ -78,8 +82,9 @@ pub fn link(source: &Path, image: &Path, make: impl Fn() -> Result<()>) -> Resul
     make()
 }
 
-/// The list as a part of a linker script. A name that this Linux does not have, or whose function the compiler has made part of another
-/// one, is harmless; what the compiler adds to a name begins with a dot.
+/// The list as a part of a linker script. A name that this Linux does not have, or whose function
+/// the compiler has made part of another one, is harmless; what the compiler adds to a name begins
+/// with a dot.
 fn header(list: &str, layout: u8) -> String {
     let mut text = String::from("/* SPDX-License-Identifier: GPL-2.0 */\n#define TEXT_ORDER");
     for (i, name) in list.lines().enumerate() {
@@ -110,11 +115,22 @@ mod tests {
         let texts: Vec<String> = (0..LAYOUTS).map(|layout| header(&list, layout)).collect();
         let is_pad = |line: &&str| line.starts_with("\t. = . + ");
         assert!(!texts[0].lines().any(|line| is_pad(&line)), "{}", texts[0]);
-        assert!(texts[0].contains("#define TEXT_ORDER \\\n\t*(.text.f0 .text.f0.*) \\\n\t*(.text.f1 .text.f1.*) \\\n"), "{}", texts[0]);
-        let functions = |text: &str| text.lines().filter(|line| !is_pad(line)).map(String::from).collect::<Vec<_>>();
+        assert!(
+            texts[0].contains(
+                "#define TEXT_ORDER \\\n\t*(.text.f0 .text.f0.*) \\\n\t*(.text.f1 .text.f1.*) \\\n"
+            ),
+            "{}",
+            texts[0]
+        );
+        let functions = |text: &str| {
+            text.lines().filter(|line| !is_pad(line)).map(String::from).collect::<Vec<_>>()
+        };
         for (i, text) in texts.iter().enumerate() {
             assert_eq!(functions(text), functions(&texts[0]));
-            assert!(texts[..i].iter().all(|other| other != text), "layouts {i} and an earlier one are the same");
+            assert!(
+                texts[..i].iter().all(|other| other != text),
+                "layouts {i} and an earlier one are the same"
+            );
         }
     }
 
@@ -129,7 +145,10 @@ mod tests {
     fn the_list_names_each_function_once() {
         let list = std::fs::read_to_string(Path::new("..").join(LIST)).expect("the list");
         let names: Vec<&str> = list.lines().collect();
-        let is_name = |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
         assert!(names.iter().all(is_name) && names.len() > 500, "{} names", names.len());
         let mut sorted = names.clone();
         sorted.sort_unstable();

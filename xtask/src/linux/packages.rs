@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages for the board's processor, by a private apt configuration: this machine's own is left alone.
+//! Debian's packages for the board's processor, by a private apt configuration: this machine's own
+//! is left alone.
 
 use super::{files, folder};
 use crate::machine::board;
@@ -11,16 +12,25 @@ use std::sync::{Mutex, PoisonError};
 
 /// The mirror that this machine uses.
 pub fn mirror() -> Result<String> {
-    let policy = Command::new("apt-cache").args(["policy", "base-files"]).output().context("cannot run apt-cache")?;
+    let policy = Command::new("apt-cache")
+        .args(["policy", "base-files"])
+        .output()
+        .context("cannot run apt-cache")?;
     let policy = String::from_utf8_lossy(&policy.stdout).into_owned();
-    policy.split_whitespace().find(|word| word.starts_with("http")).map(String::from).context("no Debian mirror among the package sources")
+    policy
+        .split_whitespace()
+        .find(|word| word.starts_with("http"))
+        .map(String::from)
+        .context("no Debian mirror among the package sources")
 }
 
 /// Unpacks packages into one tree, unless that was done before. Returns the tree.
 pub fn binaries(packages: &[&str]) -> Result<PathBuf> {
     fetched(&packages.join("+"), |place, apt| {
         apt.get(&[&["download"], packages].concat(), place)?;
-        for package in files(place)?.iter().filter(|path| path.extension().is_some_and(|e| e == "deb")) {
+        for package in
+            files(place)?.iter().filter(|path| path.extension().is_some_and(|e| e == "deb"))
+        {
             run(Command::new("dpkg-deb").arg("-x").arg(package).arg(place))?;
         }
         Ok(())
@@ -33,8 +43,15 @@ pub fn source(package: &str) -> Result<PathBuf> {
     fetched(&format!("{package}-source"), |place, apt| {
         apt.get(&["source", "--download-only", package], place)?;
         for archive in files(place)? {
-            let name = archive.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let strip = if name.contains(".orig.tar.") { "--strip-components=1" } else { "--strip-components=0" };
+            let name = archive
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            let strip = if name.contains(".orig.tar.") {
+                "--strip-components=1"
+            } else {
+                "--strip-components=0"
+            };
             if name.contains(".tar.") {
                 run(Command::new("tar").arg("-xf").arg(&archive).arg(strip).arg("-C").arg(place))?;
             }
@@ -80,7 +97,8 @@ impl Apt {
         let mirror = mirror()?;
         let key = "/usr/share/keyrings/debian-archive-keyring.gpg";
         ensure!(Path::new(key).exists(), "{key} is missing: install debian-archive-keyring");
-        let sources = ["deb", "deb-src"].map(|kind| format!("{kind} [signed-by={key}] {mirror} bookworm main\n"));
+        let sources = ["deb", "deb-src"]
+            .map(|kind| format!("{kind} [signed-by={key}] {mirror} bookworm main\n"));
         std::fs::write(folder.join("sources"), sources.concat())?;
         let apt = Self(folder);
         apt.get(&["update"], &apt.0)?;
@@ -95,7 +113,8 @@ impl Apt {
         run(self.command(arguments)?.current_dir(place).stdout(Stdio::null()))
     }
 
-    /// Fetches a source package into a folder and unpacks it there, with Debian's patches. Returns the source's folder.
+    /// Fetches a source package into a folder and unpacks it there, with Debian's patches. Returns
+    /// the source's folder.
     ///
     /// # Errors
     /// If it cannot be had.
@@ -106,7 +125,10 @@ impl Apt {
         }
         std::fs::create_dir_all(&place)?;
         self.get(&["source", package], &place)?;
-        files(&place)?.into_iter().find(|path| path.is_dir()).with_context(|| format!("{package} was not unpacked"))
+        files(&place)?
+            .into_iter()
+            .find(|path| path.is_dir())
+            .with_context(|| format!("{package} was not unpacked"))
     }
 
     /// Where it puts what it fetches to install.
@@ -119,9 +141,14 @@ impl Apt {
     /// # Errors
     /// If one cannot be had.
     pub fn needed(&self, packages: &[&str]) -> Result<Vec<String>> {
-        let mut simulate = self.command(&[&["install", "--simulate", "--no-install-recommends"], packages].concat())?;
+        let mut simulate = self
+            .command(&[&["install", "--simulate", "--no-install-recommends"], packages].concat())?;
         let output = simulate.stderr(Stdio::inherit()).output().context("cannot run apt-get")?;
-        ensure!(output.status.success(), "apt-get failed ({}): see its output above", output.status);
+        ensure!(
+            output.status.success(),
+            "apt-get failed ({}): see its output above",
+            output.status
+        );
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let name = |line: &str| Some(line.strip_prefix("Inst ")?.split(' ').next()?.to_string());
         Ok(text.lines().filter_map(name).collect())
@@ -143,7 +170,9 @@ impl Apt {
             command.arg("-o").arg(format!("APT::{name}={architecture}"));
         }
         command.args(["-q", "-o", "Dir::Etc::SourceParts=-"]);
-        command.args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"]).args(arguments);
+        command
+            .args(["-o", "APT::Sandbox::User=", "-o", "Acquire::Languages=none"])
+            .args(arguments);
         Ok(command)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A source tree out of an archive, with patches: after an edit of a patch only the files that change are
-//! written anew, so that `make` compiles what depends on them.
+//! A source tree out of an archive, with patches: after an edit of a patch only the files that
+//! change are written anew, so that `make` compiles what depends on them.
 //!
 //! Beside the tree are a folder with the archive's own version of each file that a patch touches
 //! (`NAME.upstream`), and a stamp of what the tree was made from (`NAME.unpacked`).
@@ -33,10 +33,16 @@ pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
     })
 }
 
-/// Makes the folder `tree` the archive's contents, without their outermost folder, with the patches in their order.
-/// `version` is asked for the name of what the archive has, for a message.
-pub fn unpack(tree: &Path, archive: &Path, patches: &[PathBuf], version: impl Fn(&Path) -> String) -> Result<()> {
-    let package = fs::metadata(archive).with_context(|| format!("{} is missing", archive.display()))?;
+/// Makes the folder `tree` the archive's contents, without their outermost folder, with the patches
+/// in their order. `version` is asked for the name of what the archive has, for a message.
+pub fn unpack(
+    tree: &Path,
+    archive: &Path,
+    patches: &[PathBuf],
+    version: impl Fn(&Path) -> String,
+) -> Result<()> {
+    let package =
+        fs::metadata(archive).with_context(|| format!("{} is missing", archive.display()))?;
     let origin = format!("{} {:?}", package.len(), package.modified()?);
     let mut texts = String::new();
     for patch in patches {
@@ -60,10 +66,15 @@ pub fn unpack(tree: &Path, archive: &Path, patches: &[PathBuf], version: impl Fn
             }
             fs::create_dir_all(folder)?;
         }
-        let disk = rustix::fs::statvfs(tree).with_context(|| format!("cannot ask how full the disk of {} is", tree.display()))?;
+        let disk = rustix::fs::statvfs(tree)
+            .with_context(|| format!("cannot ask how full the disk of {} is", tree.display()))?;
         has_room(tree, disk.f_bavail.saturating_mul(disk.f_frsize))?;
         eprintln!("unpacking {}", archive.display());
-        run(Command::new("tar").arg("-xf").arg(archive).args(["--strip-components=1", "-C"]).arg(tree))?;
+        run(Command::new("tar")
+            .arg("-xf")
+            .arg(archive)
+            .args(["--strip-components=1", "-C"])
+            .arg(tree))?;
     }
     let stage = stage(tree, &upstream, &touched, patches, version)?;
     forget(&stamp_file)?;
@@ -79,7 +90,8 @@ pub fn unpack(tree: &Path, archive: &Path, patches: &[PathBuf], version: impl Fn
     Ok(())
 }
 
-/// Whether a folder whose disk has so many free bytes has room for a tree: what is said is better than a thousand lines of `tar`.
+/// Whether a folder whose disk has so many free bytes has room for a tree: what is said is better
+/// than a thousand lines of `tar`.
 fn has_room(tree: &Path, free: u64) -> Result<()> {
     let (free, room) = (free >> 20, TREE >> 20);
     ensure!(
@@ -93,7 +105,9 @@ fn has_room(tree: &Path, free: u64) -> Result<()> {
 
 /// The files that patches change, make or delete, as they name them.
 fn touched(patches: &str) -> BTreeSet<String> {
-    let named = |line: &str| line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/")).map(String::from);
+    let named = |line: &str| {
+        line.strip_prefix("--- a/").or_else(|| line.strip_prefix("+++ b/")).map(String::from)
+    };
     patches.lines().filter_map(named).collect()
 }
 
@@ -120,7 +134,8 @@ fn stage(
     fs::create_dir_all(&stage)?;
     for name in touched {
         let original = upstream.join(name);
-        // The archive's, unless an earlier set of patches made it: then its mark says that there is none.
+        // The archive's, unless an earlier set of patches made it: then its mark says that there is
+        // none.
         let none = upstream.join(format!("{name}.none"));
         if !original.exists() && !none.exists() {
             match fs::read(tree.join(name)) {
@@ -134,7 +149,10 @@ fn stage(
     }
     for patch in patches {
         let mut command = Command::new("patch");
-        command.args(["-p1", "--silent", "--forward", "--fuzz=0", "-d"]).arg(&stage).stdin(fs::File::open(patch)?);
+        command
+            .args(["-p1", "--silent", "--forward", "--fuzz=0", "-d"])
+            .arg(&stage)
+            .stdin(fs::File::open(patch)?);
         let output = command.output().context("cannot run patch")?;
         ensure!(
             output.status.success(),
@@ -162,7 +180,12 @@ mod tests {
     fn a_full_disk_is_named_before_anything_is_unpacked() {
         has_room(Path::new("a/source"), TREE).expect("that is enough");
         let error = has_room(Path::new("a/source"), 5 << 20).expect_err("it is not").to_string();
-        assert!(error.contains("take 2048 MiB in a/source, and 5 MiB are free on that disk; free some there"), "{error}");
+        assert!(
+            error.contains(
+                "take 2048 MiB in a/source, and 5 MiB are free on that disk; free some there"
+            ),
+            "{error}"
+        );
     }
 
     /// A folder with an archive of the files `one` and `two`.
@@ -170,11 +193,18 @@ mod tests {
 
     impl Place {
         fn new(name: &str) -> Self {
-            let place = std::env::temp_dir().join(format!("macadamia-patched-{name}-{}", std::process::id()));
+            let place = std::env::temp_dir()
+                .join(format!("macadamia-patched-{name}-{}", std::process::id()));
             fs::create_dir_all(place.join("in")).expect("a folder");
             fs::write(place.join("in/one"), "1\n").expect("a file");
             fs::write(place.join("in/two"), "2\n").expect("a file");
-            run(Command::new("tar").arg("-C").arg(&place).arg("-cf").arg(place.join("archive")).arg("in")).expect("an archive");
+            run(Command::new("tar")
+                .arg("-C")
+                .arg(&place)
+                .arg("-cf")
+                .arg(place.join("archive"))
+                .arg("in"))
+            .expect("an archive");
             Self(place)
         }
 
@@ -187,7 +217,8 @@ mod tests {
             };
             let patches: Vec<PathBuf> = patches.iter().enumerate().map(write).collect();
             unpack(&self.tree(), &self.0.join("archive"), &patches, |_| "1".into())?;
-            Ok(["one", "two", "sub/three"].map(|name| fs::read_to_string(self.tree().join(name)).ok()))
+            Ok(["one", "two", "sub/three"]
+                .map(|name| fs::read_to_string(self.tree().join(name)).ok()))
         }
 
         fn tree(&self) -> PathBuf {
@@ -238,7 +269,13 @@ mod tests {
         let place = Place::new("script");
         let one = place.0.join("in/one");
         fs::set_permissions(&one, fs::Permissions::from_mode(0o755)).expect("a file");
-        run(Command::new("tar").arg("-C").arg(&place.0).arg("-cf").arg(place.0.join("archive")).arg("in")).expect("an archive");
+        run(Command::new("tar")
+            .arg("-C")
+            .arg(&place.0)
+            .arg("-cf")
+            .arg(place.0.join("archive"))
+            .arg("in"))
+        .expect("an archive");
         place.unpack(&[CHANGES]).expect("the patch fits");
         let mode = fs::metadata(place.tree().join("one")).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
@@ -249,10 +286,17 @@ mod tests {
         let place = Place::new("misfit");
         place.unpack(&[CHANGES]).expect("the patch fits");
         let before = place.written("one");
-        let error = place.unpack(&[CHANGES, CHANGES_OTHERWISE]).expect_err("`one` is changed twice");
-        assert!(format!("{error:#}").contains("1.patch does not fit this version (1)"), "{error:#}");
+        let error =
+            place.unpack(&[CHANGES, CHANGES_OTHERWISE]).expect_err("`one` is changed twice");
+        assert!(
+            format!("{error:#}").contains("1.patch does not fit this version (1)"),
+            "{error:#}"
+        );
         assert_eq!(place.unpack(&[CHANGES]).expect("the patch fits"), files(["I", "2", ""]));
         assert_eq!(place.written("one"), before);
-        assert_eq!(place.unpack(&[CHANGES_OTHERWISE]).expect("the patch fits"), files(["i", "2", ""]));
+        assert_eq!(
+            place.unpack(&[CHANGES_OTHERWISE]).expect("the patch fits"),
+            files(["i", "2", ""])
+        );
     }
 }

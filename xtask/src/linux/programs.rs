@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk of programs for a processor for which Debian has no packages: they are built of Debian's source packages, as
-//! `linux/programs/recipes.toml` says. Each is built once, and again when its recipe has changed.
+//! The disk of programs for a processor for which Debian has no packages: they are built of
+//! Debian's source packages, as `linux/programs/recipes.toml` says. Each is built once, and again
+//! when its recipe has changed.
 
 use super::debian::make;
 use super::packages::Apt;
@@ -20,7 +21,8 @@ use std::time::Instant;
 
 /// What is built, and how.
 const RECIPES: &str = "linux/programs/recipes.toml";
-/// What every call of make gets: documents are not made, and scripts that a patch made older than their sources stay as they are.
+/// What every call of make gets: documents are not made, and scripts that a patch made older than
+/// their sources stay as they are.
 const MAKE: [&str; 5] = ["MAKEINFO=true", "AUTOCONF=:", "AUTOMAKE=:", "ACLOCAL=:", "AUTOHEADER=:"];
 
 /// All that is on the disk besides the shell's root file system.
@@ -127,7 +129,9 @@ fn build(recipes: &Recipes) -> Result<()> {
         stamps.push(stamp);
     }
     let stamp_of = |package: &Recipe| place.join(&package.source).with_extension("recipe");
-    let is_old = |(package, stamp): &(&Recipe, &String)| fs::read_to_string(stamp_of(package)).ok().as_ref() != Some(stamp);
+    let is_old = |(package, stamp): &(&Recipe, &String)| {
+        fs::read_to_string(stamp_of(package)).ok().as_ref() != Some(stamp)
+    };
     let old: Vec<(&Recipe, &String)> = recipes.package.iter().zip(&stamps).filter(is_old).collect();
     let apt = if old.is_empty() { None } else { Some(Apt::new()?) };
     for (at, (package, stamp)) in old.iter().enumerate() {
@@ -143,7 +147,8 @@ fn build(recipes: &Recipes) -> Result<()> {
 impl Recipe {
     /// Fetches and builds it.
     fn build(&self, apt: &Apt) -> Result<()> {
-        let (kept, making) = (built()?.join(&self.source), built()?.join(format!("{}.making", self.source)));
+        let (kept, making) =
+            (built()?.join(&self.source), built()?.join(format!("{}.making", self.source)));
         for old in [&kept, &making] {
             if old.exists() {
                 fs::remove_dir_all(old)?;
@@ -163,9 +168,14 @@ impl Recipe {
             step("sh", Command::new("sh").args(["-ec", prepare]).current_dir(&source))?;
         }
         let host = board::chosen().linux()?.tools.trim_end_matches('-');
-        let build = Command::new("dpkg-architecture").args(["-q", "DEB_BUILD_GNU_TYPE"]).output()?;
+        let build =
+            Command::new("dpkg-architecture").args(["-q", "DEB_BUILD_GNU_TYPE"]).output()?;
         let mut configure = Command::new(source.join("configure"));
-        configure.args([&format!("--host={host}"), &format!("--build={}", String::from_utf8_lossy(&build.stdout).trim()), "--prefix=/usr"]);
+        configure.args([
+            &format!("--host={host}"),
+            &format!("--build={}", String::from_utf8_lossy(&build.stdout).trim()),
+            "--prefix=/usr",
+        ]);
         configure.args(["CFLAGS=-O2", "CXXFLAGS=-O2", "LDFLAGS=-s"]);
         for argument in &self.configure {
             configure.arg(with_libraries(argument)?);
@@ -173,7 +183,12 @@ impl Recipe {
         // coreutils refuses root otherwise.
         step("configure", configure.current_dir(&object).env("FORCE_UNSAFE_CONFIGURE", "1"))?;
         let jobs = format!("-j{}", std::thread::available_parallelism()?);
-        let make = |arguments: &[String]| step("make", Command::new("make").arg(&jobs).args(MAKE).args(arguments).current_dir(&object));
+        let make = |arguments: &[String]| {
+            step(
+                "make",
+                Command::new("make").arg(&jobs).args(MAKE).args(arguments).current_dir(&object),
+            )
+        };
         if self.make.is_empty() {
             make(&[])?;
         }
@@ -181,8 +196,12 @@ impl Recipe {
         if self.library {
             make(&["install".into(), format!("DESTDIR={}", put.display())])?;
             // libtool's notes name places where it does not lie.
-            let is_note = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "la");
-            files(put.join("usr/lib"))?.iter().filter(|path| is_note(path)).try_for_each(fs::remove_file)?;
+            let is_note =
+                |path: &PathBuf| path.extension().is_some_and(|extension| extension == "la");
+            files(put.join("usr/lib"))?
+                .iter()
+                .filter(|path| is_note(path))
+                .try_for_each(fs::remove_file)?;
         }
         for (path, file) in &self.install {
             let to = put.join(path);
@@ -211,7 +230,9 @@ impl Recipe {
         for (path, names) in &self.links {
             let path = Path::new(path);
             let target = path.file_name().context("a file")?;
-            names.iter().try_for_each(|name| symlink(target, tree.join(path.with_file_name(name))))?;
+            names
+                .iter()
+                .try_for_each(|name| symlink(target, tree.join(path.with_file_name(name))))?;
         }
         Ok(())
     }
@@ -220,7 +241,9 @@ impl Recipe {
 /// The argument with paths of libraries in place of their names in braces.
 fn with_libraries(argument: &str) -> Result<String> {
     let Some((before, rest)) = argument.split_once('{') else { return Ok(argument.into()) };
-    let (name, after) = rest.split_once('}').with_context(|| format!("{RECIPES}: a brace is not closed in `{argument}`"))?;
+    let (name, after) = rest
+        .split_once('}')
+        .with_context(|| format!("{RECIPES}: a brace is not closed in `{argument}`"))?;
     Ok(format!("{before}{}{}", built()?.join(name).join("usr").display(), with_libraries(after)?))
 }
 
@@ -230,14 +253,23 @@ mod tests {
 
     #[test]
     fn a_disk_is_made_of_what_debian_has() -> Result<()> {
-        let board = |name: &str| Board::read(&Path::new("../boards").join(name).with_extension("toml"));
-        let said = |name: &str, contents| anyhow::Ok(can_hold(&board(name)?, contents).err().map(|error| error.to_string()));
+        let board =
+            |name: &str| Board::read(&Path::new("../boards").join(name).with_extension("toml"));
+        let said = |name: &str, contents| {
+            anyhow::Ok(can_hold(&board(name)?, contents).err().map(|error| error.to_string()))
+        };
         for name in ["pc", "versatilepb"] {
             assert_eq!(said(name, Contents::Debian)?, None);
-            assert!(said(name, Contents::Programs)?.is_some_and(|why| why.contains("`./macadamia run debian`")));
+            assert!(
+                said(name, Contents::Programs)?
+                    .is_some_and(|why| why.contains("`./macadamia run debian`"))
+            );
         }
         assert_eq!(said("amigaone", Contents::Programs)?, None);
-        assert!(said("amigaone", Contents::Debian)?.is_some_and(|why| why.contains("run programs --board amigaone")));
+        assert!(
+            said("amigaone", Contents::Debian)?
+                .is_some_and(|why| why.contains("run programs --board amigaone"))
+        );
         Ok(())
     }
 
@@ -247,12 +279,21 @@ mod tests {
         let mut libraries: Vec<String> = Vec::new();
         for package in &recipes.package {
             for argument in &package.configure {
-                let names = argument.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+                let names =
+                    argument.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
                 for name in names {
-                    assert!(libraries.iter().any(|library| library == name), "{}: {argument}", package.source);
+                    assert!(
+                        libraries.iter().any(|library| library == name),
+                        "{}: {argument}",
+                        package.source
+                    );
                 }
             }
-            assert!(package.links.keys().all(|path| package.install.contains_key(path)), "{}", package.source);
+            assert!(
+                package.links.keys().all(|path| package.install.contains_key(path)),
+                "{}",
+                package.source
+            );
             assert_eq!(package.library, package.install.is_empty(), "{}", package.source);
             if package.library {
                 libraries.push(package.source.clone());

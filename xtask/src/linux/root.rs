@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in them.
+//! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in
+//! them.
 
 use super::patched::put;
 use super::{Part, building, busybox, files, folder, musl, packages};
@@ -19,7 +20,11 @@ const INITRAMFS: &str = "initramfs";
 
 /// The file that a description's `from` names.
 pub fn file(from: &str) -> PathBuf {
-    if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) { folder().join(from).with_extension("cpio") } else { PathBuf::from(from) }
+    if [BUSYBOX, SMALL_BUSYBOX, INITRAMFS].contains(&from) {
+        folder().join(from).with_extension("cpio")
+    } else {
+        PathBuf::from(from)
+    }
 }
 
 /// Builds what a file of a description is made from, if it is made here and was not in this run.
@@ -60,10 +65,14 @@ pub fn debians_busybox() -> Result<PathBuf> {
 
 /// A root file system of the shell: a BusyBox and what is in `linux/root`.
 fn shell(name: &str, busybox: &Path) -> Result<()> {
-    let mut archive = Archive::with_shell(busybox, &["etc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"])?;
+    let mut archive = Archive::with_shell(
+        busybox,
+        &["etc", "root", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/sbin"],
+    )?;
     archive.add("bin/sh", LINK | 0o777, b"busybox", (0, 0))?;
     for path in files("linux/root")? {
-        let file = path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
+        let file =
+            path.file_name().context("a file without a name")?.to_string_lossy().into_owned();
         let (place, mode) = match &*file {
             "init" => (file, 0o755),
             "sign" => (format!("usr/bin/{file}"), 0o755),
@@ -83,12 +92,24 @@ fn initramfs() -> Result<()> {
     }
     let system = format!("{FILES}/run/systemd/system");
     archive.add("init", FILE | 0o755, &std::fs::read("linux/initramfs/init")?, (0, 0))?;
-    for (unit, targets) in [("batch.service", &["multi-user"][..]), ("batch-failed.service", &["emergency", "rescue"])] {
-        archive.add(&format!("{system}/{unit}"), FILE | 0o644, &std::fs::read(Path::new("linux/initramfs").join(unit))?, (0, 0))?;
+    for (unit, targets) in
+        [("batch.service", &["multi-user"][..]), ("batch-failed.service", &["emergency", "rescue"])]
+    {
+        archive.add(
+            &format!("{system}/{unit}"),
+            FILE | 0o644,
+            &std::fs::read(Path::new("linux/initramfs").join(unit))?,
+            (0, 0),
+        )?;
         for target in targets {
             let wants = format!("{system}/{target}.target.wants");
             archive.directory(&wants)?;
-            archive.add(&format!("{wants}/{unit}"), LINK | 0o777, format!("../{unit}").as_bytes(), (0, 0))?;
+            archive.add(
+                &format!("{wants}/{unit}"),
+                LINK | 0o777,
+                format!("../{unit}").as_bytes(),
+                (0, 0),
+            )?;
         }
     }
     put(&file(INITRAMFS), &archive.finish()?)
@@ -119,7 +140,11 @@ impl Archive {
     }
 
     fn add(&mut self, name: &str, mode: u32, contents: &[u8], device: (u32, u32)) -> Result<()> {
-        let entry = cpio::NewcBuilder::new(name).mode(mode).nlink(1).rdev_major(device.0).rdev_minor(device.1);
+        let entry = cpio::NewcBuilder::new(name)
+            .mode(mode)
+            .nlink(1)
+            .rdev_major(device.0)
+            .rdev_minor(device.1);
         let mut writer = entry.write(&mut self.0, contents.len() as u32);
         std::io::Write::write_all(&mut writer, contents)?;
         writer.finish()?;
@@ -154,24 +179,39 @@ impl std::str::FromStr for Insert {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (host, guest) =
-            text.rsplit_once(':').filter(|(_, guest)| guest.starts_with('/')).ok_or("HOST:GUEST is wanted, GUEST from /")?;
-        if guest.ends_with('/') || guest.contains('\n') || guest.split('/').any(|part| part == "..") {
-            return Err(format!("{guest:?}: GUEST is the path of a file, without `..` and line ends"));
+        let (host, guest) = text
+            .rsplit_once(':')
+            .filter(|(_, guest)| guest.starts_with('/'))
+            .ok_or("HOST:GUEST is wanted, GUEST from /")?;
+        if guest.ends_with('/') || guest.contains('\n') || guest.split('/').any(|part| part == "..")
+        {
+            return Err(format!(
+                "{guest:?}: GUEST is the path of a file, without `..` and line ends"
+            ));
         }
         if let Some(anew) = MADE_ANEW.iter().find(|folder| guest.starts_with(**folder)) {
-            return Err(format!("{guest}: Linux makes {anew} anew when it starts; choose another place"));
+            return Err(format!(
+                "{guest}: Linux makes {anew} anew when it starts; choose another place"
+            ));
         }
-        let read = || Ok((std::fs::read(host)?, std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(host)?.permissions())));
-        let (contents, mode) = read().map_err(|error: std::io::Error| format!("cannot read {host}: {error}"))?;
+        let read = || {
+            Ok((
+                std::fs::read(host)?,
+                std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(host)?.permissions()),
+            ))
+        };
+        let (contents, mode) =
+            read().map_err(|error: std::io::Error| format!("cannot read {host}: {error}"))?;
         Ok(Self { guest: guest.into(), contents, mode: mode & 0o7777 })
     }
 }
 
-/// The archive of this name with another behind it: Linux unpacks one after the other. Each begins at a multiple of 4.
+/// The archive of this name with another behind it: Linux unpacks one after the other. Each begins
+/// at a multiple of 4.
 pub fn with_inserts(from: &str, inserts: &[Insert]) -> Result<Vec<u8>> {
     let path = file(from);
-    let mut root = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut root =
+        std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     if inserts.is_empty() {
         return Ok(root);
     }
@@ -179,7 +219,11 @@ pub fn with_inserts(from: &str, inserts: &[Insert]) -> Result<Vec<u8>> {
     for insert in inserts {
         let name = insert.guest.trim_start_matches('/');
         let name = if from == INITRAMFS { &format!("{FILES}/{name}") } else { name };
-        let parents: Vec<_> = Path::new(name).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()).collect();
+        let parents: Vec<_> = Path::new(name)
+            .ancestors()
+            .skip(1)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect();
         for parent in parents.iter().rev() {
             archive.directory(&parent.to_string_lossy())?;
         }
@@ -197,9 +241,18 @@ mod tests {
     #[test]
     fn files_go_where_they_stay() {
         assert!("Cargo.toml:/opt/x".parse::<Insert>().is_ok());
-        assert!("Cargo.toml:/tmp/x".parse::<Insert>().is_err_and(|error| error.contains("makes /tmp/ anew")));
+        assert!(
+            "Cargo.toml:/tmp/x"
+                .parse::<Insert>()
+                .is_err_and(|error| error.contains("makes /tmp/ anew"))
+        );
         for wrong in ["/opt/", "/opt/../tmp/x", "/opt/a\nb"] {
-            assert!(format!("Cargo.toml:{wrong}").parse::<Insert>().is_err_and(|error| error.contains("path of a file")), "{wrong}");
+            assert!(
+                format!("Cargo.toml:{wrong}")
+                    .parse::<Insert>()
+                    .is_err_and(|error| error.contains("path of a file")),
+                "{wrong}"
+            );
         }
     }
 }

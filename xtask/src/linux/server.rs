@@ -24,7 +24,8 @@ const BASE: &str = "L4_SERVER_BASE";
 /// The file that a server's own takes the place of.
 const LAYOUT_FILE: &str = "layout.h";
 /// Folders and files of ours, and where they go in the source.
-const OURS: [(&str, &str); 2] = [("linux/os-L4", "arch/um/os-L4"), ("linux/tests", "arch/um/os-L4/tests")];
+const OURS: [(&str, &str); 2] =
+    [("linux/os-L4", "arch/um/os-L4"), ("linux/tests", "arch/um/os-L4/tests")];
 /// What is built of a server.
 const IMAGE: &str = "vmlinux";
 
@@ -37,8 +38,14 @@ struct Server {
 
 /// Those of all processors.
 fn servers() -> impl Iterator<Item = Server> {
-    let of =
-        |processor: Processor| processor.facts().linux.iter().flat_map(|linux| linux.servers).map(move |plan| Server { processor, plan });
+    let of = |processor: Processor| {
+        processor
+            .facts()
+            .linux
+            .iter()
+            .flat_map(|linux| linux.servers)
+            .map(move |plan| Server { processor, plan })
+    };
     processor::ALL.into_iter().flat_map(of)
 }
 
@@ -48,7 +55,11 @@ fn server(package: &str, processor: Processor) -> Option<Server> {
 
 /// What Linux needs to know of a processor.
 fn linux(processor: Processor) -> Result<&'static Linux> {
-    processor.facts().linux.as_ref().with_context(|| format!("there is no Linux server for {processor:?}"))
+    processor
+        .facts()
+        .linux
+        .as_ref()
+        .with_context(|| format!("there is no Linux server for {processor:?}"))
 }
 
 /// What tests of Linux expect of the board's processor.
@@ -58,7 +69,10 @@ pub fn expected() -> Result<&'static Expected> {
 
 /// What tests of Debian expect of it.
 pub fn debian_expected() -> Result<&'static Debian> {
-    expected()?.debian.as_ref().with_context(|| format!("there is no Debian for {:?}", board::chosen().processor))
+    expected()?
+        .debian
+        .as_ref()
+        .with_context(|| format!("there is no Debian for {:?}", board::chosen().processor))
 }
 
 /// Whether a component's ELF file is built here, for some processor.
@@ -70,7 +84,11 @@ pub fn is_server(package: &str) -> bool {
 pub fn elf(package: &str) -> Option<PathBuf> {
     server(package, board::chosen().processor).map(|server| {
         let source = folder().join(server.plan.folder);
-        if server.plan.tests { with_tests(&source) } else { order::image(&source, source.join(IMAGE)) }
+        if server.plan.tests {
+            with_tests(&source)
+        } else {
+            order::image(&source, source.join(IMAGE))
+        }
     })
 }
 
@@ -88,12 +106,15 @@ pub struct Layout {
 }
 
 impl Server {
-    /// Its header: window and image may begin elsewhere, all that is counted from the window's end is the same.
+    /// Its header: window and image may begin elsewhere, all that is counted from the window's end
+    /// is the same.
     fn header(&self) -> String {
         let Some(start) = self.plan.start else { return self.plan.layout.text.into() };
         let line = |line: &str| {
-            let placed =
-                |name, address: u32| line.starts_with(&format!("#define {name}")).then(|| format!("#define {name}\t0x{address:08x}\n"));
+            let placed = |name, address: u32| {
+                line.starts_with(&format!("#define {name}"))
+                    .then(|| format!("#define {name}\t0x{address:08x}\n"))
+            };
             placed(START, start)
                 .or_else(|| placed(BASE, start + self.processor.layout.windows.kernel_bytes))
                 .unwrap_or_else(|| format!("{line}\n"))
@@ -109,12 +130,21 @@ impl Server {
     fn layout(&self) -> Result<Layout> {
         let header = self.header();
         let value = |name: &str| {
-            let digits = header.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x"));
+            let digits = header.lines().find_map(|line| {
+                line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x")
+            });
             let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            number.with_context(|| format!("{}: `{name}` is no hexadecimal number", self.plan.layout.file))
+            number.with_context(|| {
+                format!("{}: `{name}` is no hexadecimal number", self.plan.layout.file)
+            })
         };
         let [window, base] = [value(START)?, value(BASE)?];
-        Ok(Layout { window, base, ram_end: value("L4_RAM_END")?, vmalloc_end: value("L4_VMALLOC_END")? })
+        Ok(Layout {
+            window,
+            base,
+            ram_end: value("L4_RAM_END")?,
+            vmalloc_end: value("L4_VMALLOC_END")?,
+        })
     }
 }
 
@@ -125,10 +155,20 @@ pub fn ours(processor: Processor) -> Result<Vec<(PathBuf, PathBuf)>> {
     let has_own_place = |file: &Path| parts.iter().any(|(from, _)| Path::new(from) == file);
     let mut ours = Vec::new();
     for (from, to) in &parts {
-        let folder = || anyhow::Ok(files(from)?.into_iter().filter(|file| file.is_file() && !has_own_place(file)).collect());
+        let folder = || {
+            anyhow::Ok(
+                files(from)?
+                    .into_iter()
+                    .filter(|file| file.is_file() && !has_own_place(file))
+                    .collect(),
+            )
+        };
         let found = if Path::new(from).is_file() { vec![PathBuf::from(from)] } else { folder()? };
         for file in found {
-            ours.push((Path::new(to).join(file.file_name().context("a file without a name")?), file));
+            ours.push((
+                Path::new(to).join(file.file_name().context("a file without a name")?),
+                file,
+            ));
         }
     }
     Ok(ours)
@@ -139,14 +179,23 @@ pub fn layout(package: &str, processor: Processor) -> Result<Option<Layout>> {
     server(package, processor).map(|server| server.layout()).transpose()
 }
 
-/// The packages that a description may mean by a package's name and a configuration, each with the bytes of its window. The first
-/// is meant where no window is said. One that is full on another processor is lean on this one.
-pub fn sizes(package: &str, configuration: Configuration, processor: Processor) -> Result<Vec<(u32, &'static str)>> {
+/// The packages that a description may mean by a package's name and a configuration, each with the
+/// bytes of its window. The first is meant where no window is said. One that is full on another
+/// processor is lean on this one.
+pub fn sizes(
+    package: &str,
+    configuration: Configuration,
+    processor: Processor,
+) -> Result<Vec<(u32, &'static str)>> {
     let family = || servers().filter(move |server| server.plan.family == package);
     let is_meant = |server: &Server| server.plan.configuration == configuration;
-    let elsewhere = family().any(|server| is_meant(&server)) && !family().any(|server| is_meant(&server) && server.processor == processor);
+    let elsewhere = family().any(|server| is_meant(&server))
+        && !family().any(|server| is_meant(&server) && server.processor == processor);
     let of = |server: Server| Ok((server.bytes()?, server.plan.package));
-    family().filter(|server| server.processor == processor && (elsewhere || is_meant(server))).map(of).collect()
+    family()
+        .filter(|server| server.processor == processor && (elsewhere || is_meant(server)))
+        .map(of)
+        .collect()
 }
 
 /// The bytes of the next larger window than a server's, if there is one.
@@ -163,14 +212,20 @@ pub fn larger(package: &str, processor: Processor) -> Result<Option<u32>> {
 /// Where the first server among the packages is, which the machine model watches.
 pub fn watched(packages: &[String]) -> Result<Option<Layout>> {
     let processor = board::chosen().processor;
-    packages.iter().find_map(|package| server(package, processor)).map(|server| server.layout()).transpose()
+    packages
+        .iter()
+        .find_map(|package| server(package, processor))
+        .map(|server| server.layout())
+        .transpose()
 }
 
 /// Builds a server, if the package is one and it was not built in this run.
 pub fn build(package: &str) -> Result<()> {
     static BUILT: Once<()> = Once::new();
     let Some(server) = server(package, board::chosen().processor) else { return Ok(()) };
-    BUILT.get(&format!("{} {package} {}", board::chosen().name(), order::chosen()), || make_server(server))
+    BUILT.get(&format!("{} {package} {}", board::chosen().name(), order::chosen()), || {
+        make_server(server)
+    })
 }
 
 fn make_server(server: Server) -> Result<()> {
@@ -178,14 +233,19 @@ fn make_server(server: Server) -> Result<()> {
     let source = folder().join(server.plan.folder);
     unpack(&source, &[order::patches()?, files("linux/patches")?].concat())?;
     for (place, file) in ours(server.processor)? {
-        let contents = if file.ends_with(LAYOUT_FILE) { server.header().into_bytes() } else { std::fs::read(&file)? };
+        let contents = if file.ends_with(LAYOUT_FILE) {
+            server.header().into_bytes()
+        } else {
+            std::fs::read(&file)?
+        };
         put(&source.join(place), &contents)?;
     }
     let header = (linux(server.processor)?.header)();
     put(&source.join("arch/um/os-L4/abi.h"), header.as_bytes())?;
     configure(&source, "um", &choices(server)?)?;
     let (image, elf) = (source.join(IMAGE), elf(package).context("a server is built here")?);
-    let what = format!("{:?} of {package}, layout {}", kernel_make(&source, "um")?, order::chosen());
+    let what =
+        format!("{:?} of {package}, layout {}", kernel_make(&source, "um")?, order::chosen());
     fresh::unless_fresh(&folder().join("fresh"), &what, &[elf], || {
         order::link(&source, &image, || make(&source, "um", &[IMAGE]))?;
         if server.plan.tests {
@@ -244,8 +304,8 @@ pub struct Native {
     pub symbols: PathBuf,
 }
 
-/// Builds Linux for the machine itself, of the same source, unless it was built in this run. Of our patches it has those for the order of
-/// functions only, and what the emulator needs.
+/// Builds Linux for the machine itself, of the same source, unless it was built in this run. Of our
+/// patches it has those for the order of functions only, and what the emulator needs.
 pub fn native() -> Result<Native> {
     static BUILT: Once<Native> = Once::new();
     BUILT.get(&format!("{} {}", board::chosen().name(), order::chosen()), make_native)
@@ -263,7 +323,8 @@ fn make_native() -> Result<Native> {
     let lacks = own.lines().filter_map(|line| line.strip_prefix("# ")?.strip_suffix(" is not set"));
     let without: Vec<&str> = ours.into_iter().chain(lacks).collect();
     let shared = std::fs::read_to_string("linux/config")?;
-    let shared = shared.lines().filter(|line| !without.iter().any(|choice| line.starts_with(choice)));
+    let shared =
+        shared.lines().filter(|line| !without.iter().any(|choice| line.starts_with(choice)));
     let wanted = shared.map(|line| format!("{line}\n")).collect::<String>() + &own;
     configure(&source, &linux.arch, &wanted)?;
     let image = Path::new(&linux.image);
@@ -271,11 +332,18 @@ fn make_native() -> Result<Native> {
     let devices = linux.device_tree.as_deref();
     let targets: Vec<&str> = std::iter::once(&*target).chain(devices).collect();
     let kernel = order::image(&source, source.join(image));
-    let what = format!("{:?} {targets:?}, layout {}", kernel_make(&source, &linux.arch)?, order::chosen());
+    let what =
+        format!("{:?} {targets:?}, layout {}", kernel_make(&source, &linux.arch)?, order::chosen());
     let folder = source.join("arch").join(&linux.arch).join("boot/dts");
     let firmware = linux.firmware.as_deref().map(|source| assemble(linux, source)).transpose()?;
-    let native = Native { kernel, devices: devices.map(|devices| folder.join(devices)), firmware, symbols: source.join(IMAGE) };
-    let made: Vec<PathBuf> = std::iter::once(&native.kernel).chain(&native.devices).cloned().collect();
+    let native = Native {
+        kernel,
+        devices: devices.map(|devices| folder.join(devices)),
+        firmware,
+        symbols: source.join(IMAGE),
+    };
+    let made: Vec<PathBuf> =
+        std::iter::once(&native.kernel).chain(&native.devices).cloned().collect();
     fresh::unless_fresh(&self::folder().join("fresh"), &what, &made, || {
         order::link(&source, &source.join(image), || make(&source, &linux.arch, &targets))?;
         depends::files(&source)
@@ -283,7 +351,8 @@ fn make_native() -> Result<Native> {
     Ok(native)
 }
 
-/// What Linux for the machine itself is patched by: the order of functions, and what `linux/native/patches` has for its processor.
+/// What Linux for the machine itself is patched by: the order of functions, and what
+/// `linux/native/patches` has for its processor.
 pub fn native_patches() -> Result<Vec<PathBuf>> {
     let own = Path::new("linux/native/patches").join(&board::chosen().linux()?.arch);
     let own = if own.is_dir() { files(own)? } else { Vec::new() };
@@ -294,8 +363,14 @@ pub fn native_patches() -> Result<Vec<PathBuf>> {
 fn assemble(linux: &board::Linux, source: &Path) -> Result<PathBuf> {
     let made = folder().join(source.file_stem().context("a file without a name")?);
     let [object, binary] = ["o", "bin"].map(|extension| made.with_extension(extension));
-    run(Command::new(linux.compiler()).args(["-c", "-Wa,-mregnames", "-o"]).arg(&object).arg(source))?;
-    run(Command::new(format!("{}objcopy", linux.tools)).args(["-O", "binary"]).arg(&object).arg(&binary))?;
+    run(Command::new(linux.compiler())
+        .args(["-c", "-Wa,-mregnames", "-o"])
+        .arg(&object)
+        .arg(source))?;
+    run(Command::new(format!("{}objcopy", linux.tools))
+        .args(["-O", "binary"])
+        .arg(&object)
+        .arg(&binary))?;
     Ok(binary)
 }
 
@@ -308,7 +383,9 @@ fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
         place.display()
     );
     ensure!(Path::new(SOURCE).exists(), "{SOURCE} is missing: install linux-source-6.12");
-    patched::unpack(source, Path::new(SOURCE), patches, |source| format!("Linux {}", version(source)))
+    patched::unpack(source, Path::new(SOURCE), patches, |source| {
+        format!("Linux {}", version(source))
+    })
 }
 
 /// Whether Linux's Makefile works below a folder.
@@ -319,7 +396,13 @@ fn can_hold(folder: &Path) -> bool {
 /// The version that a source tree's Makefile tells.
 fn version(source: &Path) -> String {
     let text = std::fs::read_to_string(source.join("Makefile")).unwrap_or_default();
-    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('=')).unwrap_or("?").trim().to_string();
+    let of = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='))
+            .unwrap_or("?")
+            .trim()
+            .to_string()
+    };
     format!("{}.{}.{}", of("VERSION "), of("PATCHLEVEL "), of("SUBLEVEL "))
 }
 
@@ -330,29 +413,46 @@ pub fn kernel_make(source: &Path, arch: &str) -> Result<Command> {
     if linux.cross {
         make.arg(format!("CROSS_COMPILE={}", linux.tools));
     }
-    make.arg("-C").arg(source).arg(format!("ARCH={arch}")).arg(format!("SUBARCH={}", linux.arch)).args([
-        "KBUILD_BUILD_USER=macadamia",
-        "KBUILD_BUILD_HOST=macadamia",
-        // Equal sources make equal images.
-        "KBUILD_BUILD_VERSION=1",
-        "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
-    ]);
+    make.arg("-C")
+        .arg(source)
+        .arg(format!("ARCH={arch}"))
+        .arg(format!("SUBARCH={}", linux.arch))
+        .args([
+            "KBUILD_BUILD_USER=macadamia",
+            "KBUILD_BUILD_HOST=macadamia",
+            // Equal sources make equal images.
+            "KBUILD_BUILD_VERSION=1",
+            "KBUILD_BUILD_TIMESTAMP=Thu Jan  1 00:00:00 UTC 1970",
+        ]);
     Ok(make)
 }
 
 /// Makes `.config` out of the choices, and checks that every one was taken.
 fn configure(source: &Path, arch: &str, wanted: &str) -> Result<()> {
     let stamp = source.with_extension("configured");
-    if source.join(".config").exists() && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+    if source.join(".config").exists()
+        && std::fs::read_to_string(&stamp).is_ok_and(|old| old == wanted)
+    {
         return Ok(());
     }
     let choices = std::env::current_dir()?.join(source.with_extension("choices"));
     std::fs::write(&choices, wanted)?;
-    let output = kernel_make(source, arch)?.arg("allnoconfig").env("KCONFIG_ALLCONFIG", choices).output().context("cannot run make")?;
-    ensure!(output.status.success(), "the configuration of Linux failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let output = kernel_make(source, arch)?
+        .arg("allnoconfig")
+        .env("KCONFIG_ALLCONFIG", choices)
+        .output()
+        .context("cannot run make")?;
+    ensure!(
+        output.status.success(),
+        "the configuration of Linux failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let made = std::fs::read_to_string(source.join(".config"))?;
     for line in wanted.lines().filter(|line| line.starts_with("CONFIG_")) {
-        ensure!(made.lines().any(|other| other == line), "linux: `{line}` was not taken; something that it needs is missing");
+        ensure!(
+            made.lines().any(|other| other == line),
+            "linux: `{line}` was not taken; something that it needs is missing"
+        );
     }
     std::fs::write(stamp, wanted)?;
     Ok(())
@@ -365,7 +465,11 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
     let mut command = kernel_make(source, arch)?;
     command.arg(format!("-j{jobs}")).args(targets);
     let mut command = group(&command);
-    let mut child = command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn().context("cannot run make")?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log)?)
+        .spawn()
+        .context("cannot run make")?;
     let stdout = child.stdout.take().context("no output of make")?;
     let mut objects = 0;
     for line in BufReader::new(stdout).lines() {
@@ -377,7 +481,11 @@ fn make(source: &Path, arch: &str, targets: &[&str]) -> Result<()> {
         }
     }
     if !child.wait()?.success() {
-        bail!("the build of Linux failed; its messages are in {}:\n{}", log.display(), std::fs::read_to_string(&log)?);
+        bail!(
+            "the build of Linux failed; its messages are in {}:\n{}",
+            log.display(),
+            std::fs::read_to_string(&log)?
+        );
     }
     Ok(())
 }
@@ -398,26 +506,40 @@ mod tests {
     #[test]
     fn servers_keep_to_their_windows() {
         for server in servers() {
-            let (at, windows) = (server.layout().expect("plain numbers"), server.processor.layout.windows);
+            let (at, windows) =
+                (server.layout().expect("plain numbers"), server.processor.layout.windows);
             let window = Window { start: at.window, serve: true };
-            assert!(window.is_possible(&windows) && at.base == at.window + windows.kernel_bytes, "{at:x?}");
+            assert!(
+                window.is_possible(&windows) && at.base == at.window + windows.kernel_bytes,
+                "{at:x?}"
+            );
             assert!(at.base < at.ram_end && at.ram_end + (64 << 20) < at.vmalloc_end, "{at:x?}");
-            assert!(at.vmalloc_end <= windows.start_block && at.ram_end.is_multiple_of(abi::TABLE_SPAN), "{at:x?}");
+            assert!(
+                at.vmalloc_end <= windows.start_block && at.ram_end.is_multiple_of(abi::TABLE_SPAN),
+                "{at:x?}"
+            );
         }
-        assert_eq!(layout("linux", ia32()).expect("plain numbers").map(|at| (at.window, at.base)), Some((0xc000_0000, 0xc040_0000)));
+        assert_eq!(
+            layout("linux", ia32()).expect("plain numbers").map(|at| (at.window, at.base)),
+            Some((0xc000_0000, 0xc040_0000))
+        );
         assert!(layout("hello", ia32()).expect("none").is_none());
     }
 
     #[test]
     fn only_the_last_patch_names_the_host() {
-        let patches = files(concat!(env!("CARGO_MANIFEST_DIR"), "/../linux/patches")).expect("a folder");
+        let patches =
+            files(concat!(env!("CARGO_MANIFEST_DIR"), "/../linux/patches")).expect("a folder");
         let names_host = |patch: &PathBuf| {
             let text = std::fs::read_to_string(patch).expect("a patch");
             text.lines().any(|line| line.starts_with('+') && line.contains("UML_HOST_L4"))
         };
         let (last, generic) = patches.split_last().expect("patches");
         assert!(names_host(last));
-        assert_eq!(generic.iter().filter(|patch| names_host(patch)).collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+        assert_eq!(
+            generic.iter().filter(|patch| names_host(patch)).collect::<Vec<_>>(),
+            Vec::<&PathBuf>::new()
+        );
     }
 
     #[test]
@@ -425,15 +547,23 @@ mod tests {
         let sizes = |package| sizes(package, Configuration::Lean, ia32());
         let all = sizes("linux").expect("plain numbers");
         assert_eq!(all, [(512 << 20, "linux"), (1 << 30, "linux-1g"), (2 << 30, "linux-2g")]);
-        let full = |package, processor| super::sizes(package, Configuration::Full, processor).expect("plain numbers");
+        let full = |package, processor| {
+            super::sizes(package, Configuration::Full, processor).expect("plain numbers")
+        };
         assert_eq!(full("linux", ia32()), [(512 << 20, "linux-full")]);
         assert_eq!(full("linux", armv5()), [(512 << 20, "linux")]);
         assert_eq!(full("linux-tests", ia32()), []);
         let at = |package| layout(package, ia32()).expect("plain numbers").expect("a server");
         assert_eq!((at("linux-2g").window, at("linux-2g").base), (0x6000_0000, 0x6040_0000));
-        assert_eq!((at("linux-2g").ram_end, at("linux-2g").vmalloc_end), (at("linux").ram_end, at("linux").vmalloc_end));
+        assert_eq!(
+            (at("linux-2g").ram_end, at("linux-2g").vmalloc_end),
+            (at("linux").ram_end, at("linux").vmalloc_end)
+        );
         assert_eq!(sizes("hello").expect("none"), []);
         let larger = |package| larger(package, ia32()).expect("plain numbers");
-        assert_eq!(["linux", "linux-1g", "linux-2g", "linux-tests", "hello"].map(larger), [Some(1 << 30), Some(2 << 30), None, None, None]);
+        assert_eq!(
+            ["linux", "linux-1g", "linux-2g", "linux-tests", "hello"].map(larger),
+            [Some(1 << 30), Some(2 << 30), None, None, None]
+        );
     }
 }

@@ -44,8 +44,8 @@ pub struct Board {
     pub iso: Option<Iso>,
     /// How its boot loader takes a kernel that is no ELF file, if it does.
     pub flat: Option<Flat>,
-    /// Whether no boot loader runs: the kernel finds in memory a page of words, which say how much RAM there is, and after it the boot image
-    /// and the symbols.
+    /// Whether no boot loader runs: the kernel finds in memory a page of words, which say how much
+    /// RAM there is, and after it the boot image and the symbols.
     #[serde(default)]
     pub direct: bool,
     /// Whether its RAM is one module: a power of two of MiB.
@@ -77,7 +77,8 @@ pub struct Most {
 pub struct Interrupts {
     /// How many there are.
     pub lines: u32,
-    /// Physical address of the register that says which are pending, if the kernel looks at that in place of being interrupted.
+    /// Physical address of the register that says which are pending, if the kernel looks at that in
+    /// place of being interrupted.
     pub status: Option<u32>,
     /// Those that the kernel keeps.
     pub kernel: Vec<u32>,
@@ -94,7 +95,8 @@ pub struct Qemu {
     /// The CPU models that tests of systems run on, if these are others than that one only.
     #[serde(default)]
     pub tested: Vec<String>,
-    /// That of what is counted or compared, if it is another one: no figure changes with the former.
+    /// That of what is counted or compared, if it is another one: no figure changes with the
+    /// former.
     measured: Option<String>,
     /// The machine: `{cpu}`, `{memory}` in MiB.
     pub arguments: Vec<String>,
@@ -104,9 +106,11 @@ pub struct Qemu {
     /// A machine without a network card.
     #[serde(default)]
     pub no_card: Vec<String>,
-    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, or `{flat}` and `{boot}`; and the kernel's command line `{words}`.
+    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, or `{flat}` and `{boot}`; and the
+    /// kernel's command line `{words}`.
     pub system: Vec<String>,
-    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`, `{devices}`, its device tree, and `{firmware}`, what starts it.
+    /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`, `{devices}`, its
+    /// device tree, and `{firmware}`, what starts it.
     #[serde(default)]
     pub linux: Vec<String>,
 }
@@ -119,8 +123,8 @@ pub struct Bochs {
     pub program: String,
     /// The CPU model if none is asked for.
     pub cpu: String,
-    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{card}`, `{disks}`, `{iso}`, `{log}`, and the serial lines `{first}`
-    /// and `{second}`.
+    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{card}`, `{disks}`, `{iso}`, `{log}`, and
+    /// the serial lines `{first}` and `{second}`.
     pub settings: String,
 }
 
@@ -206,11 +210,13 @@ pub struct Display {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
-    /// QEMU's arguments for the card itself, of virtio: what it is connected to is `net`. Absent where there is no driver of one.
+    /// QEMU's arguments for the card itself, of virtio: what it is connected to is `net`. Absent
+    /// where there is no driver of one.
     pub virtio: Option<Vec<String>>,
     /// The same for an 82540EM.
     pub e1000: Vec<String>,
-    /// QEMU's arguments for a network whose frames are datagrams of UDP on the loopback interface, from the port `{own}` to `{other}`.
+    /// QEMU's arguments for a network whose frames are datagrams of UDP on the loopback interface,
+    /// from the port `{own}` to `{other}`.
     pub frames: Vec<String>,
     /// QEMU's arguments for its user network: `{options}` of that.
     pub user: Vec<String>,
@@ -326,7 +332,8 @@ impl Board {
     /// # Errors
     /// If it cannot be read, or has a mistake.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let mut board: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
         board.file = path.into();
         board.text = text;
@@ -358,7 +365,12 @@ impl Board {
     /// # Errors
     /// If there is no Linux for this board.
     pub fn linux(&self) -> Result<&Linux> {
-        self.linux.as_ref().with_context(|| format!("there is no Linux for the board `{}`: choose another one by --board", self.name()))
+        self.linux.as_ref().with_context(|| {
+            format!(
+                "there is no Linux for the board `{}`: choose another one by --board",
+                self.name()
+            )
+        })
     }
 
     /// MiB of RAM that it has for a system that wants so many.
@@ -371,13 +383,17 @@ impl Board {
     /// # Errors
     /// If Bochs is no such machine.
     pub fn bochs(&self) -> Result<&Bochs> {
-        self.bochs.as_ref().with_context(|| format!("Bochs cannot be a `{}`: leave out `--on bochs`", self.name()))
+        self.bochs
+            .as_ref()
+            .with_context(|| format!("Bochs cannot be a `{}`: leave out `--on bochs`", self.name()))
     }
 }
 
 /// A text with each word in braces replaced.
 pub fn fill(text: &str, words: &[(&str, &str)]) -> String {
-    words.iter().fold(text.to_string(), |text, (word, value)| text.replace(&format!("{{{word}}}"), value))
+    words
+        .iter()
+        .fold(text.to_string(), |text, (word, value)| text.replace(&format!("{{{word}}}"), value))
 }
 
 #[cfg(test)]
@@ -389,7 +405,8 @@ mod tests {
         let names = names("../boards").unwrap_or_default();
         assert!(names.iter().any(|name| name == DEFAULT), "{names:?}");
         for name in names {
-            let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml")).expect("no mistake");
+            let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml"))
+                .expect("no mistake");
             assert_eq!(board.name(), name);
         }
     }
@@ -398,7 +415,9 @@ mod tests {
     fn a_folder_is_that_of_one_thread_and_of_who_works_for_it() {
         let pc = Board::read(Path::new("../boards/pc.toml")).expect("no mistake");
         let here = Here { board: Box::leak(Box::new(pc)), folder: "a".into() };
-        let elsewhere = || std::thread::scope(|scope| scope.spawn(|| here.board.out()).join()).expect("a folder");
+        let elsewhere = || {
+            std::thread::scope(|scope| scope.spawn(|| here.board.out()).join()).expect("a folder")
+        };
         in_folder(Path::new("b"), || {
             assert_eq!([here.board.out(), elsewhere()], [PathBuf::from("b"), OUT.into()]);
             assert_eq!(here.with(|| chosen().out()), PathBuf::from("a"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The serial line of a Bochs: a port of the loopback interface, which a terminal or a test is connected to.
+//! The serial line of a Bochs: a port of the loopback interface, which a terminal or a test is
+//! connected to.
 
 use super::terminal::{Keyboard, To};
 use crate::process::patience::{Deadline, Limit};
@@ -20,7 +21,9 @@ pub fn connect(child: &mut Child, port: u16) -> Result<TcpStream> {
             return Ok(stream);
         }
         if let Some(status) = child.try_wait()? {
-            bail!("bochs ended ({status}) before it opened its serial line: see bochs.log in the system's folder under out/");
+            bail!(
+                "bochs ended ({status}) before it opened its serial line: see bochs.log in the system's folder under out/"
+            );
         }
         if deadline.is_over() {
             bail!("bochs did not open its serial line within 20 s");

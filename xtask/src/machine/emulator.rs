@@ -21,14 +21,25 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// QEMU as a board, with so many MiB of RAM, and a network card or none.
-fn machine(board: &Board, accel: Accel, cpu: &str, memory: u32, network: Option<&Network>) -> Command {
+fn machine(
+    board: &Board,
+    accel: Accel,
+    cpu: &str,
+    memory: u32,
+    network: Option<&Network>,
+) -> Command {
     let mut command = Command::new(&board.qemu.program);
-    arguments(&mut command, &board.qemu.arguments, &[("cpu", cpu), ("memory", &memory.to_string())]);
+    arguments(
+        &mut command,
+        &board.qemu.arguments,
+        &[("cpu", cpu), ("memory", &memory.to_string())],
+    );
     command.args(["-accel", accel.name()]);
     match network {
         Some(network) => {
             let (own, words) = network.arguments();
-            let words: Vec<(&str, &str)> = words.iter().map(|(name, word)| (*name, word.as_str())).collect();
+            let words: Vec<(&str, &str)> =
+                words.iter().map(|(name, word)| (*name, word.as_str())).collect();
             arguments(&mut command, own, &words);
             arguments(&mut command, network.card_arguments(), &[]);
         }
@@ -42,8 +53,8 @@ fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]
     command.args(arguments.iter().map(|argument| fill(argument, words)));
 }
 
-/// Behind an image's file: QEMU writes nothing through to the host's disk. In the machine's own time, which goes on in jumps while it waits,
-/// that would take minutes.
+/// Behind an image's file: QEMU writes nothing through to the host's disk. In the machine's own
+/// time, which goes on in jumps while it waits, that would take minutes.
 const NOT_THROUGH: &str = ",cache=unsafe";
 
 /// QEMU for a built system, perhaps to be in its own time; serial lines are the caller's.
@@ -53,7 +64,14 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
     let files = files.map(|file| file.to_string_lossy());
     let [kernel, image, symbols, flat, boot] = files.each_ref().map(|file| &**file);
     let line = words::words();
-    let words = [("kernel", kernel), ("image", image), ("symbols", symbols), ("flat", flat), ("boot", boot), ("words", &line)];
+    let words = [
+        ("kernel", kernel),
+        ("image", image),
+        ("symbols", symbols),
+        ("flat", flat),
+        ("boot", boot),
+        ("words", &line),
+    ];
     arguments(&mut command, &built.board.qemu.system, &words);
     for disk in &built.disks {
         let image = format!("{}{}", disk.image.display(), if own_time { NOT_THROUGH } else { "" });
@@ -64,7 +82,11 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
 
 /// Makes the GRUB ISO image.
 pub fn iso(built: &Built) -> Result<PathBuf> {
-    let iso = built.board.iso.as_ref().with_context(|| format!("a `{}` boots from no ISO image", built.board.name()))?;
+    let iso = built
+        .board
+        .iso
+        .as_ref()
+        .with_context(|| format!("a `{}` boots from no ISO image", built.board.name()))?;
     let folder = folder(built);
     let tree = folder.join("iso");
     std::fs::create_dir_all(tree.join("boot/grub"))?;
@@ -73,7 +95,10 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     for (from, to) in [(&built.image, "image.bin"), (&built.symbols, "kernel.sym")] {
         std::fs::copy(from, tree.join("boot").join(to))?;
     }
-    std::fs::write(tree.join("boot/grub/grub.cfg"), fill(&iso.menu, &[("words", &words::words())]))?;
+    std::fs::write(
+        tree.join("boot/grub/grub.cfg"),
+        fill(&iso.menu, &[("words", &words::words())]),
+    )?;
     let path = folder.join(format!("{}.iso", built.name));
     let mut grub = Command::new("grub-mkrescue");
     grub.arg("-o").arg(&path).arg(&tree).stdout(Stdio::null()).stderr(Stdio::null());
@@ -81,16 +106,20 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines' settings.
+/// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines'
+/// settings.
 fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> {
     let bochs = built.board.bochs()?;
     let iso = iso(built)?;
     let folder = folder(built);
     let [first, second] = lines;
-    let attached = |disk: &Disk| Some(fill(disk.medium.bochs.as_ref()?, &[("image", &disk.image.to_string_lossy())]) + "\n");
+    let attached = |disk: &Disk| {
+        Some(fill(disk.medium.bochs.as_ref()?, &[("image", &disk.image.to_string_lossy())]) + "\n")
+    };
     let disks: String = built.disks.iter().filter_map(attached).collect();
     let card = built.network.as_ref().map(Network::bochs).transpose()?.unwrap_or_default();
-    let [rc, commands, log] = ["bochsrc", "bochs.commands", "bochs.log"].map(|name| folder.join(name));
+    let [rc, commands, log] =
+        ["bochsrc", "bochs.commands", "bochs.log"].map(|name| folder.join(name));
     let settings = fill(
         &bochs.settings,
         &[
@@ -121,11 +150,20 @@ pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
     let mut child = tethered(&interactive_qemu(built), &built.images())
         .stdin(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot run {}: `./macadamia doctor` says what is missing", built.board.qemu.program))?;
+        .with_context(|| {
+            format!(
+                "cannot run {}: `./macadamia doctor` says what is missing",
+                built.board.qemu.program
+            )
+        })?;
     let keyboard = child.stdin.take().map(|line| Keyboard::new(To::Qemu, line, || ()));
     let status = child.wait()?;
     drop(keyboard);
-    ensure!(status.success(), "{} failed ({status}): see its output above", built.board.qemu.program);
+    ensure!(
+        status.success(),
+        "{} failed ({status}): see its output above",
+        built.board.qemu.program
+    );
     Ok(())
 }
 
@@ -142,7 +180,12 @@ pub fn describe(built: &Built, on: Emulator) -> Result<String> {
         return Ok(format!("{:?}", interactive_qemu(built)));
     }
     let (folder, bochs) = (folder(built), built.board.bochs()?);
-    Ok(format!("grub-mkrescue -o {0}/{1}.iso {0}/iso\n{2} -q -f {0}/bochsrc", folder.display(), built.name, bochs.program))
+    Ok(format!(
+        "grub-mkrescue -o {0}/{1}.iso {0}/iso\n{2} -q -f {0}/bochsrc",
+        folder.display(),
+        built.name,
+        bochs.program
+    ))
 }
 
 /// Where a system's files are.
@@ -152,10 +195,16 @@ fn folder(built: &Built) -> PathBuf {
 
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
-    let command = bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    let command =
+        bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
     let mut command = tethered(&command, &built.images());
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot run bochs")?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot run bochs")?;
     let result = bridge(&mut child, port);
     let _ = child.kill();
     child.wait()?;
@@ -167,8 +216,8 @@ pub fn session(built: &Built) -> Result<Session> {
     session_with(built, &[])
 }
 
-/// The same in the machine's own time: instructions, and at once the next alarm if there is nothing to do. What
-/// waits for a disk or for input sees much time pass.
+/// The same in the machine's own time: instructions, and at once the next alarm if there is nothing
+/// to do. What waits for a disk or for input sees much time pass.
 pub fn session_in_own_time(built: &Built) -> Result<Session> {
     session_with(built, &OWN_TIME)
 }
@@ -197,8 +246,14 @@ pub fn headless(built: &Built, machine: Machine<'_>) -> Result<Headless> {
     start(built, machine, folder(built).join("console.log"), None)
 }
 
-/// Starts a system whose console goes to a file, and the second serial line to another one or to us.
-fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Path>) -> Result<Headless> {
+/// Starts a system whose console goes to a file, and the second serial line to another one or to
+/// us.
+fn start(
+    built: &Built,
+    machine: Machine<'_>,
+    log: PathBuf,
+    results: Option<&Path>,
+) -> Result<Headless> {
     built.prepare()?;
     let (report, said) = (report(built), log.with_extension("emulator"));
     // What is from before must not be taken for this run's.
@@ -206,7 +261,9 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
         let _ = std::fs::remove_file(file);
     }
     let errors = std::fs::File::create(&said)?;
-    let quiet = |command: &mut Command| command.stdin(Stdio::null()).stderr(errors).spawn().context("cannot start the emulator");
+    let quiet = |command: &mut Command| {
+        command.stdin(Stdio::null()).stderr(errors).spawn().context("cannot start the emulator")
+    };
     match machine {
         Machine::Qemu { cpu, icount, model } => {
             let mut command = qemu(built, cpu, icount);
@@ -216,7 +273,10 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
                 Some(file) => (format!("file:{}", file.display()), Stdio::null()),
                 None => ("stdio".into(), Stdio::piped()),
             };
-            command.arg("-serial").arg(format!("file:{}", log.display())).args(["-serial", &second]);
+            command
+                .arg("-serial")
+                .arg(format!("file:{}", log.display()))
+                .args(["-serial", &second]);
             let mut child = quiet(tethered(&command, &built.images()).stdout(ours))?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
             Ok(Headless { child, line, log, said })
@@ -224,7 +284,8 @@ fn start(built: &Built, machine: Machine<'_>, log: PathBuf, results: Option<&Pat
         Machine::Bochs { cpu } => {
             let file = |file: &Path| format!("mode=file, dev={}", file.display());
             let port = free_port()?;
-            let second = results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
+            let second =
+                results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
             let command = bochs(built, cpu, [&file(&log), &second])?;
             let mut child = quiet(tethered(&command, &built.images()).stdout(Stdio::null()))?;
             let line = match results {
@@ -297,22 +358,38 @@ pub fn report_alone(initrd: &Path) -> PathBuf {
 }
 
 /// Runs it until it ends; returns its console and what the model counted, if it counted.
-pub fn native(alone: &Alone<'_>, timeout: Duration) -> Result<(String, Option<model_core::Report>)> {
+pub fn native(
+    alone: &Alone<'_>,
+    timeout: Duration,
+) -> Result<(String, Option<model_core::Report>)> {
     let report = report_alone(alone.initrd);
     let board = board::chosen();
-    let mut command = machine(board, Accel::Tcg, alone.cpu.unwrap_or(board.qemu.measured()), board.ram(NATIVE_MIB), alone.network);
+    let mut command = machine(
+        board,
+        Accel::Tcg,
+        alone.cpu.unwrap_or(board.qemu.measured()),
+        board.ram(NATIVE_MIB),
+        alone.network,
+    );
     let kernel = alone.linux.kernel.to_string_lossy();
-    let [devices, firmware] =
-        [&alone.linux.devices, &alone.linux.firmware].map(|file| file.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy());
+    let [devices, firmware] = [&alone.linux.devices, &alone.linux.firmware]
+        .map(|file| file.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy());
     let initrd = alone.initrd.to_string_lossy();
-    let words = [("kernel", &*kernel), ("initrd", &initrd), ("devices", &devices), ("firmware", &firmware)];
+    let words =
+        [("kernel", &*kernel), ("initrd", &initrd), ("devices", &devices), ("firmware", &firmware)];
     arguments(&mut command, &board.qemu.linux, &words);
     // Linux has all of its memory from 3 GiB on.
-    let argument = alone.model.map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
+    let argument = alone
+        .model
+        .map(|model| model.argument(&report, (0xc000_0000, NATIVE_MIB << 20), None, None));
     instrument(&mut command, alone.own_time, argument);
     let mut command = tethered(&command, &[]);
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start the emulator")?;
     let mut stdout = child.stdout.take().context("no output")?;
     let reader = std::thread::spawn(move || {
         let mut console = Vec::new();
@@ -337,8 +414,14 @@ pub fn read_report(file: &Path) -> Result<model_core::Report> {
 /// The machine model's plugin for a system of ours.
 fn model_argument(model: &Model, built: &Built, report: &Path) -> Result<String> {
     let server = server::watched(&built.packages)?;
-    // docs/manual.md, linear layout: the first 4 MiB of physical memory. On ARM it begins there, too.
-    Ok(model.argument(report, (0xe000_0000, 4 << 20), server, Some((&built.symbols, built.board.interrupts.status))))
+    // docs/manual.md, linear layout: the first 4 MiB of physical memory. On ARM it begins there,
+    // too.
+    Ok(model.argument(
+        report,
+        (0xe000_0000, 4 << 20),
+        server,
+        Some((&built.symbols, built.board.interrupts.status)),
+    ))
 }
 
 /// The clock of a QEMU that counts, and the machine model's plugin.
@@ -351,9 +434,10 @@ fn instrument(command: &mut Command, icount: bool, model: Option<String>) {
     }
 }
 
-/// Gives QEMU the machine's own time: an instruction is a nanosecond. Nothing of the host's time gets in, not even
-/// the date: equal runs are equal.
-const OWN_TIME: [&str; 4] = ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
+/// Gives QEMU the machine's own time: an instruction is a nanosecond. Nothing of the host's time
+/// gets in, not even the date: equal runs are equal.
+const OWN_TIME: [&str; 4] =
+    ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 
 /// What a test run left.
 pub struct Transcript {
@@ -411,16 +495,23 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Runs a system without a terminal, both serial lines to files, for at most so much of the emulator's own time.
+/// Runs a system without a terminal, both serial lines to files, for at most so much of the
+/// emulator's own time.
 pub fn batch(built: &Built, machine: Machine<'_>, timeout: Duration) -> Result<Transcript> {
     let folder = folder(built);
-    let [console, results] = ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
+    let [console, results] =
+        ["console", "results"].map(|line| folder.join(format!("{line}.{}", machine.name())));
     let mut run = start(built, machine, console.clone(), Some(&results))?;
     let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
     run.end()?;
-    let read = |file: &Path| std::fs::read(file).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let read = |file: &Path| {
+        std::fs::read(file)
+            .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
     let model = match machine {
-        Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => Some(read_report(&report(built))?),
+        Machine::Qemu { model: Some(model), .. } if ended && model.sampling.is_none() => {
+            Some(read_report(&report(built))?)
+        }
         _ => None,
     };
     Ok(Transcript { console: read(&console), results: read(&results), ended, model })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines: boards, the emulators that play them, and their consoles. A machine runs what was built; what is run on
-//! it is told to it as commands, or by a session.
+//! Machines: boards, the emulators that play them, and their consoles. A machine runs what was
+//! built; what is run on it is told to it as commands, or by a session.
 
 pub mod accel;
 pub mod board;

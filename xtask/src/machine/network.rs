@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the network card of an emulated machine is connected to: QEMU's user network, in which the host is 10.0.2.2,
-//! and the ports of the host that lead into it (`--forward`).
+//! What the network card of an emulated machine is connected to: QEMU's user network, in which the
+//! host is 10.0.2.2, and the ports of the host that lead into it (`--forward`).
 
 use super::board::Card;
 use anyhow::{Result, anyhow, bail};
@@ -52,15 +52,24 @@ impl FromStr for Forward {
         let (protocol, ports) = match text.split_once('/') {
             None | Some(("tcp", _)) => (Protocol::Tcp, text.strip_prefix("tcp/").unwrap_or(text)),
             Some(("udp", ports)) => (Protocol::Udp, ports),
-            Some((other, _)) => return Err(format!("`{other}` is no protocol: write `tcp/` or `udp/`, or nothing for tcp")),
+            Some((other, _)) => {
+                return Err(format!(
+                    "`{other}` is no protocol: write `tcp/` or `udp/`, or nothing for tcp"
+                ));
+            }
         };
         let port = |text: &str| {
             let number = text.parse::<u16>().ok().filter(|port| *port > 0);
             number.ok_or_else(|| format!("`{text}` is no port: write a number from 1 to 65535"))
         };
-        let (host, guest) = ports.split_once(':').ok_or("HOST:GUEST or HOST:ADDRESS:GUEST is wanted, as `2222:22`")?;
-        let (address, guest) = guest.split_once(':').map_or((None, guest), |(address, guest)| (Some(address), guest));
-        let address = address.map(|text| text.parse().map_err(|_| format!("`{text}` is no address: write one as `10.0.2.16`")));
+        let (host, guest) = ports
+            .split_once(':')
+            .ok_or("HOST:GUEST or HOST:ADDRESS:GUEST is wanted, as `2222:22`")?;
+        let (address, guest) =
+            guest.split_once(':').map_or((None, guest), |(address, guest)| (Some(address), guest));
+        let address = address.map(|text| {
+            text.parse().map_err(|_| format!("`{text}` is no address: write one as `10.0.2.16`"))
+        });
         Ok(Self { protocol, host: port(host)?, address: address.transpose()?, guest: port(guest)? })
     }
 }
@@ -90,7 +99,11 @@ impl Forward {
                 ErrorKind::PermissionDenied => "ports below 1024 are root's: choose a higher one",
                 _ => "choose another port",
             };
-            anyhow!("--forward cannot have the {} port {} of {HOST} ({error}); {cure}", self.protocol.text(), self.host)
+            anyhow!(
+                "--forward cannot have the {} port {} of {HOST} ({error}); {cure}",
+                self.protocol.text(),
+                self.host
+            )
         })
     }
 }
@@ -106,8 +119,9 @@ pub fn free_port() -> Result<u16> {
     }
 }
 
-/// A wire between a machine and who is behind its card: frames are datagrams between two ports of the loopback interface. The socket of
-/// who is behind it; QEMU's port, which is free now, and the socket's.
+/// A wire between a machine and who is behind its card: frames are datagrams between two ports of
+/// the loopback interface. The socket of who is behind it; QEMU's port, which is free now, and the
+/// socket's.
 pub fn cable() -> Result<(UdpSocket, [u16; 2])> {
     let socket = UdpSocket::bind((HOST, 0))?;
     let ports = [UdpSocket::bind((HOST, 0))?.local_addr()?.port(), socket.local_addr()?.port()];
@@ -168,10 +182,15 @@ impl Network {
         match &self.peer {
             Peer::User { forwards, options } => {
                 let forwards = forwards.iter().map(ToString::to_string);
-                let options = forwards.chain(options.iter().cloned()).map(|option| format!(",{option}")).collect();
+                let options = forwards
+                    .chain(options.iter().cloned())
+                    .map(|option| format!(",{option}"))
+                    .collect();
                 (&self.card.user, vec![("options", options)])
             }
-            Peer::Frames { own, other } => (&self.card.frames, vec![("own", own.to_string()), ("other", other.to_string())]),
+            Peer::Frames { own, other } => {
+                (&self.card.frames, vec![("own", own.to_string()), ("other", other.to_string())])
+            }
         }
     }
 
@@ -185,7 +204,9 @@ impl Network {
                 Ok(self.card.bochs.as_deref().unwrap_or_default())
             }
             Peer::User { .. } | Peer::Frames { .. } => {
-                bail!("no port of this machine leads into Bochs's network: leave out --forward, or `--on bochs`")
+                bail!(
+                    "no port of this machine leads into Bochs's network: leave out --forward, or `--on bochs`"
+                )
             }
         }
     }
@@ -214,7 +235,10 @@ mod tests {
             ("udp/5353:53", "hostfwd=udp:127.0.0.1:5353-:53"),
             ("2222:10.0.2.16:22", "hostfwd=tcp:127.0.0.1:2222-10.0.2.16:22"),
         ] {
-            assert_eq!(text.parse::<Forward>().map(|forward| forward.to_string()), Ok(option.into()));
+            assert_eq!(
+                text.parse::<Forward>().map(|forward| forward.to_string()),
+                Ok(option.into())
+            );
         }
         for (text, reason) in [
             ("2222", "HOST:GUEST or HOST:ADDRESS:GUEST is wanted, as `2222:22`"),
@@ -234,8 +258,14 @@ mod tests {
         let host = listener.local_addr().expect("an address").port();
         let forward = |host| Forward { protocol: Protocol::Tcp, host, address: None, guest: 22 };
         let said = forward(host).check().map_err(|error| error.to_string()).expect_err("taken");
-        assert!(said.starts_with(&format!("--forward cannot have the tcp port {host} of 127.0.0.1 (")), "{said}");
-        assert!(said.ends_with("); another program has it: end that, or choose another port"), "{said}");
+        assert!(
+            said.starts_with(&format!("--forward cannot have the tcp port {host} of 127.0.0.1 (")),
+            "{said}"
+        );
+        assert!(
+            said.ends_with("); another program has it: end that, or choose another port"),
+            "{said}"
+        );
         assert!(free_port().and_then(|host| forward(host).check()).is_ok());
     }
 }

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 #[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spaces {
-    /// Linux at ring 1 in the spaces of its processes, also where nothing keeps it off the kernel (QEMU).
+    /// Linux at ring 1 in the spaces of its processes, also where nothing keeps it off the kernel
+    /// (QEMU).
     Force,
     /// Linux in a space of its own.
     Large,
@@ -33,7 +34,9 @@ impl Spaces {
                 "--spaces force: Linux runs at ring 1 in the spaces of its processes. QEMU checks no segment limits, so there \
                  Linux can read and write the kernel: for measurements, and for who trusts this Linux"
             }
-            Self::Large => "--spaces large: Linux runs in a space of its own, and each of its system calls switches page tables twice",
+            Self::Large => {
+                "--spaces large: Linux runs in a space of its own, and each of its system calls switches page tables twice"
+            }
         }
     }
 }

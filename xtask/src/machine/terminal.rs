@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This terminal, or what else the standard input is, as the keyboard of a machine: its bytes, and how large it is, which the
-//! console server is told by Ctrl-T s ROWSxCOLUMNS and a carriage return (docs/systems.md, *The console*).
+//! This terminal, or what else the standard input is, as the keyboard of a machine: its bytes, and
+//! how large it is, which the console server is told by Ctrl-T s ROWSxCOLUMNS and a carriage return
+//! (docs/systems.md, *The console*).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -20,7 +21,8 @@ const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 pub enum To {
     /// QEMU's, which takes its commands itself, and keeps what comes before the system listens.
     Qemu,
-    /// Bochs's serial line. It has no commands, and its boot loader throws away what comes early: the size is told with the first key.
+    /// Bochs's serial line. It has no commands, and its boot loader throws away what comes early:
+    /// the size is told with the first key.
     Bochs,
 }
 
@@ -96,7 +98,8 @@ fn size() -> Option<(u16, u16)> {
     (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
 }
 
-/// Carries what is typed to the machine, with each new size of the terminal, until the machine has ended. `true`: the user left it.
+/// Carries what is typed to the machine, with each new size of the terminal, until the machine has
+/// ended. `true`: the user left it.
 fn carry(to: To, line: &mut impl Write) -> std::io::Result<bool> {
     let mut typed = Typed::new(to);
     let (mut told, mut input) = (None, [0; 4096]);
@@ -119,13 +122,17 @@ fn carry(to: To, line: &mut impl Write) -> std::io::Result<bool> {
         }
         let count = match rustix::io::read(&stdin, &mut input) {
             Ok(0) => {
-                eprintln!("macadamia: the standard input has ended; the system goes on until it ends by itself or is ended");
+                eprintln!(
+                    "macadamia: the standard input has ended; the system goes on until it ends by itself or is ended"
+                );
                 return Ok(false);
             }
             Ok(count) => count,
             Err(Errno::INTR | Errno::AGAIN) => continue,
             Err(error) => {
-                eprintln!("macadamia: nothing can be typed any more ({error}); the system goes on until it ends by itself or is ended");
+                eprintln!(
+                    "macadamia: nothing can be typed any more ({error}); the system goes on until it ends by itself or is ended"
+                );
                 return Ok(false);
             }
         };
@@ -147,7 +154,11 @@ pub struct Keyboard(Option<Termios>);
 
 impl Keyboard {
     /// `left` is called when the user wants to leave.
-    pub fn new(to: To, mut line: impl Write + Send + 'static, left: impl FnOnce() + Send + 'static) -> Self {
+    pub fn new(
+        to: To,
+        mut line: impl Write + Send + 'static,
+        left: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let saved = tcgetattr(stdin()).ok();
         if let Some(mut raw) = saved.clone() {
             raw.make_raw();
@@ -177,7 +188,8 @@ impl Drop for Keyboard {
 mod tests {
     use super::{Does, To, Typed};
 
-    /// Where in what is typed a command of the tool may be put: a digit for each byte, 1 if behind it.
+    /// Where in what is typed a command of the tool may be put: a digit for each byte, 1 if behind
+    /// it.
     fn between(to: To, keys: &[u8]) -> String {
         let mut typed = Typed::new(to);
         keys.iter()

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a build would find that nothing is to be done: then it need not be asked, which takes seconds.
+//! Whether a build would find that nothing is to be done: then it need not be asked, which takes
+//! seconds.
 //!
-//! A stamp says how everything was that a build depends on: the command, the environment, all files of the project but its documents, the
-//! packages of the machine, what else the build read, and what it made. Of a file that is its place, size, and the times when its contents and
-//! its inode changed: the last cannot be set back. What is not sure is built: that a stamp is missing, that a file
-//! changed while it was built or just before, that the tool chain is not Debian's, whose changes are known by its list of packages.
+//! A stamp says how everything was that a build depends on: the command, the environment, all files
+//! of the project but its documents, the packages of the machine, what else the build read, and
+//! what it made. Of a file that is its place, size, and the times when its contents and its inode
+//! changed: the last cannot be set back. What is not sure is built: that a stamp is missing, that a
+//! file changed while it was built or just before, that the tool chain is not Debian's, whose
+//! changes are known by its list of packages.
 
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,11 +24,24 @@ const PACKAGES: &str = "/var/lib/dpkg/status";
 const COMPILER: &str = "/usr/bin/rustc";
 /// Folders that hold nothing that anything is built from.
 const MADE: [&str; 4] = ["./target", "./out", "./.git", "./bench/report"];
-/// The folder of documents, and how the name of a document ends that lies elsewhere: nothing that runs in an emulator is built from them.
+/// The folder of documents, and how the name of a document ends that lies elsewhere: nothing that
+/// runs in an emulator is built from them.
 const DOCUMENTS: (&str, &str) = ("./docs", "md");
-/// Environment variables that say where one comes from, and nothing of what is built. `./macadamia` has the same list.
-const WITHOUT_EFFECT: [&str; 11] =
-    ["PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "DISPLAY", "WINDOWID", "LS_COLORS", "MACADAMIA_FROM"];
+/// Environment variables that say where one comes from, and nothing of what is built. `./macadamia`
+/// has the same list.
+const WITHOUT_EFFECT: [&str; 11] = [
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "DISPLAY",
+    "WINDOWID",
+    "LS_COLORS",
+    "MACADAMIA_FROM",
+];
 /// What changed so shortly before a build may change again without another time.
 const SHORTLY: Duration = Duration::from_secs(1);
 
@@ -49,7 +65,8 @@ impl State {
 
 impl From<&fs::Metadata> for State {
     fn from(data: &fs::Metadata) -> Self {
-        let (modified, changed) = ((data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec()));
+        let (modified, changed) =
+            ((data.mtime(), data.mtime_nsec()), (data.ctime(), data.ctime_nsec()));
         Self { bytes: data.len(), inode: data.ino(), mode: data.mode(), modified, changed }
     }
 }
@@ -80,22 +97,36 @@ impl States {
     fn common(what: &str) -> Result<Self> {
         let mut state = Self::around()?;
         what.hash(&mut state.hasher);
-        project()?.into_iter().filter(|(path, _)| !is_document(path)).for_each(|(path, data)| state.file(&path, Some(data)));
+        project()?
+            .into_iter()
+            .filter(|(path, _)| !is_document(path))
+            .for_each(|(path, data)| state.file(&path, Some(data)));
         Ok(state)
     }
 
     /// What lies around the project: the environment, and what says how the machine's tools are.
     fn around() -> Result<Self> {
         let mut state = Self::default();
-        let mut variables: Vec<_> = std::env::vars_os().filter(|(name, _)| has_effect(name)).collect();
+        let mut variables: Vec<_> =
+            std::env::vars_os().filter(|(name, _)| has_effect(name)).collect();
         variables.sort();
         variables.hash(&mut state.hasher);
         // Cargo reads what lies above, too.
-        for folder in std::env::current_dir()?.ancestors().skip(1).map(Path::to_path_buf).chain(std::env::var_os("HOME").map(PathBuf::from))
+        for folder in std::env::current_dir()?
+            .ancestors()
+            .skip(1)
+            .map(Path::to_path_buf)
+            .chain(std::env::var_os("HOME").map(PathBuf::from))
         {
-            [".cargo/config", ".cargo/config.toml", "Cargo.toml", "rust-toolchain", "rust-toolchain.toml"]
-                .iter()
-                .for_each(|file| state.one(&folder.join(file)));
+            [
+                ".cargo/config",
+                ".cargo/config.toml",
+                "Cargo.toml",
+                "rust-toolchain",
+                "rust-toolchain.toml",
+            ]
+            .iter()
+            .for_each(|file| state.one(&folder.join(file)));
         }
         state.one(Path::new(PACKAGES));
         Ok(state)
@@ -133,8 +164,8 @@ pub fn is_document(path: &Path) -> bool {
     path.starts_with(folder) || path.extension().is_some_and(|other| other == extension)
 }
 
-/// How what lies around the project is: the environment, and what says how the machine's tools are. Nothing where changes of the tools
-/// are not known.
+/// How what lies around the project is: the environment, and what says how the machine's tools are.
+/// Nothing where changes of the tools are not known.
 ///
 /// # Errors
 /// If folders cannot be read.
@@ -143,12 +174,14 @@ pub fn around() -> Result<Option<u64>> {
 }
 
 fn has_effect(name: &OsStr) -> bool {
-    !WITHOUT_EFFECT.iter().any(|other| name == *other) && !name.to_string_lossy().starts_with("SSH_")
+    !WITHOUT_EFFECT.iter().any(|other| name == *other)
+        && !name.to_string_lossy().starts_with("SSH_")
 }
 
 /// Whether the tool chain's changes are known.
 fn is_known() -> bool {
-    std::env::var_os("RUSTC").is_some_and(|compiler| compiler == COMPILER) && Path::new(PACKAGES).exists()
+    std::env::var_os("RUSTC").is_some_and(|compiler| compiler == COMPILER)
+        && Path::new(PACKAGES).exists()
 }
 
 /// What a stamp says.
@@ -160,23 +193,35 @@ fn stamp(common: &States, read: &BTreeSet<PathBuf>, made: &[PathBuf]) -> (String
     (format!("{:016x}", files.hasher.finish()), latest)
 }
 
-/// Runs a build that makes the files `made` by the command `what`, unless it would find everything as it was. It returns what it read that is not
-/// among the project's files.
+/// Runs a build that makes the files `made` by the command `what`, unless it would find everything
+/// as it was. It returns what it read that is not among the project's files.
 ///
 /// # Errors
 /// Those of the build, and of files that cannot be read.
-pub fn unless_fresh(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
+pub fn unless_fresh(
+    folder: &Path,
+    what: &str,
+    made: &[PathBuf],
+    build: impl FnOnce() -> Result<BTreeSet<PathBuf>>,
+) -> Result<()> {
     if is_known() { unless_stamped(folder, what, made, build) } else { build().map(drop) }
 }
 
 /// The same where the tool chain's changes are known.
-fn unless_stamped(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnce() -> Result<BTreeSet<PathBuf>>) -> Result<()> {
+fn unless_stamped(
+    folder: &Path,
+    what: &str,
+    made: &[PathBuf],
+    build: impl FnOnce() -> Result<BTreeSet<PathBuf>>,
+) -> Result<()> {
     let begun = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let common = States::common(what)?;
     let mut name = DefaultHasher::new();
     what.hash(&mut name);
     let file = folder.join(format!("{:016x}", name.finish()));
-    if let Some((old, read)) = fs::read_to_string(&file).ok().as_deref().and_then(|text| text.split_once('\n')) {
+    if let Some((old, read)) =
+        fs::read_to_string(&file).ok().as_deref().and_then(|text| text.split_once('\n'))
+    {
         let read = read.lines().map(PathBuf::from).collect();
         if made.iter().all(|file| file.exists()) && stamp(&common, &read, made).0 == old {
             return Ok(());
@@ -188,7 +233,8 @@ fn unless_stamped(folder: &Path, what: &str, made: &[PathBuf], build: impl FnOnc
     if latest + SHORTLY < begun {
         let names: String = read.iter().map(|file| format!("{}\n", file.display())).collect();
         fs::create_dir_all(folder)?;
-        fs::write(&file, format!("{now}\n{names}")).with_context(|| format!("cannot write {}", file.display()))?;
+        fs::write(&file, format!("{now}\n{names}"))
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
 }
@@ -208,7 +254,11 @@ mod tests {
         // The same size and an old time, as of a copy that keeps times.
         let old = fs::metadata(&file).and_then(|data| data.modified()).expect("a time");
         fs::write(&file, "two").expect("a file");
-        fs::File::options().append(true).open(&file).and_then(|file| file.set_modified(old)).expect("a time");
+        fs::File::options()
+            .append(true)
+            .open(&file)
+            .and_then(|file| file.set_modified(old))
+            .expect("a time");
         let two = state();
         fs::remove_file(&file).expect("a file");
         assert!(none != one && one != two && none != two);
@@ -239,13 +289,27 @@ mod tests {
     #[test]
     fn documents_are_what_people_read() {
         let is = |path: &str| is_document(Path::new(path));
-        assert!(["./README.md", "./docs/linux.md", "./docs/figure.svg", "./linux/order/NOTES.md"].map(is).iter().all(|is| *is));
-        assert!(["./docs.rs", "./xtask/src/quotes.rs", "./tests/docs/a.c", "./xtask/md"].map(is).iter().all(|is| !*is));
+        assert!(
+            ["./README.md", "./docs/linux.md", "./docs/figure.svg", "./linux/order/NOTES.md"]
+                .map(is)
+                .iter()
+                .all(|is| *is)
+        );
+        assert!(
+            ["./docs.rs", "./xtask/src/quotes.rs", "./tests/docs/a.c", "./xtask/md"]
+                .map(is)
+                .iter()
+                .all(|is| !*is)
+        );
     }
 
     #[test]
     fn where_one_comes_from_has_no_effect() {
-        assert!(["RUSTFLAGS", "CARGO_HOME", "PATH", "KCFLAGS"].iter().all(|name| has_effect(OsStr::new(name))));
+        assert!(
+            ["RUSTFLAGS", "CARGO_HOME", "PATH", "KCFLAGS"]
+                .iter()
+                .all(|name| has_effect(OsStr::new(name)))
+        );
         assert!(["PWD", "SSH_TTY", "TERM"].iter().all(|name| !has_effect(OsStr::new(name))));
     }
 }

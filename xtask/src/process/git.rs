@@ -6,7 +6,12 @@ use std::process::Command;
 
 fn git(arguments: &[&str]) -> Result<String> {
     let output = Command::new("git").args(arguments).output().context("cannot run git")?;
-    ensure!(output.status.success(), "git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    ensure!(
+        output.status.success(),
+        "git {}: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     Ok(String::from_utf8(output.stdout)?.trim().to_string())
 }
 
@@ -24,6 +29,9 @@ pub fn commit() -> Result<String> {
 /// If it is not.
 pub fn clean() -> Result<()> {
     let changed = git(&["status", "--porcelain"])?;
-    ensure!(changed.is_empty(), "results are kept under the commit, and the tree differs from it:\n{changed}");
+    ensure!(
+        changed.is_empty(),
+        "results are kept under the commit, and the tree differs from it:\n{changed}"
+    );
     Ok(())
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that one process has at a time: the kernel takes a lock away with the process, however that ends. Each says whose it is.
+//! Files that one process has at a time: the kernel takes a lock away with the process, however
+//! that ends. Each says whose it is.
 
 use anyhow::{Context, Error, Result, anyhow};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -20,8 +21,8 @@ pub struct Taken {
     by: String,
 }
 
-/// The file that is the lock of another. Not `.lock`: a disk's image that has a file of that name beside it is one that
-/// Bochs does not open.
+/// The file that is the lock of another. Not `.lock`: a disk's image that has a file of that name
+/// beside it is one that Bochs does not open.
 fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_os_string();
     name.push(".user");
@@ -30,7 +31,8 @@ fn beside(file: &Path) -> PathBuf {
 
 /// What this process was asked to do, for others to read.
 pub fn asked() -> String {
-    let words: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<_> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     words.join(" ")
 }
 
@@ -52,8 +54,12 @@ impl Lock {
         let (path, lock) = Self::open(file)?;
         match lock.try_lock() {
             Ok(()) => Ok(Ok(Self(lock).named(what)?)),
-            Err(TryLockError::WouldBlock) => Ok(Err(Taken { file: file.into(), by: reader(&lock) })),
-            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+            Err(TryLockError::WouldBlock) => {
+                Ok(Err(Taken { file: file.into(), by: reader(&lock) }))
+            }
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            }
         }
     }
 
@@ -100,7 +106,11 @@ fn reader(mut lock: &File) -> String {
 
 /// What to say to whoever cannot have a lock.
 pub fn refusal(taken: Taken) -> Error {
-    anyhow!("{} is in use by {}: end that first, or wait until it has ended", taken.file.display(), taken.by)
+    anyhow!(
+        "{} is in use by {}: end that first, or wait until it has ended",
+        taken.file.display(),
+        taken.by
+    )
 }
 
 #[cfg(test)]
@@ -112,7 +122,11 @@ mod tests {
         let file = std::env::temp_dir().join(format!("macadamia-lock-{}", std::process::id()));
         let first = Lock::try_of(&file, "run x").expect("a file").expect("nobody has it");
         let taken = Lock::try_of(&file, "run y").expect("a file").err().expect("it is taken");
-        let sentence = format!("{} is in use by process {} (`run x`): end that first", file.display(), std::process::id());
+        let sentence = format!(
+            "{} is in use by process {} (`run x`): end that first",
+            file.display(),
+            std::process::id()
+        );
         assert!(refusal(taken).to_string().starts_with(&sentence));
         drop(first);
         assert!(Lock::try_of(&file, "run y").expect("a file").is_ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running programs: to their end, for no longer than their own time allows, or talked to at their terminal. Nothing
-//! here knows what they are.
+//! Running programs: to their end, for no longer than their own time allows, or talked to at their
+//! terminal. Nothing here knows what they are.
 
 pub mod fresh;
 pub mod git;
@@ -33,7 +33,8 @@ fn tool_failed(name: &OsStr) -> String {
     format!("cannot run {}: `./macadamia doctor` says what is missing", name.display())
 }
 
-/// Makes a file beside its place and puts it there at once: who reads the one from before still has all of that.
+/// Makes a file beside its place and puts it there at once: who reads the one from before still has
+/// all of that.
 pub fn aside(path: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let making = path.with_extension("making");
     make(&making)?;
@@ -48,8 +49,8 @@ pub fn show(text: &str) -> std::io::Result<()> {
     std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())
 }
 
-/// This tool, to be started again by this process or by what it starts: also when the file has been replaced meanwhile, as by
-/// a build.
+/// This tool, to be started again by this process or by what it starts: also when the file has been
+/// replaced meanwhile, as by a build.
 pub fn this_tool() -> PathBuf {
     format!("/proc/{}/exe", std::process::id()).into()
 }

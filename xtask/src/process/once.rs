@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is made once in a run of this tool: who asks for it again, on whatever thread, has what was made.
+//! What is made once in a run of this tool: who asks for it again, on whatever thread, has what was
+//! made.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -17,7 +18,8 @@ impl<T: Clone> Once<T> {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// The thing of this name, which `make` makes if it is not there; who asks for the same meanwhile waits.
+    /// The thing of this name, which `make` makes if it is not there; who asks for the same
+    /// meanwhile waits.
     ///
     /// # Errors
     /// Those of `make`: then it is not there.
@@ -45,7 +47,8 @@ mod tests {
     fn what_was_made_is_not_made_again() {
         let once = Once::new();
         assert!(once.get("a", || bail!("no")).is_err());
-        let made = [("a", 1), ("a", 2), ("b", 3)].map(|(name, number)| once.get(name, || Ok(number)).expect("a number"));
+        let made = [("a", 1), ("a", 2), ("b", 3)]
+            .map(|(name, number)| once.get(name, || Ok(number)).expect("a number"));
         assert_eq!(made, [1, 1, 3]);
     }
 }

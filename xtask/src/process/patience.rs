@@ -3,8 +3,8 @@
 //!
 //! A process's own time passes while it runs and while it sleeps, not while it waits for a
 //! processor: Linux says how long each thread did (`/proc/PID/task/TID/schedstat`). A limit in own
-//! time is stretched by how much slower than usual a processor of this machine is. Where Linux does not say it,
-//! own time is that of the clock on the wall.
+//! time is stretched by how much slower than usual a processor of this machine is. Where Linux does
+//! not say it, own time is that of the clock on the wall.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -33,7 +33,9 @@ impl Threads {
     fn of(process: u32) -> Self {
         let read = |task: std::io::Result<std::fs::DirEntry>| {
             let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-            let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok().map(Duration::from_nanos));
+            let mut numbers = text
+                .split_whitespace()
+                .map_while(|word| word.parse().ok().map(Duration::from_nanos));
             Some(Self { ran: numbers.next()?, waited: numbers.next()? })
         };
         let tasks = std::fs::read_dir(Path::new("/proc").join(process.to_string()).join("task"));
@@ -54,7 +56,12 @@ fn own(elapsed: Duration, ran: Duration, waited: Duration) -> Duration {
 impl OwnTime {
     /// Begins now.
     pub fn new(process: u32) -> Self {
-        Self { process, spent: Duration::ZERO, looked: Instant::now(), threads: Self::threads(process) }
+        Self {
+            process,
+            spent: Duration::ZERO,
+            looked: Instant::now(),
+            threads: Self::threads(process),
+        }
     }
 
     fn threads(process: u32) -> Threads {
@@ -67,7 +74,11 @@ impl OwnTime {
         self.looked += elapsed;
         let before = std::mem::replace(&mut self.threads, Self::threads(self.process));
         let since = |now: Duration, before| now.saturating_sub(before);
-        self.spent += own(elapsed, since(self.threads.ran, before.ran), since(self.threads.waited, before.waited));
+        self.spent += own(
+            elapsed,
+            since(self.threads.ran, before.ran),
+            since(self.threads.waited, before.waited),
+        );
         self.spent
     }
 
@@ -138,7 +149,8 @@ pub fn spent() -> Duration {
     /// What Linux counts it in (`USER_HZ`).
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // After the name, which is in brackets, come the state and ten more; then user and system time, own and of children.
+    // After the name, which is in brackets, come the state and ten more; then user and system time,
+    // own and of children.
     let words = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     TICK * words.skip(11).take(4).filter_map(|word| word.parse::<u32>().ok()).sum::<u32>()
 }
@@ -146,7 +158,9 @@ pub fn spent() -> Duration {
 /// How many times as long as usual a processor takes, from 1 to 16.
 fn slowness() -> f64 {
     let before = processor_time();
-    let state = (0..STEPS).fold(1u32, |state, _| std::hint::black_box(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)));
+    let state = (0..STEPS).fold(1u32, |state, _| {
+        std::hint::black_box(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
+    });
     std::hint::black_box(state);
     let took = processor_time().saturating_sub(before);
     took.div_duration_f64(USUAL).clamp(1.0, 16.0)
@@ -160,7 +174,9 @@ mod tests {
     fn waiting_does_not_count() {
         let ms = Duration::from_millis;
         // Slept; ran; waited for a processor most of the time; two threads that waited at once.
-        for (elapsed, ran, waited, expected) in [(100, 0, 0, 100), (100, 100, 0, 100), (100, 20, 80, 20), (100, 30, 130, 30)] {
+        for (elapsed, ran, waited, expected) in
+            [(100, 0, 0, 100), (100, 100, 0, 100), (100, 20, 80, 20), (100, 30, 130, 30)]
+        {
             assert_eq!(own(ms(elapsed), ms(ran), ms(waited)), ms(expected));
         }
         // Two threads that ran at once have not spent more than there was.

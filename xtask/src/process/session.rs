@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The longest that a system may say nothing before it says what is expected, unless a test says otherwise.
+/// The longest that a system may say nothing before it says what is expected, unless a test says
+/// otherwise.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How many times as long it may say something else.
@@ -31,15 +32,20 @@ pub struct Session {
     /// Everything that was printed.
     pub transcript: String,
     time: OwnTime,
-    /// The longest that the system may say nothing before it says what is expected, in the emulator's own time.
+    /// The longest that the system may say nothing before it says what is expected, in the
+    /// emulator's own time.
     pub patience: Duration,
 }
 
 impl Session {
     /// Starts it.
     pub fn start(mut command: Command) -> Result<Self> {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("cannot start the emulator")?;
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start the emulator")?;
         let mut stdout = child.stdout.take().context("no output")?;
         let (sender, output) = channel();
         std::thread::spawn(move || {
@@ -51,7 +57,14 @@ impl Session {
             }
         });
         let time = OwnTime::new(child.id());
-        Ok(Self { child, output, seen: String::new(), transcript: String::new(), time, patience: PATIENCE })
+        Ok(Self {
+            child,
+            output,
+            seen: String::new(),
+            transcript: String::new(),
+            time,
+            patience: PATIENCE,
+        })
     }
 
     /// The program's process.
@@ -64,11 +77,15 @@ impl Session {
         self.until(text).map(|_| ())
     }
 
-    /// Waits for output that contains each of `texts`, in any order; what came up to the last of them is done with.
+    /// Waits for output that contains each of `texts`, in any order; what came up to the last of
+    /// them is done with.
     pub fn expect_all(&mut self, texts: &[&str]) -> Result<()> {
         let start = self.transcript.len() - self.seen.len();
         for text in texts {
-            let done = self.transcript.get(start..self.transcript.len() - self.seen.len()).unwrap_or_default();
+            let done = self
+                .transcript
+                .get(start..self.transcript.len() - self.seen.len())
+                .unwrap_or_default();
             if !done.contains(text) {
                 self.expect(text)?;
             }
@@ -93,7 +110,9 @@ impl Session {
                     self.hear(&bytes);
                 }
                 Err(RecvTimeoutError::Timeout) => (),
-                Err(RecvTimeoutError::Disconnected) => bail!("the system ended before `{text}` came; what came: {}", self.transcript),
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("the system ended before `{text}` came; what came: {}", self.transcript)
+                }
             }
             let now = self.time.recent();
             if now - heard > patience || now - begun > patience * OTHERS {
@@ -132,9 +151,15 @@ impl Session {
     /// Processor time that the emulator has used.
     pub fn processor_time(&self) -> Result<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // Behind the name in brackets: field 14 is user time, 15 system time, in hundredths of a second.
+        // Behind the name in brackets: field 14 is user time, 15 system time, in hundredths of a
+        // second.
         let (_, fields) = stat.rsplit_once(')').context("no such process")?;
-        let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+        let ticks = fields
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .map(str::parse::<u64>)
+            .sum::<Result<u64, _>>()?;
         Ok(Duration::from_millis(ticks * 10))
     }
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that end when this one does, whatever ends it: a signal that nobody can handle, too.
 //!
-//! Between this process and such a program stands this same tool, started again (`/proc/self/exe`). For one program it
-//! asks the kernel to be terminated when its parent ends, and then becomes that program, which keeps the wish
-//! (`PR_SET_PDEATHSIG`). For a build, which has children of its own, it gives them a process group, waits for both, and
-//! terminates the group when its parent ends.
+//! Between this process and such a program stands this same tool, started again (`/proc/self/exe`).
+//! For one program it asks the kernel to be terminated when its parent ends, and then becomes that
+//! program, which keeps the wish (`PR_SET_PDEATHSIG`). For a build, which has children of its own,
+//! it gives them a process group, waits for both, and terminates the group when its parent ends.
 
 use super::lock::{self, Lock};
 use super::{complete, tool_failed};
 use anyhow::{Context, Result, ensure};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open,
+    set_parent_process_death_signal,
+};
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -28,8 +31,9 @@ const END: &str = "--";
 /// The exit status of a shell whose command cannot be started.
 const CANNOT_START: u8 = 127;
 
-/// The same program, which ends when this process does, and while it runs has the locks of these files. What its standard
-/// streams are is for the caller to say. The thread that starts it must not end before it.
+/// The same program, which ends when this process does, and while it runs has the locks of these
+/// files. What its standard streams are is for the caller to say. The thread that starts it must
+/// not end before it.
 pub fn tethered(command: &Command, locks: &[PathBuf]) -> Command {
     between(ONE, command, locks)
 }
@@ -63,11 +67,13 @@ pub fn run_group(command: &Command) -> Result<()> {
     complete(command.get_program(), &mut group(command))
 }
 
-/// Stands between if that is what this process was started for; returns at its end with its exit status.
+/// Stands between if that is what this process was started for; returns at its end with its exit
+/// status.
 pub fn stand_between() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let kind = arguments.next().filter(|kind| kind == ONE || kind == GROUP)?;
-    let result = Order::read(arguments).and_then(|order| if kind == ONE { order.become_it() } else { order.watch() });
+    let result = Order::read(arguments)
+        .and_then(|order| if kind == ONE { order.become_it() } else { order.watch() });
     Some(result.unwrap_or_else(|error| {
         eprintln!("macadamia: {error:#}");
         ExitCode::from(CANNOT_START)
@@ -86,13 +92,22 @@ struct Order {
 
 impl Order {
     fn read(mut words: impl Iterator<Item = OsString>) -> Result<Self> {
-        let parent = words.next().and_then(|word| Pid::from_raw(word.to_str()?.parse().ok()?)).context("a process is to be named")?;
+        let parent = words
+            .next()
+            .and_then(|word| Pid::from_raw(word.to_str()?.parse().ok()?))
+            .context("a process is to be named")?;
         let asked = words.next().context("a reason is to be given")?.to_string_lossy().into_owned();
         let mut locks = Vec::new();
         while words.next().is_some_and(|word| word == LOCK) {
             locks.extend(words.next().map(PathBuf::from));
         }
-        Ok(Self { parent, asked, locks, program: words.next().context("a program is to be named")?, arguments: words.collect() })
+        Ok(Self {
+            parent,
+            asked,
+            locks,
+            program: words.next().context("a program is to be named")?,
+            arguments: words.collect(),
+        })
     }
 
     fn command(&self) -> Command {
@@ -101,24 +116,32 @@ impl Order {
         command
     }
 
-    /// Whether there is still somebody to work for: who ended before the kernel was asked is not reported.
+    /// Whether there is still somebody to work for: who ended before the kernel was asked is not
+    /// reported.
     fn is_wanted(&self) -> bool {
         getppid() == Some(self.parent)
     }
 
     fn become_it(&self) -> Result<ExitCode> {
-        set_parent_process_death_signal(Some(Signal::TERM)).context("the kernel does not end a process with its parent")?;
+        set_parent_process_death_signal(Some(Signal::TERM))
+            .context("the kernel does not end a process with its parent")?;
         ensure!(self.is_wanted(), "whoever asked for {} has ended", self.program.display());
-        let locks = self.locks.iter().map(|file| Lock::try_of(file, &self.asked)?.map_err(lock::refusal)).collect::<Result<Vec<_>>>()?;
+        let locks = self
+            .locks
+            .iter()
+            .map(|file| Lock::try_of(file, &self.asked)?.map_err(lock::refusal))
+            .collect::<Result<Vec<_>>>()?;
         locks.into_iter().try_for_each(Lock::hand_on)?;
         let error = self.command().exec();
         Err(error).with_context(|| tool_failed(&self.program))
     }
 
     fn watch(&self) -> Result<ExitCode> {
-        let parent = pidfd_open(self.parent, PidfdFlags::empty()).context("the parent cannot be watched")?;
+        let parent =
+            pidfd_open(self.parent, PidfdFlags::empty()).context("the parent cannot be watched")?;
         ensure!(self.is_wanted(), "whoever asked for {} has ended", self.program.display());
-        let mut child = self.command().process_group(0).spawn().with_context(|| tool_failed(&self.program))?;
+        let mut child =
+            self.command().process_group(0).spawn().with_context(|| tool_failed(&self.program))?;
         let id = Pid::from_child(&child);
         let ended = pidfd_open(id, PidfdFlags::empty()).context("the program cannot be watched")?;
         let mut both = [PollFd::new(&parent, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
@@ -152,7 +175,8 @@ mod tests {
         let tool = tethered(&command, &["one".into(), "two".into()]);
         assert_eq!(tool.get_envs().count(), 2);
         assert_eq!(tool.get_current_dir(), command.get_current_dir());
-        let order = Order::read(tool.get_args().skip(1).map(OsStr::to_os_string)).expect("an order");
+        let order =
+            Order::read(tool.get_args().skip(1).map(OsStr::to_os_string)).expect("an order");
         assert_eq!(order.parent.as_raw_nonzero().get().unsigned_abs(), std::process::id());
         assert_eq!(order.locks, [PathBuf::from("one"), "two".into()]);
         assert_eq!(order.program, "program");

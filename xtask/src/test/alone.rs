@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Linux alone does with programs of `tests/linux`, with which tests compare. In its machine's own time that is the same each time, so
-//! it is in a file of the project: nobody has to build Linux for the machine itself, but for the slow test that makes the file again.
+//! What Linux alone does with programs of `tests/linux`, with which tests compare. In its machine's
+//! own time that is the same each time, so it is in a file of the project: nobody has to build
+//! Linux for the machine itself, but for the slow test that makes the file again.
 
 use super::tally::{Test, on_amigaone, slow};
 use crate::build;
@@ -23,12 +24,14 @@ pub const ALL: &[Test] = &[
 
 /// The file, without the name of the architecture.
 const FILE: &str = "tests/linux/alone";
-/// What both programs of checks are called in it: as others are linked, and as those that can be small.
+/// What both programs of checks are called in it: as others are linked, and as those that can be
+/// small.
 const ABI: &str = "abi";
 /// See [`ABI`].
 pub const SMALL_ABI: &str = "abi-small";
 
-/// What the program of checks is called on a CPU model: on another one than the usual one it has that one's name, too.
+/// What the program of checks is called on a CPU model: on another one than the usual one it has
+/// that one's name, too.
 pub fn abi_on(cpu: &str) -> String {
     if cpu == board::chosen().qemu.cpu { ABI.into() } else { format!("{ABI}-{cpu}") }
 }
@@ -57,7 +60,8 @@ impl Pins {
     /// If there is no such file, or something is not.
     pub fn read() -> Result<Self> {
         let path = path()?;
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let pins = Self::parse(&text).with_context(|| path.display().to_string())?;
         pins.check(&sources()?, &renews()).with_context(|| path.display().to_string())?;
         Ok(pins)
@@ -65,9 +69,16 @@ impl Pins {
 
     /// Holds what they were made from against what there is now.
     fn check(&self, now: &BTreeMap<String, String>, renews: &str) -> Result<()> {
-        let changed: Vec<&str> =
-            now.iter().filter(|(name, hash)| self.from.get(*name) != Some(*hash)).map(|(name, _)| name.as_str()).collect();
-        ensure!(changed.is_empty(), "made from another {}: `{renews}` makes it again", changed.join(", "));
+        let changed: Vec<&str> = now
+            .iter()
+            .filter(|(name, hash)| self.from.get(*name) != Some(*hash))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        ensure!(
+            changed.is_empty(),
+            "made from another {}: `{renews}` makes it again",
+            changed.join(", ")
+        );
         Ok(())
     }
 
@@ -76,8 +87,12 @@ impl Pins {
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             match line.splitn(3, ' ').collect::<Vec<_>>()[..] {
                 ["from", name, hash] => _ = pins.from.insert(name.into(), hash.into()),
-                ["passes", program, check] => _ = pins.passes.entry(program.into()).or_default().insert(check.into()),
-                ["takes", interval, instructions] => _ = pins.takes.insert(interval.parse()?, instructions.parse()?),
+                ["passes", program, check] => {
+                    _ = pins.passes.entry(program.into()).or_default().insert(check.into())
+                }
+                ["takes", interval, instructions] => {
+                    _ = pins.takes.insert(interval.parse()?, instructions.parse()?)
+                }
                 _ => bail!("`{line}` begins with none of from, passes, takes"),
             }
         }
@@ -92,7 +107,11 @@ impl Pins {
         for (name, hash) in &self.from {
             writeln!(text, "from {name} {hash}")?;
         }
-        for (program, check) in self.passes.iter().flat_map(|(program, checks)| checks.iter().map(move |check| (program, check))) {
+        for (program, check) in self
+            .passes
+            .iter()
+            .flat_map(|(program, checks)| checks.iter().map(move |check| (program, check)))
+        {
             writeln!(text, "passes {program} {check}")?;
         }
         for (interval, instructions) in &self.takes {
@@ -131,7 +150,10 @@ pub fn passed(text: &str) -> BTreeSet<String> {
 /// The command that makes the board's file again.
 fn renews() -> String {
     let board = board::chosen();
-    format!("./macadamia test {}linux.alone", if board.is_default() { String::new() } else { board.name() + "." })
+    format!(
+        "./macadamia test {}linux.alone",
+        if board.is_default() { String::new() } else { board.name() + "." }
+    )
 }
 
 /// The board's file.
@@ -139,24 +161,45 @@ fn path() -> Result<PathBuf> {
     Ok(Path::new(FILE).with_extension(&board::chosen().linux()?.debian))
 }
 
-/// What it is made from, by names: hashes, and the emulator's release. Which compiler and which of Debian's updates of Linux there were
-/// is not among it: tests leave room for what these change.
+/// What it is made from, by names: hashes, and the emulator's release. Which compiler and which of
+/// Debian's updates of Linux there were is not among it: tests leave room for what these change.
 fn sources() -> Result<BTreeMap<String, String>> {
     let board = board::chosen();
-    let qemu = Command::new(&board.qemu.program).arg("--version").output().with_context(|| format!("cannot run {}", board.qemu.program))?;
+    let qemu = Command::new(&board.qemu.program)
+        .arg("--version")
+        .output()
+        .with_context(|| format!("cannot run {}", board.qemu.program))?;
     let linux = board.linux()?;
-    let native = [Some(Path::new("linux/native").join(&linux.arch)), linux.firmware.clone()].into_iter().flatten().collect();
+    let native = [Some(Path::new("linux/native").join(&linux.arch)), linux.firmware.clone()]
+        .into_iter()
+        .flatten()
+        .collect();
     let abi = Path::new("tests/linux/abi");
     let measured = [
         files(abi)?,
         files(abi.join(&board.linux()?.debian))?,
-        ["figures.c", "../../bench/linux/measure.h"].map(|file| Path::new("tests/linux").join(file)).into(),
+        ["figures.c", "../../bench/linux/measure.h"]
+            .map(|file| Path::new("tests/linux").join(file))
+            .into(),
     ];
-    let machine = format!("{:?} {:?} {} {}", board.qemu.arguments, board.qemu.linux, board.qemu.cpu, board.qemu.measured());
+    let machine = format!(
+        "{:?} {:?} {} {}",
+        board.qemu.arguments,
+        board.qemu.linux,
+        board.qemu.cpu,
+        board.qemu.measured()
+    );
     Ok(BTreeMap::from([
-        ("emulator".into(), release(&String::from_utf8_lossy(&qemu.stdout)).context("QEMU does not tell its version")?),
+        (
+            "emulator".into(),
+            release(&String::from_utf8_lossy(&qemu.stdout))
+                .context("QEMU does not tell its version")?,
+        ),
         ("machine".into(), hash([machine.as_bytes()])),
-        ("kernel".into(), of_files(&[vec!["linux/config".into()], native, server::native_patches()?].concat())?),
+        (
+            "kernel".into(),
+            of_files(&[vec!["linux/config".into()], native, server::native_patches()?].concat())?,
+        ),
         ("root".into(), of_files(&files("linux/root")?)?),
         ("programs".into(), of_files(&measured.concat())?),
     ]))
@@ -171,7 +214,9 @@ fn release(text: &str) -> Option<String> {
 fn of_files(files: &[PathBuf]) -> Result<String> {
     let mut files: Vec<&PathBuf> = files.iter().filter(|file| file.is_file()).collect();
     files.sort();
-    let read = |file: &&PathBuf| std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+    let read = |file: &&PathBuf| {
+        std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+    };
     let contents = files.iter().map(read).collect::<Result<Vec<_>>>()?;
     Ok(hash(contents.iter().map(Vec::as_slice)))
 }
@@ -192,7 +237,9 @@ fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 /// Makes the file again, and checks that nothing of it was wrong.
 fn renew() -> Result<()> {
     let sources = sources()?;
-    let checks = |inserts, cpu, command| anyhow::Ok(passed(&Alone { cpu, inserts, ..Alone::default() }.run(command)?.out));
+    let checks = |inserts, cpu, command| {
+        anyhow::Ok(passed(&Alone { cpu, inserts, ..Alone::default() }.run(command)?.out))
+    };
     let mut passes = BTreeMap::new();
     for cpu in cpus() {
         passes.insert(abi_on(cpu), checks(vec![program("abi")?], Some(cpu), "abi")?);
@@ -201,14 +248,29 @@ fn renew() -> Result<()> {
         passes.insert(SMALL_ABI.into(), checks(vec![small_program("abi")?], None, "abi || true")?);
     }
     let measured = native_figures(&build::model()?)?;
-    let instructions = |report: &model_core::IntervalReport| report.user_instructions.median + report.kernel_instructions.median;
-    let pins = Pins { from: sources, passes, takes: measured.intervals.iter().map(|(&id, report)| (id, instructions(report))).collect() };
+    let instructions = |report: &model_core::IntervalReport| {
+        report.user_instructions.median + report.kernel_instructions.median
+    };
+    let pins = Pins {
+        from: sources,
+        passes,
+        takes: measured.intervals.iter().map(|(&id, report)| (id, instructions(report))).collect(),
+    };
     // Tests run it here only.
-    Alone { inserts: vec![program("bombs")?], timeout: Duration::from_secs(300), ..Alone::default() }.run("bombs")?;
+    Alone {
+        inserts: vec![program("bombs")?],
+        timeout: Duration::from_secs(300),
+        ..Alone::default()
+    }
+    .run("bombs")?;
     let (path, text) = (path()?, pins.text(&renews())?);
     let before = std::fs::read_to_string(&path).unwrap_or_default();
     std::fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
-    ensure!(text == before, "{} was not what Linux alone does: it is made again, look at the difference", path.display());
+    ensure!(
+        text == before,
+        "{} was not what Linux alone does: it is made again, look at the difference",
+        path.display()
+    );
     Ok(())
 }
 
@@ -220,8 +282,14 @@ mod tests {
 
     fn pins() -> Pins {
         Pins {
-            from: BTreeMap::from([("emulator".into(), "10.0".into()), ("kernel".into(), "c0ffee".into())]),
-            passes: BTreeMap::from([(ABI.into(), BTreeSet::from(["a pipe".into(), "time 3: goes on".into()]))]),
+            from: BTreeMap::from([
+                ("emulator".into(), "10.0".into()),
+                ("kernel".into(), "c0ffee".into()),
+            ]),
+            passes: BTreeMap::from([(
+                ABI.into(),
+                BTreeSet::from(["a pipe".into(), "time 3: goes on".into()]),
+            )]),
             takes: BTreeMap::from([(1, 231), (16, 2_000)]),
         }
     }
@@ -231,7 +299,10 @@ mod tests {
         let pins = pins();
         let read = Pins::parse(&pins.text(RENEWS).expect("a text")).expect("pins");
         assert_eq!(read, pins);
-        assert_eq!((read.takes(16).ok(), read.takes(2).ok(), read.passes(SMALL_ABI).ok()), (Some(2_000), None, None));
+        assert_eq!(
+            (read.takes(16).ok(), read.takes(2).ok(), read.passes(SMALL_ABI).ok()),
+            (Some(2_000), None, None)
+        );
         assert!(Pins::parse("took 1 2").is_err() && Pins::parse("takes 1 x").is_err());
     }
 
@@ -242,7 +313,10 @@ mod tests {
         now.insert("kernel".into(), "decaf".into());
         now.insert("root".into(), "new".into());
         let error = pins.check(&now, RENEWS).expect_err("it is another").to_string();
-        assert_eq!(error, "made from another kernel, root: `./macadamia test linux.alone` makes it again");
+        assert_eq!(
+            error,
+            "made from another kernel, root: `./macadamia test linux.alone` makes it again"
+        );
     }
 
     #[test]
@@ -254,7 +328,13 @@ mod tests {
     #[test]
     fn releases() {
         let of = |text: &str| release(text);
-        assert_eq!(of("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds)\nCopyright").as_deref(), Some("10.0"));
-        assert_eq!((of("QEMU emulator version 10.1\n").as_deref(), of("Bochs 2.7")), (Some("10.1"), None));
+        assert_eq!(
+            of("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds)\nCopyright").as_deref(),
+            Some("10.0")
+        );
+        assert_eq!(
+            (of("QEMU emulator version 10.1\n").as_deref(), of("Bochs 2.7")),
+            (Some("10.1"), None)
+        );
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the PowerPC board: Linux, more RAM than the kernel sees, and words for the kernel: what it usually does in another way, or after a
-//! long time.
+//! Tests of the PowerPC board: Linux, more RAM than the kernel sees, and words for the kernel: what
+//! it usually does in another way, or after a long time.
 
 use super::tally::{Test, on_amigaone, slow, test};
 use super::{arm, dialogue, disk, land, linux, net, reload, server};
@@ -19,23 +19,45 @@ pub const ALL: &[Test] = &[
     test("amigaone.kdb", || on_amigaone(dialogue::debugger)),
     slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_amigaone(linux::batch)),
     test("amigaone.linux.abi", || on_amigaone(arm::abi)),
-    slow("amigaone.linux.abi.603e", "`amigaone.linux.abi` on the other processor", || on_amigaone(|| arm::abi_on(Some("603e")))),
-    slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || on_amigaone(arm::programs)),
+    slow("amigaone.linux.abi.603e", "`amigaone.linux.abi` on the other processor", || {
+        on_amigaone(|| arm::abi_on(Some("603e")))
+    }),
+    slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || {
+        on_amigaone(arm::programs)
+    }),
     slow("amigaone.linux.land", "it builds programs of Debian's source", || on_amigaone(land::all)),
-    slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || on_amigaone(dialogue::attack)),
+    slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || {
+        on_amigaone(dialogue::attack)
+    }),
     slow("amigaone.linux.faults", "`linux.faults` is the PC's", || on_amigaone(server::faults)),
-    slow("amigaone.linux.walk", "minutes: each table of each process is compared", || on_amigaone(server::walk)),
+    slow("amigaone.linux.walk", "minutes: each table of each process is compared", || {
+        on_amigaone(server::walk)
+    }),
     test("amigaone.linux.net", || on_amigaone(|| net::transfers(net::guest()))),
-    slow("amigaone.linux.net.forward", "`linux.net.forward` is the PC's", || on_amigaone(net::forward)),
-    slow("amigaone.linux.net.restarts", "minutes; `linux.net.restarts` is the PC's", || on_amigaone(|| net::restarts(Nic::E1000))),
+    slow("amigaone.linux.net.forward", "`linux.net.forward` is the PC's", || {
+        on_amigaone(net::forward)
+    }),
+    slow("amigaone.linux.net.restarts", "minutes; `linux.net.restarts` is the PC's", || {
+        on_amigaone(|| net::restarts(Nic::E1000))
+    }),
     test("amigaone.linux.disk", || on_amigaone(|| disk::survives(Interface::Ata, 2))),
-    slow("amigaone.linux.disk.long", "more kills than `amigaone.linux.disk`", || on_amigaone(|| disk::survives(Interface::Ata, 20))),
-    slow("amigaone.linux.disk.restart", "`linux.disk.restart` is the PC's", || on_amigaone(disk::restart)),
-    slow("amigaone.linux.disk.hangs", "`linux.disk.hangs` is the PC's", || on_amigaone(disk::hangs)),
+    slow("amigaone.linux.disk.long", "more kills than `amigaone.linux.disk`", || {
+        on_amigaone(|| disk::survives(Interface::Ata, 20))
+    }),
+    slow("amigaone.linux.disk.restart", "`linux.disk.restart` is the PC's", || {
+        on_amigaone(disk::restart)
+    }),
+    slow("amigaone.linux.disk.hangs", "`linux.disk.hangs` is the PC's", || {
+        on_amigaone(disk::hangs)
+    }),
     slow("amigaone.linux.chaos", "minutes; `linux.chaos` is the PC's", || on_amigaone(net::chaos)),
     test("amigaone.linux.gateway", || on_amigaone(linux::gateway)),
-    slow("amigaone.linux.two", "`linux.two` is the PC's", || on_amigaone(|| dialogue::two_beside(Interface::Ata))),
-    slow("amigaone.linux.bombs", "minutes; `linux.bombs` is the PC's", || on_amigaone(linux::bombs)),
+    slow("amigaone.linux.two", "`linux.two` is the PC's", || {
+        on_amigaone(|| dialogue::two_beside(Interface::Ata))
+    }),
+    slow("amigaone.linux.bombs", "minutes; `linux.bombs` is the PC's", || {
+        on_amigaone(linux::bombs)
+    }),
     slow("amigaone.linux.memory", "`linux.memory` is the PC's", || on_amigaone(linux::memory)),
     test("amigaone.contexts", || on_amigaone(contexts)),
     test("amigaone.flush", || on_amigaone(flush)),
@@ -57,20 +79,28 @@ fn large_memory() -> Result<()> {
     Ok(())
 }
 
-/// Runs a system whose kernel is told these words, in the emulator's own time. They are in a file of the build.
+/// Runs a system whose kernel is told these words, in the emulator's own time. They are in a file
+/// of the build.
 fn run(path: &str, cpu: &str, say: &'static str) -> Result<Transcript> {
     let machine = Machine::Qemu { cpu, icount: true, model: None };
-    let transcript = words::with(say, || batch(&build::system(Path::new(path))?, machine, TIMEOUT))?;
-    let failed: Vec<&str> = transcript.results.lines().filter(|line| line.starts_with("not ok")).collect();
+    let transcript =
+        words::with(say, || batch(&build::system(Path::new(path))?, machine, TIMEOUT))?;
+    let failed: Vec<&str> =
+        transcript.results.lines().filter(|line| line.starts_with("not ok")).collect();
     ensure!(failed.is_empty(), "{cpu}, {say}: {}", failed.join(", "));
-    ensure!(transcript.ended && transcript.is_done(), "{cpu}, {say}: it did not end; the console: {}", transcript.console);
+    ensure!(
+        transcript.ended && transcript.is_done(),
+        "{cpu}, {say}: it did not end; the console: {}",
+        transcript.console
+    );
     Ok(transcript)
 }
 
 /// Systems of all kinds, on both processors.
 fn on_all(say: &'static str) -> Result<()> {
     for cpu in &board::chosen().qemu.tested {
-        for path in ["systems/pager.toml", "systems/crash.toml", "tests/systems/conform-fast.toml"] {
+        for path in ["systems/pager.toml", "systems/crash.toml", "tests/systems/conform-fast.toml"]
+        {
             run(path, cpu, say)?;
         }
     }
@@ -92,9 +122,15 @@ struct Counts {
 impl Counts {
     fn of(cpu: &str, say: &'static str) -> Result<Self> {
         let transcript = run("tests/zombies/zombies.toml", cpu, say)?;
-        let line = transcript.results.lines().find_map(|line| line.strip_prefix("counts ")).context("no counts")?;
+        let line = transcript
+            .results
+            .lines()
+            .find_map(|line| line.strip_prefix("counts "))
+            .context("no counts")?;
         let numbers: Vec<u64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-        let [reloads, evicts, swept, live, zombies, turns, took] = numbers[..] else { bail!("`{line}` are not seven counts") };
+        let [reloads, evicts, swept, live, zombies, turns, took] = numbers[..] else {
+            bail!("`{line}` are not seven counts")
+        };
         println!(
             "# {cpu}, {say}: {reloads} reloads, {evicts} evicts, {swept} swept, {live} live entries, {zombies} zombies, {turns} turns, {took} ns"
         );
@@ -107,7 +143,8 @@ impl Counts {
     }
 }
 
-/// The sweep of the idle loop: entries of nobody leave room for others. The limits are the paper's (section 7).
+/// The sweep of the idle loop: entries of nobody leave room for others. The limits are the paper's
+/// (section 7).
 fn zombies() -> Result<()> {
     let [with, without] = ["", "sweep=off"].map(|say| Counts::of("604", say));
     let (with, without) = (with?, without?);
@@ -120,30 +157,45 @@ fn zombies() -> Result<()> {
     Ok(())
 }
 
-/// The assembly that fills the hashed table, beside the portable kernel that does so on demand: all is the same but how long it takes.
+/// The assembly that fills the hashed table, beside the portable kernel that does so on demand: all
+/// is the same but how long it takes.
 fn slow_reload() -> Result<()> {
     on_all("reload=slow")?;
     let [fast, slow] = ["", "reload=slow"].map(|say| Counts::of("604", say));
     let (fast, slow) = (fast?, slow?);
-    for (fast, slow) in [(fast.reloads, slow.reloads), (fast.evicts, slow.evicts), (fast.swept, slow.swept)] {
+    for (fast, slow) in
+        [(fast.reloads, slow.reloads), (fast.evicts, slow.evicts), (fast.swept, slow.swept)]
+    {
         ensure!(fast.abs_diff(slow) <= slow / 100, "{fast} is not {slow}");
     }
-    ensure!(2 * slow.took > 3 * fast.took, "{} ns by the portable kernel, {} ns by assembly", slow.took, fast.took);
+    ensure!(
+        2 * slow.took > 3 * fast.took,
+        "{} ns by the portable kernel, {} ns by assembly",
+        slow.took,
+        fast.took
+    );
     Ok(())
 }
 
-/// Flushes that search the hashed table, of ranges of pages and of whole spaces: they leave no zombies.
+/// Flushes that search the hashed table, of ranges of pages and of whole spaces: they leave no
+/// zombies.
 fn flush() -> Result<()> {
     let lazy = Counts::of("604", "")?;
     for say in ["cutoff=all", "flush=eager"] {
         on_all(say)?;
         let eager = Counts::of("604", say)?;
         ensure!(lazy.reloads.abs_diff(eager.reloads) <= lazy.reloads / 100, "{lazy:?}, {eager:?}");
-        ensure!(eager.swept <= lazy.swept / 100 && eager.evicts <= lazy.evicts / 100, "{say} leaves zombies: {lazy:?}, {eager:?}");
+        ensure!(
+            eager.swept <= lazy.swept / 100 && eager.evicts <= lazy.evicts / 100,
+            "{say} leaves zombies: {lazy:?}, {eager:?}"
+        );
     }
     // It unmaps 2,000 pages, in pieces.
     let some = Counts::of("604", "cutoff=100")?;
-    ensure!(some.swept >= lazy.swept - lazy.swept / 100, "more pages are above the cut-off: {lazy:?}, {some:?}");
+    ensure!(
+        some.swept >= lazy.swept - lazy.swept / 100,
+        "more pages are above the cut-off: {lazy:?}, {some:?}"
+    );
     Ok(())
 }
 
@@ -152,7 +204,11 @@ fn contexts() -> Result<()> {
     on_all("contexts=64")?;
     for cpu in &board::chosen().qemu.tested {
         let counts = Counts::of(cpu, "contexts=64")?;
-        ensure!(counts.turns > 2, "{cpu}: contexts were given out again {} times only", counts.turns);
+        ensure!(
+            counts.turns > 2,
+            "{cpu}: contexts were given out again {} times only",
+            counts.turns
+        );
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clients that others have written, in a Debian: what they reach is on this machine's loopback interface, or the native web server
-//! on the same card.
+//! Clients that others have written, in a Debian: what they reach is on this machine's loopback
+//! interface, or the native web server on the same card.
 
 use super::mirror::{FORGED, NAME, Names, REPLACED};
 use super::net::{BYTES, Server, bytes, checksum, guest, meet, open_ssh};
@@ -19,9 +19,10 @@ pub const ALL: &[Test] = &[slow("linux.debian.net", "it installs Debian", debian
 /// How often `ab` asks the web server, ten at a time.
 const REQUESTS: u32 = 200;
 
-/// Debian has the network as systemd sets it up: an address and names, by a server of this machine. `curl`, `ab` and `wrk` fetch what is
-/// to be fetched, `dhclient` gets the address, too, `apt-get` installs a package from a signed repository and refuses what is not signed,
-/// `ssh` goes out and comes in.
+/// Debian has the network as systemd sets it up: an address and names, by a server of this machine.
+/// `curl`, `ab` and `wrk` fetch what is to be fetched, `dhclient` gets the address, too, `apt-get`
+/// installs a package from a signed repository and refuses what is not signed, `ssh` goes out and
+/// comes in.
 fn debian() -> Result<()> {
     disk::forget(disk::image_of("net-debian"))?;
     let (server, names, ssh) = (Server::start()?, Names::start()?, free_port()?);
@@ -51,7 +52,12 @@ fn debian() -> Result<()> {
         server.url(&BYTES.to_string()),
         server.url("wait")
     );
-    let guest = Guest { system: "tests/systems/net-debian.toml", inserts, timeout: Duration::from_secs(300), ..guest() };
+    let guest = Guest {
+        system: "tests/systems/net-debian.toml",
+        inserts,
+        timeout: Duration::from_secs(300),
+        ..guest()
+    };
     let greeting = |port| {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;

@@ -94,8 +94,8 @@ impl Debian {
     }
 }
 
-/// Debian with systemd: everything starts, a C program is compiled, traced and debugged; one logs in on
-/// the console and by ssh; what was written is there after a restart.
+/// Debian with systemd: everything starts, a C program is compiled, traced and debugged; one logs
+/// in on the console and by ssh; what was written is there after a restart.
 pub(super) fn debian() -> Result<()> {
     let built = debian_system()?;
     let mut debian = Debian::start(&built)?;
@@ -103,7 +103,8 @@ pub(super) fn debian() -> Result<()> {
     debian.succeed("printf '#include <stdio.h>\\nint main(void) { return printf(\"six times seven: %%d\\\\n\", 42) < 0; }\\n' > a.c")?;
     debian.prints("gcc -g -o a a.c && ./a", "six times seven: 42")?;
     debian.prints("strace ./a 2>&1 | grep -c execve", "1")?;
-    let traced = debian.succeed("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a")?;
+    let traced =
+        debian.succeed("gdb -batch -ex 'break main' -ex run -ex 'info line' -ex continue ./a")?;
     ensure!(traced.contains("exited normally"), "gdb said: {traced}");
     if debian_expected()?.has_breakpoints {
         by_hardware(&mut debian)?;
@@ -123,7 +124,8 @@ pub(super) fn debian() -> Result<()> {
     debian.power_off()
 }
 
-/// gdb stops a program by the processor's breakpoints: where it writes a variable, and where it gets to.
+/// gdb stops a program by the processor's breakpoints: where it writes a variable, and where it
+/// gets to.
 fn by_hardware(debian: &mut Debian) -> Result<()> {
     debian.succeed(
         "printf 'int watched = 1;\\nint main(void)\\n{\\n\\twatched = 42;\\n\\treturn watched - 42;\\n}\\n' > w.c && gcc -g -o w w.c",
@@ -132,53 +134,89 @@ fn by_hardware(debian: &mut Debian) -> Result<()> {
         let said = debian.succeed(&format!("gdb -batch {commands} ./w"))?;
         let mut rest = said.as_str();
         for text in expected {
-            (_, rest) = rest.split_once(text).with_context(|| format!("`{text}` is missing, or too early: {said}"))?;
+            (_, rest) = rest
+                .split_once(text)
+                .with_context(|| format!("`{text}` is missing, or too early: {said}"))?;
         }
         Ok(())
     };
     says(
         "-ex start -ex 'watch watched' -ex continue -ex continue",
-        &["Hardware watchpoint 2: watched", "Old value = 1\nNew value = 42\n", "w.c:5", "exited normally"],
+        &[
+            "Hardware watchpoint 2: watched",
+            "Old value = 1\nNew value = 42\n",
+            "w.c:5",
+            "exited normally",
+        ],
     )?;
     says(
         "-ex start -ex 'hbreak w.c:5' -ex continue -ex 'print watched' -ex continue",
-        &["Hardware assisted breakpoint 2 at", "Breakpoint 2, main () at w.c:5", "$1 = 42\n", "exited normally"],
+        &[
+            "Hardware assisted breakpoint 2 at",
+            "Breakpoint 2, main () at w.c:5",
+            "$1 = 42\n",
+            "exited normally",
+        ],
     )
 }
 
 /// What people ask a system first: each answers with what is so, and has nothing to complain of.
 fn tells_of_itself(debian: &mut Debian) -> Result<()> {
     let mut says = |command: &str, patterns: &[&str]| -> Result<()> {
-        let said = debian.succeed(&format!("{command} 2> complaints > answer; echo status $?; cat complaints; echo; cat answer"))?;
-        let answer = said.strip_prefix("status 0\n\n").with_context(|| format!("`{command}`: {said}"))?;
+        let said = debian.succeed(&format!(
+            "{command} 2> complaints > answer; echo status $?; cat complaints; echo; cat answer"
+        ))?;
+        let answer =
+            said.strip_prefix("status 0\n\n").with_context(|| format!("`{command}`: {said}"))?;
         for pattern in patterns {
-            debian.succeed(&format!("grep -Eq '{pattern}' answer")).with_context(|| format!("`{command}` says: {answer}"))?;
+            debian
+                .succeed(&format!("grep -Eq '{pattern}' answer"))
+                .with_context(|| format!("`{command}` says: {answer}"))?;
         }
         Ok(())
     };
-    says("ps aux", &["^USER +PID ", "^root +1 .* /sbin/init", "/lib/systemd/systemd-journald$", "^root .* ps aux$"])?;
+    says(
+        "ps aux",
+        &[
+            "^USER +PID ",
+            "^root +1 .* /sbin/init",
+            "/lib/systemd/systemd-journald$",
+            "^root .* ps aux$",
+        ],
+    )?;
     let [memory, architecture, flags] = debian_expected()?.shown;
     let mem = format!("^MiB Mem : +{memory}\\.[0-9] total");
     says("top -b -n1", &["^Tasks: +[1-9][0-9]* total, +[1-9]", &mem, "^ +1 root .* systemd$"])?;
     says("vmstat", &["^ r +b +swpd", "^( +[0-9]+){17}$"])?;
-    let (architecture, flags) = (format!("^Architecture: +{architecture}$"), format!("^Flags: .* {flags}"));
+    let (architecture, flags) =
+        (format!("^Architecture: +{architecture}$"), format!("^Flags: .* {flags}"));
     says("lscpu", &[&architecture, "^CPU\\(s\\): +1$", "^Model name: +[A-Z].*[a-z]", &flags])?;
     debian.prints("diff <(sed -n 's/^model name.*: //p' /proc/cpuinfo) <(sed -n 's/^Model name: *//p' answer)", "")
 }
 
 /// A key opens a shell over the loopback, another key does not.
 fn by_ssh(debian: &mut Debian) -> Result<()> {
-    const SSH: &str = "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes";
-    debian.succeed("for key in good bad; do ssh-keygen -q -t ed25519 -N '' -f $key || break; done")?;
+    const SSH: &str =
+        "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes";
+    debian
+        .succeed("for key in good bad; do ssh-keygen -q -t ed25519 -N '' -f $key || break; done")?;
     debian.succeed("mkdir -p .ssh && chmod 700 .ssh && cp good.pub .ssh/authorized_keys")?;
-    let answer = debian.succeed(&format!("{SSH} -i good root@localhost 'id -un; echo $SSH_CONNECTION; cat; exit 0' < a.c"))?;
-    ensure!(answer.contains("root\n127.0.0.1 ") && answer.contains("six times seven: %d"), "by ssh: {answer}");
+    let answer = debian.succeed(&format!(
+        "{SSH} -i good root@localhost 'id -un; echo $SSH_CONNECTION; cat; exit 0' < a.c"
+    ))?;
+    ensure!(
+        answer.contains("root\n127.0.0.1 ") && answer.contains("six times seven: %d"),
+        "by ssh: {answer}"
+    );
     let (status, _) = debian.run(&format!("{SSH} -i good root@localhost 'exit 7'"))?;
     ensure!(status == 7, "by ssh: status {status} instead of 7");
     let terminal = debian.succeed(&format!("{SSH} -tt -i good root@localhost tty 2> /dev/null"))?;
     ensure!(terminal.contains("/dev/pts/"), "by ssh with a terminal: {terminal}");
     let (status, answer) = debian.run(&format!("{SSH} -i bad root@localhost true"))?;
-    ensure!(status == 255 && answer.contains("Permission denied"), "a key that nobody allowed: status {status}, {answer}");
+    ensure!(
+        status == 255 && answer.contains("Permission denied"),
+        "a key that nobody allowed: status {status}, {answer}"
+    );
     Ok(())
 }
 
@@ -187,7 +225,9 @@ fn on_console(debian: &mut Debian) -> Result<()> {
     debian.succeed("useradd -m -s /bin/bash guest && echo guest:macadamia | chpasswd")?;
     let session = &mut debian.0;
     session.send(b"exit\r")?;
-    for (password, answer) in [("pistachio", "Login incorrect"), ("macadamia", "guest@macadamia:~$ ")] {
+    for (password, answer) in
+        [("pistachio", "Login incorrect"), ("macadamia", "guest@macadamia:~$ ")]
+    {
         session.expect("macadamia login: ")?;
         session.send(b"guest\r")?;
         session.expect("Password: ")?;
@@ -207,7 +247,10 @@ fn on_console(debian: &mut Debian) -> Result<()> {
 /// The file system was unmounted, and has no fault.
 fn clean_disk() -> Result<()> {
     let header = disk::superblock(image())?;
-    ensure!(header.contains("Filesystem state:         clean\n") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
+    ensure!(
+        header.contains("Filesystem state:         clean\n") && !header.contains("needs_recovery"),
+        "it was not unmounted: {header}"
+    );
     disk::check(image())
 }
 
@@ -221,25 +264,36 @@ fn failed(what: &str, o: &Outcome) -> String {
 }
 
 /// A service that says on the disk how it was ended.
-const WITNESS: &str =
-    "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\nExecStop=/bin/sh -c 'echo in order > /root/ended'\n";
+const WITNESS: &str = "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\nExecStop=/bin/sh -c 'echo in order > /root/ended'\n";
 
-/// A command in the running Debian: output, exit status, files in and out; then services end in order, and the disk
-/// is clean, whatever the command left running or did to what runs it.
+/// A command in the running Debian: output, exit status, files in and out; then services end in
+/// order, and the disk is clean, whatever the command left running or did to what runs it.
 pub(super) fn batch() -> Result<()> {
     disk::forget(image())?;
-    let random = insert("/opt/random", (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect());
+    let random = insert(
+        "/opt/random",
+        (0..1 << 18).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect(),
+    );
     let fetched = image().with_file_name("fetched");
     let gets = || vec![Fetch { guest: "/root/copy".into(), host: fetched.clone() }];
     let inserts = vec![
         random.clone(),
         insert("/etc/systemd/system/witness.service", WITNESS.into()),
-        insert("/etc/systemd/system/multi-user.target.d/witness.conf", "[Unit]\nWants=witness.service\n".into()),
+        insert(
+            "/etc/systemd/system/multi-user.target.d/witness.conf",
+            "[Unit]\nWants=witness.service\n".into(),
+        ),
     ];
     let left = "(trap '' TERM; while :; do echo noise; echo >> /root/busy; done) & until [ -s /root/busy ]; do :; done";
-    let command = format!("systemctl is-system-running --wait; {left}; cat /opt/random > /root/copy; echo complaint >&2; exit 7");
+    let command = format!(
+        "systemctl is-system-running --wait; {left}; cat /opt/random > /root/copy; echo complaint >&2; exit 7"
+    );
     let o = Guest { inserts, gets: gets(), ..guest() }.run(&command)?;
-    ensure!(o.status == 7 && o.text().starts_with("running\n") && o.text().ends_with("noise\n"), "{}", failed("the first command", &o));
+    ensure!(
+        o.status == 7 && o.text().starts_with("running\n") && o.text().ends_with("noise\n"),
+        "{}",
+        failed("the first command", &o)
+    );
     ensure!(o.err == b"complaint\n", "standard error: {}", String::from_utf8_lossy(&o.err));
     ensure!(std::fs::read(&fetched)? == random.contents, "the file that was brought out differs");
     std::fs::remove_file(&fetched)?;
@@ -251,23 +305,37 @@ pub(super) fn batch() -> Result<()> {
     let o = Guest { inserts, ..guest() }.run(command)?;
     let said = String::from_utf8_lossy(&o.err).into_owned();
     ensure!(
-        o.text() == "in order\n1\n" && said.contains("forge: Device or resource busy") && o.status == 0,
+        o.text() == "in order\n1\n"
+            && said.contains("forge: Device or resource busy")
+            && o.status == 0,
         "{}",
         failed("the second", &o)
     );
     clean_disk()?;
 
-    let o = Guest { gets: gets(), ..guest() }.run("rm /root/ended; systemctl kill -s KILL batch.service; exit 8")?;
+    let o = Guest { gets: gets(), ..guest() }
+        .run("rm /root/ended; systemctl kill -s KILL batch.service; exit 8")?;
     ensure!(o.status == 8, "{}", failed("without what runs it", &o));
-    ensure!(std::fs::read(&fetched)? == random.contents, "the file that was brought out behind a kill differs");
+    ensure!(
+        std::fs::read(&fetched)? == random.contents,
+        "the file that was brought out behind a kill differs"
+    );
     std::fs::remove_file(&fetched)?;
     clean_disk()?;
     let o = Guest { gets: gets(), ..guest() }.run("cat /root/ended; rm /root/copy")?;
-    ensure!(o.status == FAILED && o.text() == "in order\n", "{}", failed("no file to bring out", &o));
+    ensure!(
+        o.status == FAILED && o.text() == "in order\n",
+        "{}",
+        failed("no file to bring out", &o)
+    );
 
     let o = Guest { inserts: vec![insert("/var/lock/x", vec![])], ..guest() }.run("true")?;
     let said = String::from_utf8_lossy(&o.err).into_owned();
-    ensure!(o.status == FAILED && said.contains("--file /var/lock/x: one of its folders is a link"), "{}", failed("out of the disk", &o));
+    ensure!(
+        o.status == FAILED && said.contains("--file /var/lock/x: one of its folders is a link"),
+        "{}",
+        failed("out of the disk", &o)
+    );
 
     in_emergency()?;
 
@@ -282,10 +350,15 @@ pub(super) fn batch() -> Result<()> {
 /// A file system that cannot be mounted: the run ends, says why, and its advice helps.
 fn in_emergency() -> Result<()> {
     let root = "/dev/l4a / ext4 errors=remount-ro 0 1\n";
-    let with = |fstab: String| Guest { inserts: vec![insert("/etc/fstab", fstab.into())], ..guest() };
+    let with =
+        |fstab: String| Guest { inserts: vec![insert("/etc/fstab", fstab.into())], ..guest() };
     let o = with(format!("{root}nothing /srv nosuchfs defaults 0 0\n")).run("echo never")?;
     let said = String::from_utf8_lossy(&o.err).into_owned();
-    for text in ["so COMMAND was not run. What failed:\n", "srv.mount loaded failed failed /srv\n", "--file puts a file in the place"] {
+    for text in [
+        "so COMMAND was not run. What failed:\n",
+        "srv.mount loaded failed failed /srv\n",
+        "--file puts a file in the place",
+    ] {
         ensure!(said.contains(text), "`{text}` is missing: {}", failed("in emergency mode", &o));
     }
     ensure!(o.status == FAILED && o.text().is_empty(), "{}", failed("in emergency mode", &o));
@@ -302,14 +375,20 @@ const ANSWERS: [(&str, &str); 10] = [
     ("getconf GNU_LIBC_VERSION", "glibc 2.36"),
     ("dpkg -l systemd libc6 gdb | grep -c ^ii", "3"),
     ("perl -e 'print join(\" \", map { $_ * $_ } 1 .. 5), \"\\n\"'", "1 4 9 16 25"),
-    ("seq 20000 | sort -rn | tac | paste -sd+ | tr + '\\n' | awk '{ sum += $1 } END { print sum }'", "200010000"),
+    (
+        "seq 20000 | sort -rn | tac | paste -sd+ | tr + '\\n' | awk '{ sum += $1 } END { print sum }'",
+        "200010000",
+    ),
     (
         "printf '#include <stdio.h>\\nint main(void) { return printf(\"six times seven: %%d\\\\n\", 42) < 0; }\\n' > /root/a.c && \
          gcc -o /root/a /root/a.c && /root/a && strace /root/a 2>&1 | grep -c ^execve",
         "six times seven: 42\n1",
     ),
     // Python, a thread of it and its variables.
-    ("gdb -batch -ex 'python import threading; t = threading.Thread(target=print, args=(6 * 7,)); t.start(); t.join()'", "42"),
+    (
+        "gdb -batch -ex 'python import threading; t = threading.Thread(target=print, args=(6 * 7,)); t.start(); t.join()'",
+        "42",
+    ),
     ("sh -c 'kill -SEGV $$'; echo $?", "Segmentation fault\n139"),
     ("dmesg --level=emerg,alert,crit,err", ""),
 ];
@@ -317,18 +396,25 @@ const ANSWERS: [(&str, &str); 10] = [
 /// Between two answers.
 const NEXT: &str = "-- next\n";
 
-/// Debian at ring 1, in the emulator that checks segment limits: systemd starts everything, programs answer, services end,
-/// the machine switches itself off.
+/// Debian at ring 1, in the emulator that checks segment limits: systemd starts everything,
+/// programs answer, services end, the machine switches itself off.
 fn on_bochs() -> Result<()> {
     disk::forget(image())?;
-    let command: String =
-        ANSWERS.iter().map(|(command, _)| format!("{{ {command}; }} 2>&1 || echo status $?; echo {}; ", NEXT.trim())).collect();
-    let o = Guest { on: Emulator::Bochs, timeout: Duration::from_secs(600), ..guest() }.succeed(&command).context("Debian in Bochs")?;
+    let command: String = ANSWERS
+        .iter()
+        .map(|(command, _)| {
+            format!("{{ {command}; }} 2>&1 || echo status $?; echo {}; ", NEXT.trim())
+        })
+        .collect();
+    let o = Guest { on: Emulator::Bochs, timeout: Duration::from_secs(600), ..guest() }
+        .succeed(&command)
+        .context("Debian in Bochs")?;
     let log = spaces::at_ring_1()?;
     let text = o.text();
     let mut answers = text.split_terminator(NEXT);
     for (command, expected) in ANSWERS {
-        let answer = answers.next().with_context(|| format!("`{command}` answers nothing: {}", o.said()))?;
+        let answer =
+            answers.next().with_context(|| format!("`{command}` answers nothing: {}", o.said()))?;
         ensure!(answer.trim_end() == expected, "`{command}` answers {answer:?}, not {expected:?}");
     }
     ensure!(log.contains("reboot: Power down"), "Linux did not switch off: {log}");
@@ -353,7 +439,8 @@ pub(super) fn bombs() -> Result<()> {
     clean_disk()
 }
 
-/// What the configuration `full` is for: limits of units, capabilities and ACLs, file systems, containers, the network.
+/// What the configuration `full` is for: limits of units, capabilities and ACLs, file systems,
+/// containers, the network.
 fn full() -> Result<()> {
     disk::forget(image())?;
     let script = insert("/usr/local/bin/full", std::fs::read("tests/linux/full.sh")?);
@@ -372,21 +459,38 @@ pub(super) fn project() -> Result<()> {
     debian.succeed("cd /usr/src/jimtcl && PS1='root@macadamia:~# '")?;
     let mut step = |command: &str| -> Result<(String, Duration)> {
         let start = Instant::now();
-        let printed = debian.succeed(&format!("{command} < /dev/null > log 2>&1 || {{ tail -n 40 log; false; }}; tail -n 2 log"))?;
+        let printed = debian.succeed(&format!(
+            "{command} < /dev/null > log 2>&1 || {{ tail -n 40 log; false; }}; tail -n 2 log"
+        ))?;
         Ok((printed, start.elapsed()))
     };
     let (_, configured) = step("CFLAGS=-O1 ./configure --full")?;
     let (_, compiled) = step("make")?;
     let (tail, tested) = step("make test")?;
-    let totals = tail.lines().find(|line| line.contains("Totals:")).with_context(|| format!("no totals: {tail}"))?;
+    let totals = tail
+        .lines()
+        .find(|line| line.contains("Totals:"))
+        .with_context(|| format!("no totals: {tail}"))?;
     let number = |name: &str| -> Result<u32> {
         let mut words = totals.split_whitespace().skip_while(|word| *word != name).skip(1);
-        words.next().and_then(|word| word.parse().ok()).with_context(|| format!("no `{name}` in: {totals}"))
+        words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .with_context(|| format!("no `{name}` in: {totals}"))
     };
-    let (total, passed, skipped, failed) = (number("Total")?, number("Passed")?, number("Skipped")?, number("Failed")?);
-    println!("# configured in {} s, compiled in {} s, tested in {} s", configured.as_secs(), compiled.as_secs(), tested.as_secs());
+    let (total, passed, skipped, failed) =
+        (number("Total")?, number("Passed")?, number("Skipped")?, number("Failed")?);
+    println!(
+        "# configured in {} s, compiled in {} s, tested in {} s",
+        configured.as_secs(),
+        compiled.as_secs(),
+        tested.as_secs()
+    );
     println!("# {total} tests: {passed} passed, {skipped} skipped, {failed} failed");
-    ensure!(failed == 0 && passed == debian_expected()?.jimtcl && passed + skipped == total, "{totals}");
+    ensure!(
+        failed == 0 && passed == debian_expected()?.jimtcl && passed + skipped == total,
+        "{totals}"
+    );
     debian.power_off()
 }
 
@@ -398,11 +502,18 @@ pub(super) fn stress() -> Result<()> {
     let list = std::fs::read_to_string("tests/linux/stress")?;
     for options in list.lines().filter(|line| !line.starts_with('#')) {
         let start = Instant::now();
-        let (status, printed) = debian.run(&format!("stress-ng --verify --metrics-brief {options}"))?;
-        ensure!(status == 0 && printed.contains("successful run completed"), "`{options}`: status {status}\n{printed}");
+        let (status, printed) =
+            debian.run(&format!("stress-ng --verify --metrics-brief {options}"))?;
+        ensure!(
+            status == 0 && printed.contains("successful run completed"),
+            "`{options}`: status {status}\n{printed}"
+        );
         for (stressor, wanted) in operations(options) {
             let done = metric(&printed, stressor);
-            ensure!(done.is_some_and(|done| done >= wanted), "`{stressor}` did {done:?} of {wanted} operations:\n{printed}");
+            ensure!(
+                done.is_some_and(|done| done >= wanted),
+                "`{stressor}` did {done:?} of {wanted} operations:\n{printed}"
+            );
         }
         println!("# {:5.1} s: {options}", start.elapsed().as_secs_f32());
     }
@@ -413,7 +524,9 @@ pub(super) fn stress() -> Result<()> {
 /// The stressors that options name, and how many operations each is to do.
 fn operations(options: &str) -> Vec<(&str, u64)> {
     let words: Vec<&str> = options.split_whitespace().collect();
-    let pairs = words.windows(2).filter_map(|pair| Some((pair[0].strip_prefix("--")?.strip_suffix("-ops")?, pair[1].parse().ok()?)));
+    let pairs = words.windows(2).filter_map(|pair| {
+        Some((pair[0].strip_prefix("--")?.strip_suffix("-ops")?, pair[1].parse().ok()?))
+    });
     pairs.collect()
 }
 

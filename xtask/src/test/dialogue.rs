@@ -31,17 +31,28 @@ pub const ALL: &[Test] = &[
 ];
 
 fn built(system: &str, kdb: bool) -> Result<Built> {
-    build::plan(&Path::new("systems").join(system).with_extension("toml"), Options { kdb, ..Options::default() })?.carry_out()
+    build::plan(
+        &Path::new("systems").join(system).with_extension("toml"),
+        Options { kdb, ..Options::default() },
+    )?
+    .carry_out()
 }
 
 /// A machine that lacks what the kernel or a component needs is told so.
 fn boot_checks() -> Result<()> {
     let hello = built("hello", false)?;
-    let threads = build::plan(Path::new("tests/systems/threads.toml"), Options::default())?.carry_out()?;
+    let threads =
+        build::plan(Path::new("tests/systems/threads.toml"), Options::default())?.carry_out()?;
     for (change, sentence) in [
-        (Built { cpu: "486".into(), ..hello.clone() }, "this processor lacks what the kernel needs: time-stamp counter (TSC)"),
+        (
+            Built { cpu: "486".into(), ..hello.clone() },
+            "this processor lacks what the kernel needs: time-stamp counter (TSC)",
+        ),
         (Built { memory: 4, ..hello.clone() }, "too little memory: no free 8 MiB for the kernel"),
-        (Built { memory: 64, ..threads }, "cannot make `hello`: it is to have 256 KiB of kernel memory and 1500 threads, but"),
+        (
+            Built { memory: 64, ..threads },
+            "cannot make `hello`: it is to have 256 KiB of kernel memory and 1500 threads, but",
+        ),
     ] {
         let mut session = emulator::session(&change)?;
         session.expect(sentence)?;
@@ -50,8 +61,9 @@ fn boot_checks() -> Result<()> {
     Ok(())
 }
 
-/// Two components read; each gets what was typed while it had the focus. What was typed before anybody could read it is the first one's.
-/// What they print is text, whatever is in it; the console itself does not read.
+/// Two components read; each gets what was typed while it had the focus. What was typed before
+/// anybody could read it is the first one's. What they print is text, whatever is in it; the
+/// console itself does not read.
 pub(super) fn focus() -> Result<()> {
     let mut session = emulator::session(&built("echo", false)?)?;
     session.send(b"typed before there is a console\r")?;
@@ -73,7 +85,11 @@ fn tutorial() -> Result<()> {
     let page = std::fs::read_to_string("docs/tutorial.md")?;
     // What the client says depends on how soon it calls again.
     let mut session = emulator::session_in_own_time(&built("tutorial", false)?)?;
-    let promised = page.lines().skip_while(|line| *line != "$ ./macadamia run tutorial").skip(1).take_while(|line| *line != "```");
+    let promised = page
+        .lines()
+        .skip_while(|line| *line != "$ ./macadamia run tutorial")
+        .skip(1)
+        .take_while(|line| *line != "```");
     let promised: Vec<&str> = promised.collect();
     ensure!(promised.len() > 5, "the tutorial shows no output");
     for line in promised {
@@ -82,25 +98,32 @@ fn tutorial() -> Result<()> {
     session.end()
 }
 
-/// The clock server says so if time does not pass as the real-time clock has it: here nobody works and time is
-/// the machine's own, which goes from one alarm to the next at once.
+/// The clock server says so if time does not pass as the real-time clock has it: here nobody works
+/// and time is the machine's own, which goes from one alarm to the next at once.
 fn wrong_clock() -> Result<()> {
     let clock = build::system(Path::new("tests/systems/clock-alone.toml"))?;
-    let mut session = emulator::session_with(&clock, &["-icount", "shift=0,sleep=off", "-rtc", "clock=host"])?;
+    let mut session =
+        emulator::session_with(&clock, &["-icount", "shift=0,sleep=off", "-rtc", "clock=host"])?;
     session.expect("[clock] time is wrong: ")?;
     session.expect(" s by the kernel's counter, ")?;
     session.expect(" s by the real-time clock")
 }
 
-/// A break stops the machine; threads, spaces, queues and the last entries can be looked at; it goes on.
+/// A break stops the machine; threads, spaces, queues and the last entries can be looked at; it
+/// goes on.
 pub(super) fn debugger() -> Result<()> {
     let mut session = emulator::session(&built("echo", true)?)?;
     session.expect("[second] > ")?;
     session.send(BREAK)?;
     session.expect("kdb> ")?;
-    for (command, expected) in
-        [("t\r", "reply"), ("s\r", "capabilities"), ("s\r", "quota"), ("q\r", "top "), ("r\r", "vector"), ("h\r", "ready queues")]
-    {
+    for (command, expected) in [
+        ("t\r", "reply"),
+        ("s\r", "capabilities"),
+        ("s\r", "quota"),
+        ("q\r", "top "),
+        ("r\r", "vector"),
+        ("h\r", "ready queues"),
+    ] {
         session.send(command.as_bytes())?;
         session.expect(expected)?;
         session.expect("kdb> ")?;
@@ -140,7 +163,11 @@ fn shell() -> Result<()> {
     let mut session = emulator::session(&linux)?;
     session.expect(PROMPT)?;
     let boot = session.own_time();
-    ensure!(boot < stretched(Duration::from_secs(5)), "Linux took {} ms to its prompt", boot.as_millis());
+    ensure!(
+        boot < stretched(Duration::from_secs(5)),
+        "Linux took {} ms to its prompt",
+        boot.as_millis()
+    );
     command(&mut session, "echo $((6 * 7))", "42")?;
     command(&mut session, "uname -sm", "Linux i686")?;
     command(&mut session, "ps", "init")?;
@@ -184,18 +211,25 @@ fn shell() -> Result<()> {
     command(&mut session, "sleep 5", "")?;
     let (wall, slept) = (wall.elapsed(), session.own_time() - start);
     let busy = session.processor_time()? - busy;
-    ensure!(busy < Duration::from_secs(1), "an idle Linux kept the processor busy for {} ms of 5 s", busy.as_millis());
+    ensure!(
+        busy < Duration::from_secs(1),
+        "an idle Linux kept the processor busy for {} ms of 5 s",
+        busy.as_millis()
+    );
     // By the host's clock, which a busy host makes longer: then without what it gave to others.
     let (wall, slept) = (wall.as_millis(), slept.as_millis());
-    ensure!(wall >= 4_900 && slept < 7_000, "`sleep 5` took {wall} ms, {slept} ms of the emulator's own");
+    ensure!(
+        wall >= 4_900 && slept < 7_000,
+        "`sleep 5` took {wall} ms, {slept} ms of the emulator's own"
+    );
 
     session.send(b"poweroff\r")?;
     session.expect("Power down")?;
     session.end()
 }
 
-/// What comes faster than it is read, all at once, arrives whole; so does what comes before there is a console, and is more than all
-/// buffers on its way hold.
+/// What comes faster than it is read, all at once, arrives whole; so does what comes before there
+/// is a console, and is more than all buffers on its way hold.
 fn paste() -> Result<()> {
     let mut session = emulator::session(&built("linux", false)?)?;
     let lines: Vec<String> = (1..=2000).map(|number| format!("line {number}\n")).collect();
@@ -204,7 +238,11 @@ fn paste() -> Result<()> {
     session.send(b"\x04stty echo; echo re'a'dy\n")?;
     session.expect("ready\n")?;
     session.expect(PROMPT)?;
-    command(&mut session, "seq 2000 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le", "\nwhole")?;
+    command(
+        &mut session,
+        "seq 2000 | sed 's/^/line /' | cmp - /tmp/pasted && echo wh'o'le",
+        "\nwhole",
+    )?;
 
     // Of an empty line the echo is longer than what was typed.
     session.send(b"echo re'a'dy; cat > /tmp/pasted\r")?;
@@ -243,7 +281,8 @@ pub(super) fn attack() -> Result<()> {
 
 /// The same; where nothing keeps Linux off the kernel it can read there.
 pub(super) fn attack_with(limits: bool) -> Result<()> {
-    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-attack.toml"))?)?;
+    let mut session =
+        emulator::session(&build::system(Path::new("tests/systems/linux-attack.toml"))?)?;
     session.patience = Duration::from_secs(60);
     let mut attacked = Attacked::new(limits)?;
     while !attacked.is_done() {
@@ -275,8 +314,14 @@ impl Attacked {
     pub(super) fn hear(&mut self, line: &str) -> Result<()> {
         let before = self.0.len();
         self.0.retain(|text| !line.contains(text));
-        ensure!(self.0.len() < before || !line.contains("ended with code 8"), "an attack succeeded: {line}");
-        ensure!(!line.contains(" wrong") || line.contains(" 0 wrong"), "somebody else noticed: {line}");
+        ensure!(
+            self.0.len() < before || !line.contains("ended with code 8"),
+            "an attack succeeded: {line}"
+        );
+        ensure!(
+            !line.contains(" wrong") || line.contains(" 0 wrong"),
+            "somebody else noticed: {line}"
+        );
         Ok(())
     }
 
@@ -295,7 +340,11 @@ pub(super) fn two() -> Result<()> {
 pub(super) fn two_beside(interface: Interface) -> Result<()> {
     let mut session = two_with(interface)?;
     // One counts and writes while two panics and starts again.
-    command(&mut session, "dd if=/dev/urandom of=/mnt/0 bs=64k count=4 && sync", "4+0 records out")?;
+    command(
+        &mut session,
+        "dd if=/dev/urandom of=/mnt/0 bs=64k count=4 && sync",
+        "4+0 records out",
+    )?;
     session.send(b"i=0; while [ $i -lt 40 ]; do usleep 100000; i=$((i+1)); cat /mnt/0 > /mnt/$i; sync; done; echo steady $i; uptime\r")?;
     session.expect("uptime\n")?;
     panic_of_two(&mut session)?;
@@ -324,14 +373,17 @@ fn panic_of_two(session: &mut Session) -> Result<()> {
     command(session, "hostname", "\nmacadamia")
 }
 
-/// How much longer than 10 ms a pause may be, in microseconds: the other Linux and its programs take time slices.
+/// How much longer than 10 ms a pause may be, in microseconds: the other Linux and its programs
+/// take time slices.
 const LATEST: u64 = 100_000;
 
 /// One Linux keeps a rhythm while the other panics and starts again, in the machine's own time.
 fn rhythm() -> Result<()> {
     let inserts = [program("pauses")?];
     let options = Options { inserts: &inserts, folder: Some("linux-rhythm"), ..Options::default() };
-    let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?.carry_out()?.with_new_disks("linux-rhythm")?;
+    let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?
+        .carry_out()?
+        .with_new_disks("linux-rhythm")?;
     let mut session = emulator::session_in_own_time(&built)?;
     session.expect(PROMPT)?;
     session.shell(3, "one")?;
@@ -348,16 +400,27 @@ fn rhythm() -> Result<()> {
     Ok(())
 }
 
-/// Starts two Linux servers with new disks and lets each write its name on its own, as its host's name, too.
+/// Starts two Linux servers with new disks and lets each write its name on its own, as its host's
+/// name, too.
 fn two_with(interface: Interface) -> Result<Session> {
     let options = Options { interface: Some(interface), ..Options::default() };
-    let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?.carry_out()?.with_new_disks("two-linuxes-test")?;
+    let built = build::plan(Path::new("systems/two-linuxes.toml"), options)?
+        .carry_out()?
+        .with_new_disks("two-linuxes-test")?;
     let mut session = emulator::session(&built)?;
     session.expect(PROMPT)?;
     for (number, name) in [(4, "two"), (3, "one")] {
         session.shell(number, name)?;
-        command(&mut session, &format!("hostname linux-{name}; hostname"), &format!("\nlinux-{name}"))?;
-        command(&mut session, &format!("ls /mnt; echo {name} > /mnt/name; sync"), "\nlost+found\n")?;
+        command(
+            &mut session,
+            &format!("hostname linux-{name}; hostname"),
+            &format!("\nlinux-{name}"),
+        )?;
+        command(
+            &mut session,
+            &format!("ls /mnt; echo {name} > /mnt/name; sync"),
+            "\nlost+found\n",
+        )?;
     }
     Ok(session)
 }

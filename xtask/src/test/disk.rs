@@ -32,7 +32,9 @@ pub const ALL: &[Test] = &[
     test("linux.disk.absent", absent),
     test("linux.disk.bochs", on_bochs),
     test("disk.errors", errors),
-    slow("versatilepb.linux.disk", "more kills, as `linux.disk.long`", || on_board(|| survives(Interface::Virtio, 20))),
+    slow("versatilepb.linux.disk", "more kills, as `linux.disk.long`", || {
+        on_board(|| survives(Interface::Virtio, 20))
+    }),
     test("versatilepb.disk.errors", || on_board(errors)),
     test("linux.fsx", fsx),
     slow("linux.fsx.long", "more operations than `linux.fsx`", fsx_long),
@@ -67,7 +69,11 @@ pub(super) fn superblock(image: impl AsRef<Path>) -> Result<String> {
 /// The file system has no fault.
 pub(super) fn check(image: impl AsRef<Path>) -> Result<()> {
     let checked = Command::new("/sbin/e2fsck").args(["-f", "-n"]).arg(image.as_ref()).output()?;
-    ensure!(checked.status.success(), "the disk has faults: {}", String::from_utf8_lossy(&checked.stdout));
+    ensure!(
+        checked.status.success(),
+        "the disk has faults: {}",
+        String::from_utf8_lossy(&checked.stdout)
+    );
     Ok(())
 }
 
@@ -88,7 +94,8 @@ fn interfaces() -> Vec<Interface> {
     [Interface::Virtio, Interface::Ata].into_iter().filter(has).collect()
 }
 
-/// What was written is there after `poweroff`, and what was synchronised after the machine was killed.
+/// What was written is there after `poweroff`, and what was synchronised after the machine was
+/// killed.
 fn disk() -> Result<()> {
     survives(Interface::Virtio, 6)?;
     survives(Interface::Ata, 2)
@@ -104,23 +111,36 @@ pub(super) fn disk_long() -> Result<()> {
 pub(super) fn survives(interface: Interface, kills: u32) -> Result<()> {
     forget(image())?;
     let inserts = vec![program("records")?];
-    let guest = || Guest { system: SYSTEM, interface: Some(interface), inserts: inserts.clone(), ..Guest::default() };
+    let guest = || Guest {
+        system: SYSTEM,
+        interface: Some(interface),
+        inserts: inserts.clone(),
+        ..Guest::default()
+    };
     // What the command leaves running does not keep the file system from being unmounted.
-    let o = guest().run(&format!("while :; do echo >> /mnt/busy; done & echo kept > /mnt/file; {ROUND_TRIP}"))?;
+    let o = guest().run(&format!(
+        "while :; do echo >> /mnt/busy; done & echo kept > /mnt/file; {ROUND_TRIP}"
+    ))?;
     ensure!(o.status == 0, "what was written is not what is read: {}", o.said());
     let header = superblock(image())?;
-    ensure!(header.contains("Filesystem state:") && !header.contains("needs_recovery"), "it was not unmounted: {header}");
+    ensure!(
+        header.contains("Filesystem state:") && !header.contains("needs_recovery"),
+        "it was not unmounted: {header}"
+    );
     let o = guest().run("cat /mnt/file && md5sum -c -s /mnt/sum")?;
     ensure!(o.status == 0 && o.text() == "kept\n", "after poweroff: {}", o.said());
     // Each life checks what the one before left, then writes on; the last one only checks.
     let (mut promised, mut checks) = (0, 0);
     for kill in 0..=kills {
         let last = kill == kills;
-        // Seeded points of the emulator's own time: from the first writes on, spread by a generator.
+        // Seeded points of the emulator's own time: from the first writes on, spread by a
+        // generator.
         let milliseconds = 800 + u64::from(kill.wrapping_mul(2_654_435_761) >> 21) * 3 / 4;
         let timeout = if last { guest().timeout } else { Duration::from_millis(milliseconds) };
         let write = if last { "" } else { "records write /mnt/log" };
-        let command = format!("{MOUNTED}; [ ! -e /mnt/log ] || records check /mnt/log || exit; echo writes; {write}");
+        let command = format!(
+            "{MOUNTED}; [ ! -e /mnt/log ] || records check /mnt/log || exit; echo writes; {write}"
+        );
         let o = Guest { timeout, ..guest() }.run(&command)?;
         let expected = if last { 0 } else { TIMED_OUT };
         ensure!(o.status == expected, "life {kill}: {}", o.said());
@@ -128,23 +148,41 @@ pub(super) fn survives(interface: Interface, kills: u32) -> Result<()> {
         let text = o.text();
         let Some((checked, written)) = text.split_once("writes\n") else { continue };
         if promised > 0 {
-            let found: u32 = checked.trim().parse().with_context(|| format!("life {kill}: records are not counted: {}", o.said()))?;
-            ensure!(found >= promised, "life {kill}: {promised} records were promised, {found} are there");
+            let found: u32 = checked
+                .trim()
+                .parse()
+                .with_context(|| format!("life {kill}: records are not counted: {}", o.said()))?;
+            ensure!(
+                found >= promised,
+                "life {kill}: {promised} records were promised, {found} are there"
+            );
             checks += 1;
         }
-        promised = written.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().map_or(promised, |last| last + 1);
+        promised = written
+            .lines()
+            .filter_map(|line| line.parse::<u32>().ok())
+            .next_back()
+            .map_or(promised, |last| last + 1);
     }
-    ensure!(promised > 0 && checks > 0, "{promised} records were promised, {checks} times they were counted");
+    ensure!(
+        promised > 0 && checks > 0,
+        "{promised} records were promised, {checks} times they were counted"
+    );
     check(image())?;
     println!("# {interface:?}: {kills} kills, {promised} records, counted {checks} times");
     Ok(())
 }
 
-/// Writing and reading 32 MiB by `dd` with the virtio disk and with the ATA disk, in milliseconds of the emulator's own time.
+/// Writing and reading 32 MiB by `dd` with the virtio disk and with the ATA disk, in milliseconds
+/// of the emulator's own time.
 fn throughput() -> Result<()> {
     let [virtio, ata] = [Interface::Virtio, Interface::Ata].map(|interface| -> Result<[u32; 2]> {
         forget(image())?;
-        let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
+        let built = build::plan(
+            Path::new(SYSTEM),
+            Options { interface: Some(interface), ..Options::default() },
+        )?
+        .carry_out()?;
         let mut session = emulator::session(&built)?;
         // Of an ATA disk a busy host makes a slow one.
         session.patience = Duration::from_secs(120);
@@ -181,7 +219,11 @@ fn throughput() -> Result<()> {
 /// `sync` reaches the device: QEMU counts what it is told to flush.
 fn flush() -> Result<()> {
     for interface in [Interface::Virtio, Interface::Ata] {
-        let built = build::plan(Path::new(SYSTEM), Options { interface: Some(interface), ..Options::default() })?.carry_out()?;
+        let built = build::plan(
+            Path::new(SYSTEM),
+            Options { interface: Some(interface), ..Options::default() },
+        )?
+        .carry_out()?;
         let mut session = emulator::session(&built)?;
         session.expect(PROMPT)?;
         let before = flushes(&mut session)?;
@@ -189,7 +231,11 @@ fn flush() -> Result<()> {
         session.expect("ready")?;
         session.expect(PROMPT)?;
         let after = flushes(&mut session)?;
-        ensure!(after >= before + 3, "{interface:?}: after three times `sync` there were {} flushes", after - before);
+        ensure!(
+            after >= before + 3,
+            "{interface:?}: after three times `sync` there were {} flushes",
+            after - before
+        );
         session.send(b"poweroff\r")?;
         session.end()?;
     }
@@ -203,19 +249,24 @@ fn flushes(session: &mut Session) -> Result<u64> {
     session.expect("flush_operations=")?;
     let line = session.line()?;
     session.send(b"\x01c")?;
-    line.split(' ').next().and_then(|count| count.parse().ok()).with_context(|| format!("no count: {line}"))
+    line.split(' ')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .with_context(|| format!("no count: {line}"))
 }
 
 /// Bytes of the disk of that test: sectors are numbered by all that 32 bits can.
 const FAR: u64 = 2 << 40;
 /// The most of its image that is on the host's disk.
 const FAR_KEPT: u64 = 256 << 20;
-/// Writes the last 64 sectors, which the file system does not use yet, and reads them from the disk again.
+/// Writes the last 64 sectors, which the file system does not use yet, and reads them from the disk
+/// again.
 const AT_THE_END: &str = "dd if=/dev/urandom of=/tmp/far bs=512 count=64 && umount /mnt && \
                           dd if=/tmp/far of=/dev/l4a bs=512 seek=4294967232 conv=notrunc,fsync && mount /dev/l4a /mnt || exit; \
                           echo 3 > /proc/sys/vm/drop_caches; dd if=/dev/l4a bs=512 skip=4294967232 | cmp - /tmp/far || exit; ";
 
-/// A disk server that ends is started again, and nobody loses anything, up to the end of the largest disk.
+/// A disk server that ends is started again, and nobody loses anything, up to the end of the
+/// largest disk.
 pub(super) fn restart() -> Result<()> {
     let image = &image_of("linux-disk-restart");
     for interface in interfaces() {
@@ -232,7 +283,11 @@ pub(super) fn restart() -> Result<()> {
         file.read_exact_at(&mut end, FAR - 512)?;
         ensure!(end != [0; 512], "{interface:?}: nothing is at the disk's end");
         let kept = file.metadata()?.blocks() * 512;
-        ensure!(kept <= FAR_KEPT, "{interface:?}: the image takes {} MiB of the host's disk", kept >> 20);
+        ensure!(
+            kept <= FAR_KEPT,
+            "{interface:?}: the image takes {} MiB of the host's disk",
+            kept >> 20
+        );
     }
     forget(image)
 }
@@ -240,15 +295,21 @@ pub(super) fn restart() -> Result<()> {
 /// How often the disk server has to die, and to hang, at least.
 const ENDS: usize = 5;
 
-/// The disk server is killed and hangs at any moment, and is started again: what Linux writes meanwhile it reads again, and no request
-/// has failed.
+/// The disk server is killed and hangs at any moment, and is started again: what Linux writes
+/// meanwhile it reads again, and no request has failed.
 pub(super) fn hangs() -> Result<()> {
     let image = &image_of("linux-disk-hangs");
     for interface in interfaces() {
         forget(image)?;
-        let guest =
-            Guest { system: "tests/systems/linux-disk-hangs.toml", interface: Some(interface), wire: Wire::USER, ..Guest::default() };
-        let o = guest.run(&format!("for i in $(seq 3); do {ROUND_TRIP} || exit; done; dmesg | grep -c 'l4a: error'"))?;
+        let guest = Guest {
+            system: "tests/systems/linux-disk-hangs.toml",
+            interface: Some(interface),
+            wire: Wire::USER,
+            ..Guest::default()
+        };
+        let o = guest.run(&format!(
+            "for i in $(seq 3); do {ROUND_TRIP} || exit; done; dmesg | grep -c 'l4a: error'"
+        ))?;
         ensure!(o.text() == "0\n", "{interface:?}: {}", o.said());
         let log = guest::log()?;
         for end in ["`disk` died", "`disk` hangs"] {
@@ -264,7 +325,8 @@ pub(super) fn hangs() -> Result<()> {
 fn partitioned(image: &Path) -> Result<[Range<usize>; 2]> {
     const SECTOR: u64 = 512;
     std::fs::create_dir_all(image.parent().context("a folder")?)?;
-    let mut file = File::options().read(true).write(true).create(true).truncate(true).open(image)?;
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(true).open(image)?;
     file.set_len(64 << 20)?;
     ProtectiveMBR::with_lb_size((64 << 20) / SECTOR as u32 - 1).overwrite_lba0(&mut file)?;
     let mut disk = GptConfig::new().writable(true).create_from_device(file, None)?;
@@ -289,24 +351,51 @@ fn shared() -> Result<()> {
         let before = std::fs::read(image)?;
         let run = |component, command: &str| -> Result<()> {
             let system = "tests/systems/linux-disk-shared.toml";
-            let o = Guest { system, component: Some(component), interface: Some(interface), ..Guest::default() }.succeed(command)?;
+            let o = Guest {
+                system,
+                component: Some(component),
+                interface: Some(interface),
+                ..Guest::default()
+            }
+            .succeed(command)?;
             ensure!(o.text() == "0\n16777216\n", "{interface:?}: {component}: {}", o.said());
             let log = guest::log()?;
-            ensure!(log.contains("requests beyond the range were refused"), "{interface:?}: nobody trespassed");
-            ensure!(!log.contains("panicked") && !log.contains("ended with code"), "{interface:?}: somebody died");
+            ensure!(
+                log.contains("requests beyond the range were refused"),
+                "{interface:?}: nobody trespassed"
+            );
+            ensure!(
+                !log.contains("panicked") && !log.contains("ended with code"),
+                "{interface:?}: somebody died"
+            );
             Ok(())
         };
         // Bytes that are not its own, and all of them.
-        let check = |byte| format!("echo 3 > /proc/sys/vm/drop_caches; tr -d {byte} < /dev/l4a | wc -c; wc -c < /dev/l4a");
-        let fill = |byte| format!("tr '\\0' {byte} < /dev/zero | dd of=/dev/l4a bs=64k 2>/dev/null; sync; {}", check(byte));
+        let check = |byte| {
+            format!(
+                "echo 3 > /proc/sys/vm/drop_caches; tr -d {byte} < /dev/l4a | wc -c; wc -c < /dev/l4a"
+            )
+        };
+        let fill = |byte| {
+            format!(
+                "tr '\\0' {byte} < /dev/zero | dd of=/dev/l4a bs=64k 2>/dev/null; sync; {}",
+                check(byte)
+            )
+        };
         run("one", &fill('1'))?;
         run("two", &fill('2'))?;
         run("one", &check('1'))?;
         let after = std::fs::read(image)?;
         for (range, byte) in [(&one, b'1'), (&two, b'2')] {
-            ensure!(after[range.clone()].iter().all(|found| *found == byte), "{interface:?}: {range:?} is not full of {byte}");
+            ensure!(
+                after[range.clone()].iter().all(|found| *found == byte),
+                "{interface:?}: {range:?} is not full of {byte}"
+            );
         }
-        ensure!(after[trespass.end - 512..trespass.end] == *0x0bad_0bad_u32.to_le_bytes().repeat(128), "its own sector was not written");
+        ensure!(
+            after[trespass.end - 512..trespass.end] == *0x0bad_0bad_u32.to_le_bytes().repeat(128),
+            "its own sector was not written"
+        );
         let nobodys = |at: &usize| ![&one, &two, &trespass].iter().any(|range| range.contains(at));
         let changed = (0..before.len()).filter(nobodys).find(|at| before[*at] != after[*at]);
         ensure!(changed.is_none(), "{interface:?}: byte {changed:?} is nobody's and was changed");
@@ -314,16 +403,25 @@ fn shared() -> Result<()> {
     Ok(())
 }
 
-/// Eight random reads under way at any time, each compared with what the cache has, take half as long as one after the other.
+/// Eight random reads under way at any time, each compared with what the cache has, take half as
+/// long as one after the other.
 fn depth() -> Result<()> {
     forget(image())?;
-    let guest = || Ok::<_, anyhow::Error>(Guest { system: SYSTEM, inserts: vec![program("reads")?], ..Guest::default() });
+    let guest = || {
+        Ok::<_, anyhow::Error>(Guest {
+            system: SYSTEM,
+            inserts: vec![program("reads")?],
+            ..Guest::default()
+        })
+    };
     let o = guest()?.succeed(
         "dd if=/dev/urandom of=/mnt/noise bs=1M count=32 2>/dev/null; sync; for n in 1 8 16; do reads /dev/l4a $n 2000 check || exit; done",
     )?;
     ensure!(o.text().lines().count() == 3, "{}", o.said());
-    let o = guest()?.succeed("for i in 1 2 3 4 5; do reads /dev/l4a 1 4000; reads /dev/l4a 8 4000; done")?;
-    let times: Vec<u32> = o.text().lines().map(|line| line.parse().context("microseconds")).collect::<Result<_>>()?;
+    let o = guest()?
+        .succeed("for i in 1 2 3 4 5; do reads /dev/l4a 1 4000; reads /dev/l4a 8 4000; done")?;
+    let times: Vec<u32> =
+        o.text().lines().map(|line| line.parse().context("microseconds")).collect::<Result<_>>()?;
     let median = |first: usize| {
         let mut of: Vec<u32> = times.iter().skip(first).step_by(2).copied().collect();
         of.sort_unstable();
@@ -362,24 +460,34 @@ const BAD: u32 = 40;
 /// How many of these errors a client has to see at least.
 const SEEN: u32 = 20;
 
-/// The device says that it failed, and the server dies and hangs: a request that failed is told to have, and what was answered is
-/// on the disk.
+/// The device says that it failed, and the server dies and hangs: a request that failed is told to
+/// have, and what was answered is on the disk.
 fn errors() -> Result<()> {
-    let built = build::plan(Path::new("tests/systems/disk-errors.toml"), Options::default())?.carry_out()?;
+    let built = build::plan(Path::new("tests/systems/disk-errors.toml"), Options::default())?
+        .carry_out()?;
     let image = &built.disks.first().context("a disk")?.image;
     let folder = image.parent().context("a folder")?;
     forget(image)?;
     // The client's blocks are in the first 2,048 sectors.
     let rule = |(kind, sector): (&str, u32)| {
-        format!("[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"on\"\nsector = \"{sector}\"\n")
+        format!(
+            "[inject-error]\nevent = \"none\"\niotype = \"{kind}\"\nerrno = \"5\"\nonce = \"on\"\nsector = \"{sector}\"\n"
+        )
     };
-    let rules: String = (0..BAD).flat_map(|number| [("write", number * 50), ("read", number * 50 + 25)]).map(rule).collect();
+    let rules: String = (0..BAD)
+        .flat_map(|number| [("write", number * 50), ("read", number * 50 + 25)])
+        .map(rule)
+        .collect();
     let file = folder.join("errors");
     std::fs::write(&file, rules)?;
     let drive = format!("drive.disk.file=blkdebug:{}:{}", file.display(), image.display());
     let mut session = emulator::session_with(&built, &["-set", &drive])?;
     let before = session.until(" requests repeated that failed")?;
-    let failed = before.split_whitespace().next_back().and_then(|count| count.parse::<u32>().ok()).context("no count")?;
+    let failed = before
+        .split_whitespace()
+        .next_back()
+        .and_then(|count| count.parse::<u32>().ok())
+        .context("no count")?;
     println!("# {}", before.lines().last().unwrap_or_default());
     ensure!(failed >= SEEN, "{failed} requests failed, not {SEEN}");
     ensure!(before.contains(" 0 wrong"), "{before}");
@@ -387,7 +495,8 @@ fn errors() -> Result<()> {
     session.end()
 }
 
-/// Random operations on a file of the disk agree with a model in memory; then the file system is checked.
+/// Random operations on a file of the disk agree with a model in memory; then the file system is
+/// checked.
 fn verified(seeds: std::ops::Range<u32>, operations: u32, timeout: Duration) -> Result<()> {
     forget(image())?;
     let inserts = vec![program("fsx")?];

@@ -28,7 +28,8 @@ fn refused(built: &Built, image: &[u8], expected: abi::boot::Refusal) -> Result<
     let path = built.image.with_file_name("damaged.bin");
     std::fs::write(&path, image)?;
     let damaged = Built { image: path, ..built.clone() };
-    let transcript = batch(&damaged, Machine::of(Emulator::Qemu, &damaged, None), Duration::from_secs(20))?;
+    let transcript =
+        batch(&damaged, Machine::of(Emulator::Qemu, &damaged, None), Duration::from_secs(20))?;
     let sentence = format!("boot image refused: {}", expected.text());
     if transcript.ended && transcript.console.contains(&sentence) {
         return Ok(());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of native components' sockets: this machine connects by a port of its own that leads into QEMU's user network.
+//! Tests of native components' sockets: this machine connects by a port of its own that leads into
+//! QEMU's user network.
 
 use super::net::{bytes, checksum};
 use super::tally::{Test, on_board, slow, test};
@@ -38,14 +39,19 @@ pub const ALL: &[Test] = &[
 const MINUTES: Duration = Duration::from_secs(180);
 /// How long a peer of the loopback interface may be silent.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The same if somebody on the way may have died: QEMU sends again after one or two seconds, and is told then.
+/// The same if somebody on the way may have died: QEMU sends again after one or two seconds, and is
+/// told then.
 const DOUBT: Duration = Duration::from_secs(3);
 
 /// A system of which a port of TCP is forwarded, and this machine's port.
 fn built(system: &str, guest: &str, nic: Nic) -> Result<(Built, u16)> {
     let host = free_port()?;
     let forwards: [Forward; 1] = [format!("{host}:{guest}").parse().map_err(anyhow::Error::msg)?];
-    let options = Options { wire: Wire::Card { forwards: &forwards, options: &[] }, nic, ..Options::default() };
+    let options = Options {
+        wire: Wire::Card { forwards: &forwards, options: &[] },
+        nic,
+        ..Options::default()
+    };
     Ok((build::plan(Path::new(system), options)?.carry_out()?, host))
 }
 
@@ -54,7 +60,8 @@ fn connect(port: u16) -> Result<TcpStream> {
 }
 
 fn connect_within(port: u16, patience: Duration) -> Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), patience)?;
+    let stream =
+        TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     Ok(stream)
@@ -88,7 +95,10 @@ fn tutorial() -> Result<()> {
     let page = std::fs::read_to_string("docs/tutorial-net.md")?;
     let (built, port) = built("systems/tutorial-net.toml", "7", Nic::Virtio)?;
     let mut session = emulator::session(&built)?;
-    let promised = page.lines().skip_while(|line| *line != "$ ./macadamia run tutorial-net --forward 7007:7").skip(1);
+    let promised = page
+        .lines()
+        .skip_while(|line| *line != "$ ./macadamia run tutorial-net --forward 7007:7")
+        .skip(1);
     let promised: Vec<&str> = promised.take_while(|line| *line != "```").collect();
     ensure!(promised.len() > 2, "the tutorial shows no output");
     promised.iter().try_for_each(|line| session.expect(line))?;
@@ -101,7 +111,8 @@ const SMALL: usize = 64 << 10;
 /// How many at once. QEMU takes one at a time, and the host tries again after a second.
 const CONNECTIONS: usize = 30;
 
-/// Every byte comes back, over one connection and over many at a time; those that went leave room for others.
+/// Every byte comes back, over one connection and over many at a time; those that went leave room
+/// for others.
 fn echo(nic: Nic) -> Result<()> {
     let (built, port) = built("systems/tutorial-net.toml", "7", nic)?;
     let mut session = emulator::session(&built)?;
@@ -109,10 +120,14 @@ fn echo(nic: Nic) -> Result<()> {
     echoes_all(&connect(port)?, &bytes(LARGE))?;
     let data = bytes(SMALL);
     for _ in 0..2 {
-        let streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| connect(port)).collect::<Result<_>>()?;
+        let streams: Vec<TcpStream> =
+            (0..CONNECTIONS).map(|_| connect(port)).collect::<Result<_>>()?;
         std::thread::scope(|scope| {
-            let all: Vec<_> = streams.iter().map(|stream| scope.spawn(|| echoes_all(stream, &data))).collect();
-            all.into_iter().try_for_each(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            let all: Vec<_> =
+                streams.iter().map(|stream| scope.spawn(|| echoes_all(stream, &data))).collect();
+            all.into_iter().try_for_each(|one| {
+                one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
         })?;
     }
     Ok(())
@@ -121,7 +136,8 @@ fn echo(nic: Nic) -> Result<()> {
 /// How often each of driver, switch and IP server has to die at least.
 const DEATHS: usize = 10;
 
-/// Driver, switch and IP server die and hang: new connections work each time, and each carries its bytes whole or ends with an error.
+/// Driver, switch and IP server die and hang: new connections work each time, and each carries its
+/// bytes whole or ends with an error.
 fn restarts() -> Result<()> {
     let (built, port) = built("tests/systems/net-restarts.toml", "10.0.2.40:7", Nic::Virtio)?;
     let mut session = emulator::session(&built)?;
@@ -133,7 +149,8 @@ fn restarts() -> Result<()> {
     let end = Instant::now() + Duration::from_secs(600);
     while whole < DEATHS || deaths.iter().any(|count| *count < DEATHS) {
         ensure!(Instant::now() < end, "after {whole} connections only these have died: {deaths:?}");
-        // While driver or switch are dead nobody answers: QEMU refuses the connection then, or ends it.
+        // While driver or switch are dead nobody answers: QEMU refuses the connection then, or ends
+        // it.
         match connect_within(port, DOUBT) {
             Ok(stream) if echoes(&stream, &data)? => whole += 1,
             _ => broken += 1,
@@ -144,7 +161,9 @@ fn restarts() -> Result<()> {
             *count = said.lines().filter(|line| ends.iter().any(|end| line.contains(end))).count();
         }
     }
-    println!("# {whole} connections were whole, {broken} were not, while {victims:?} died {deaths:?} times");
+    println!(
+        "# {whole} connections were whole, {broken} were not, while {victims:?} died {deaths:?} times"
+    );
     Ok(())
 }
 
@@ -153,24 +172,41 @@ fn table() -> Result<()> {
     let mut text = Vec::new();
     top::run("net", &[], Some(2), &mut text)?;
     let text = String::from_utf8(text)?;
-    let rows = |name: &str| text.lines().filter(|line| line.split_whitespace().next() == Some(name)).count();
+    let rows = |name: &str| {
+        text.lines().filter(|line| line.split_whitespace().next() == Some(name)).count()
+    };
     for name in ["linux", "http", "ip", "nic", "switch", "console", "clock"] {
-        // Clients of the switch have a row of components and one of ports, in each of the two tables.
+        // Clients of the switch have a row of components and one of ports, in each of the two
+        // tables.
         let wanted = if ["linux", "ip", "switch"].contains(&name) { 4 } else { 2 };
         ensure!(rows(name) == wanted, "{} rows of `{name}` in {text}", rows(name));
     }
-    let frames = text.lines().rev().find_map(|line| line.strip_prefix("card")?.split_whitespace().next()?.parse::<u64>().ok());
+    let frames = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("card")?.split_whitespace().next()?.parse::<u64>().ok());
     ensure!(frames.is_some_and(|frames| frames > 0), "no frames of the card in {text}");
     // "http             runs            0           52          512          345"
     let messages = |name: &str| -> Vec<u64> {
-        let rows = text.lines().filter_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix("runs"));
+        let rows = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix("runs"));
         rows.filter_map(|row| row.split_whitespace().nth(3)?.parse().ok()).collect()
     };
     for name in ["http", "ip", "nic", "switch"] {
-        ensure!(matches!(messages(name)[..], [first, second] if first > 0 && second >= first), "messages of `{name}` in {text}");
+        ensure!(
+            matches!(messages(name)[..], [first, second] if first > 0 && second >= first),
+            "messages of `{name}` in {text}"
+        );
     }
-    ensure!(messages("http").is_sorted_by(|first, second| first < second), "no messages of the second request in {text}");
-    let refused = top::run("hello", &[], Some(1), &mut Vec::new()).err().map(|error| error.to_string()).unwrap_or_default();
+    ensure!(
+        messages("http").is_sorted_by(|first, second| first < second),
+        "no messages of the second request in {text}"
+    );
+    let refused = top::run("hello", &[], Some(1), &mut Vec::new())
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
     ensure!(refused.starts_with("`hello` has no component `http`"), "{refused}");
     Ok(())
 }
@@ -181,8 +217,9 @@ const KEPT: usize = 12;
 /// Requests at once on one connection.
 const PIPELINED: usize = 62;
 
-/// A Linux beside the web server on one card fetches its page, asks for what is not there or cannot be, and pings it. Then it asks for many
-/// pages at once; and while one address has as many connections as it can, another one is served.
+/// A Linux beside the web server on one card fetches its page, asks for what is not there or cannot
+/// be, and pings it. Then it asks for many pages at once; and while one address has as many
+/// connections as it can, another one is served.
 fn http() -> Result<()> {
     let ask = |request: &str| format!("printf '{request}' | nc 10.0.2.40 80 | head -n 1; ");
     let command = String::from(
@@ -199,7 +236,9 @@ fn http() -> Result<()> {
              ip route del 10.0.2.40; wget -q -O - http://10.0.2.40/ | sha256sum; killall sleep",
             SLOW - KEPT
         );
-    let text = Guest { system: "systems/net.toml", wire: Wire::USER, ..Guest::default() }.succeed(&command)?.text();
+    let text = Guest { system: "systems/net.toml", wire: Wire::USER, ..Guest::default() }
+        .succeed(&command)?
+        .text();
     let page = checksum(&std::fs::read("user/demo/http/pages/index.html")?);
     let expected = format!(
         "{page}  -\n7\ncard\nip\nlinux\n7\n1\n</svg>\nHTTP/1.1 404 Not Found\r\nHTTP/1.1 405 Method Not Allowed\r\nHTTP/1.1 400 Bad Request\r\n\
@@ -213,20 +252,33 @@ fn http() -> Result<()> {
 /// Connections at once.
 const MANY: u32 = 500;
 
-/// So many connections at once to the native web server, twice, and to one in Linux: each is answered whole.
+/// So many connections at once to the native web server, twice, and to one in Linux: each is
+/// answered whole.
 fn many() -> Result<()> {
     let command = format!(
         "connections 10.0.2.40 80 {MANY} 2>&1; connections 10.0.2.40 80 {MANY} 2>&1; wget -q -O - 10.0.2.40 | wc -c; \
          mkdir /tmp/www; echo hello > /tmp/www/index.html; httpd -p 81 -h /tmp/www; connections 127.0.0.1 81 {MANY} | grep -o '.*connections'"
     );
     let inserts = vec![guest::program("connections")?];
-    let guest = Guest { system: "tests/systems/net-many.toml", wire: Wire::USER, inserts, timeout: MINUTES, ..Guest::default() };
+    let guest = Guest {
+        system: "tests/systems/net-many.toml",
+        wire: Wire::USER,
+        inserts,
+        timeout: MINUTES,
+        ..Guest::default()
+    };
     let text = guest.succeed(&command)?.text();
     let page = std::fs::metadata("user/demo/http/pages/index.html")?.len();
     let lines: Vec<&str> = text.lines().collect();
     let [first, second, alone, linux] = lines[..] else { bail!("Linux says {text:?}") };
-    ensure!(first == second && first.starts_with(&format!("{MANY} connections, ")), "Linux says {text:?}");
-    ensure!(alone.trim() == page.to_string() && linux == format!("{MANY} connections"), "Linux says {text:?}");
+    ensure!(
+        first == second && first.starts_with(&format!("{MANY} connections, ")),
+        "Linux says {text:?}"
+    );
+    ensure!(
+        alone.trim() == page.to_string() && linux == format!("{MANY} connections"),
+        "Linux says {text:?}"
+    );
     Ok(())
 }
 
@@ -240,24 +292,37 @@ fn flood(nic: Nic) -> Result<()> {
     let peer = Peer::start(Questions::Noise(FRAMES, PINGS))?;
     let options = Options { wire: peer.wire(), nic, ..Options::default() };
     let built = build::plan(Path::new("tests/systems/net-flood.toml"), options)?.carry_out()?;
-    let transcript = batch(&built, Machine::Qemu { cpu: &built.cpu, icount: false, model: None }, 5 * MINUTES)?;
+    let transcript =
+        batch(&built, Machine::Qemu { cpu: &built.cpu, icount: false, model: None }, 5 * MINUTES)?;
     let answered = peer.end();
     let Transcript { results, console, .. } = &transcript;
     results.lines().filter(|line| line.starts_with('#')).for_each(|line| println!("{line}"));
     ensure!(transcript.is_done() && results.contains("ok flood.card\n"), "{results}{console}");
-    let died = console.lines().find(|line| [" died", " hangs", " ended with", "begins anew"].iter().any(|what| line.contains(what)));
+    let died = console.lines().find(|line| {
+        [" died", " hangs", " ended with", "begins anew"].iter().any(|what| line.contains(what))
+    });
     ensure!(died.is_none(), "{died:?}");
     answered.map(|_| ())
 }
 
-/// Faults of the drivers of an e1000 and of an ATA disk, and of who uses them: all works again each time, in the machine's own time.
+/// Faults of the drivers of an e1000 and of an ATA disk, and of who uses them: all works again each
+/// time, in the machine's own time.
 fn chaos() -> Result<()> {
-    let options = Options { seed: Seed::Fixed, wire: Wire::USER, nic: Nic::E1000, interface: Some(Interface::Ata), ..Options::default() };
+    let options = Options {
+        seed: Seed::Fixed,
+        wire: Wire::USER,
+        nic: Nic::E1000,
+        interface: Some(Interface::Ata),
+        ..Options::default()
+    };
     let built = build::plan(Path::new("tests/systems/chaos-e1000.toml"), options)?.carry_out()?;
-    let transcript = batch(&built, Machine::Qemu { cpu: &built.cpu, icount: true, model: None }, 10 * MINUTES)?;
+    let transcript =
+        batch(&built, Machine::Qemu { cpu: &built.cpu, icount: true, model: None }, 10 * MINUTES)?;
     let Transcript { results, console, .. } = &transcript;
     results.lines().filter(|line| line.starts_with('#')).for_each(|line| println!("{line}"));
-    let good = ["verified", "slots", "recovers", "rhythm"].iter().all(|name| results.contains(&format!("ok chaos.{name}\n")));
+    let good = ["verified", "slots", "recovers", "rhythm"]
+        .iter()
+        .all(|name| results.contains(&format!("ok chaos.{name}\n")));
     ensure!(transcript.is_done() && good && !results.contains("not ok"), "{results}{console}");
     Ok(())
 }

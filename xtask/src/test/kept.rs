@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which tests passed, and with which inputs: a test whose inputs are the same is not run again.
 //!
-//! Inputs are contents. They are the same for all tests but for documents: each file of the project that is no document, this tool, the
-//! environment, the machine's packages and all programs that a command finds, the host's kernel and processor, and what the command asked
-//! for. Documents are inputs of the tests that say so. What is not sure is run: that a file changed while tests ran, that the tool chain is
-//! not Debian's, whose changes are known.
+//! Inputs are contents. They are the same for all tests but for documents: each file of the project
+//! that is no document, this tool, the environment, the machine's packages and all programs that a
+//! command finds, the host's kernel and processor, and what the command asked for. Documents are
+//! inputs of the tests that say so. What is not sure is run: that a file changed while tests ran,
+//! that the tool chain is not Debian's, whose changes are known.
 
 use crate::machine::{accel, board, words};
 use crate::process::{aside, fresh, this_tool};
@@ -33,7 +34,10 @@ impl Inputs {
     /// Nothing if they are not all known.
     fn now() -> Result<Option<Self>> {
         let Some(around) = around()? else { return Ok(None) };
-        let files = fresh::project()?.into_iter().map(|(path, state)| (path.clone(), (state, contents(&path)))).collect();
+        let files = fresh::project()?
+            .into_iter()
+            .map(|(path, state)| (path.clone(), (state, contents(&path))))
+            .collect();
         Ok(Some(Self { around, tool: contents(&this_tool()), files }))
     }
 
@@ -41,7 +45,8 @@ impl Inputs {
     fn of(&self, test: &str, documents: &[&str]) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.around, self.tool, test).hash(&mut hasher);
-        for (path, (_, contents)) in self.files.iter().filter(|(path, _)| is_read(path, documents)) {
+        for (path, (_, contents)) in self.files.iter().filter(|(path, _)| is_read(path, documents))
+        {
             (path, contents).hash(&mut hasher);
         }
         hasher.finish()
@@ -52,13 +57,15 @@ impl Inputs {
         let mut now = fresh::project()?;
         now.retain(|path, _| is_read(path, documents));
         let before = self.files.iter().filter(|(path, _)| is_read(path, documents));
-        Ok(before.map(|(path, (state, _))| (path, state)).eq(&now) && around()? == Some(self.around))
+        Ok(before.map(|(path, (state, _))| (path, state)).eq(&now)
+            && around()? == Some(self.around))
     }
 }
 
 /// Whether a test that reads these documents, or all in these folders, reads a file of the project.
 fn is_read(path: &Path, documents: &[&str]) -> bool {
-    !fresh::is_document(path) || documents.iter().any(|document| path.starts_with(Path::new(".").join(document)))
+    !fresh::is_document(path)
+        || documents.iter().any(|document| path.starts_with(Path::new(".").join(document)))
 }
 
 /// What is in a file; nothing if it cannot be read, as an editor's own that is gone by now.
@@ -75,12 +82,22 @@ fn around() -> Result<Option<u64>> {
     (around, board::chosen().name(), words::words(), accel::opens().is_ok()).hash(&mut hasher);
     std::fs::read("/proc/version")?.hash(&mut hasher);
     let processors = std::fs::read_to_string("/proc/cpuinfo")?;
-    processors.lines().filter(|line| OF_PROCESSOR.iter().any(|name| line.starts_with(name))).for_each(|line| line.hash(&mut hasher));
+    processors
+        .lines()
+        .filter(|line| OF_PROCESSOR.iter().any(|name| line.starts_with(name)))
+        .for_each(|line| line.hash(&mut hasher));
     // Programs may be there that come in no package.
     for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
-        let mut programs: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let mut programs: Vec<_> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
         programs.sort();
-        programs.iter().map(|program| (program, fresh::State::of(program))).for_each(|program| program.hash(&mut hasher));
+        programs
+            .iter()
+            .map(|program| (program, fresh::State::of(program)))
+            .for_each(|program| program.hash(&mut hasher));
     }
     Ok(Some(hasher.finish()))
 }
@@ -105,7 +122,9 @@ impl Kept {
     fn of(file: &Path, inputs: Option<Inputs>) -> Self {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let passed = text.lines().filter_map(|line| {
-            let [test, inputs, checks] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
+            let [test, inputs, checks] = line.split(' ').collect::<Vec<_>>()[..] else {
+                return None;
+            };
             Some((test.into(), (u64::from_str_radix(inputs, 16).ok()?, checks.parse().ok()?)))
         });
         Self { passed: Mutex::new(passed.collect()), file: file.into(), inputs }
@@ -114,11 +133,13 @@ impl Kept {
     /// How many checks of a test passed with the inputs of now, if all did.
     pub fn checks(&self, test: &str, documents: &[&str]) -> Option<usize> {
         let wanted = self.inputs.as_ref()?.of(test, documents);
-        let (inputs, checks) = *self.passed.lock().unwrap_or_else(PoisonError::into_inner).get(test)?;
+        let (inputs, checks) =
+            *self.passed.lock().unwrap_or_else(PoisonError::into_inner).get(test)?;
         (inputs == wanted).then_some(checks)
     }
 
-    /// Keeps that so many checks of a test passed; nothing of it if one failed, or something changed meanwhile.
+    /// Keeps that so many checks of a test passed; nothing of it if one failed, or something
+    /// changed meanwhile.
     ///
     /// # Errors
     /// If the project's files cannot be read, or the file cannot be written.
@@ -130,7 +151,10 @@ impl Kept {
             Some(checks) => passed.insert(test.into(), (inputs.of(test, documents), checks)),
             None => passed.remove(test),
         };
-        let text: String = passed.iter().map(|(test, (inputs, checks))| format!("{test} {inputs:016x} {checks}\n")).collect();
+        let text: String = passed
+            .iter()
+            .map(|(test, (inputs, checks))| format!("{test} {inputs:016x} {checks}\n"))
+            .collect();
         aside(&self.file, |making| Ok(std::fs::write(making, text)?))
     }
 }
@@ -145,13 +169,18 @@ mod tests {
     /// These files with these contents.
     fn inputs(around: u64, contents: [u64; 3]) -> Option<Inputs> {
         let state = fresh::State::of(Path::new("Cargo.toml")).expect("a file");
-        let files = FILES.iter().zip(contents).map(|(path, contents)| (path.into(), (state, Some(contents))));
+        let files = FILES
+            .iter()
+            .zip(contents)
+            .map(|(path, contents)| (path.into(), (state, Some(contents))));
         Some(Inputs { around, tool: None, files: files.collect() })
     }
 
     #[test]
     fn inputs_are_what_a_test_reads() {
-        let of = |around, contents, documents: &[&str]| inputs(around, contents).expect("inputs").of("a", documents);
+        let of = |around, contents, documents: &[&str]| {
+            inputs(around, contents).expect("inputs").of("a", documents)
+        };
         let [guest, tutorial, all]: [&[&str]; 3] = [&[], &["docs/tutorial.md"], &[""]];
         let before = [guest, tutorial, all].map(|documents| of(1, [1, 1, 1], documents));
         let same = |around, contents| {
@@ -179,7 +208,10 @@ mod tests {
         assert_eq!(Kept::of(&file, None).checks("a", &[]), None);
         // The files of these inputs are not there: something changed meanwhile.
         Kept::of(&file, inputs(1, [1; 3])).keep("a", &[], Some(7)).expect("a file");
-        assert_eq!((checks([1; 3]), std::fs::read_to_string(&file).expect("a file").as_str()), (None, "b 0000000000000000 1\n"));
+        assert_eq!(
+            (checks([1; 3]), std::fs::read_to_string(&file).expect("a file").as_str()),
+            (None, "b 0000000000000000 1\n")
+        );
         std::fs::remove_dir_all(folder).expect("a folder");
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk of programs that are built of Debian's source: each program does what it is for, and so does what Debian built.
+//! The disk of programs that are built of Debian's source: each program does what it is for, and so
+//! does what Debian built.
 
 use crate::guest::{Guest, insert};
 use crate::machine::board;
@@ -63,14 +64,34 @@ const CHECKS: &[Check] = &[
 /// All of them, on all processors, each in one boot.
 pub(super) fn all() -> Result<()> {
     for cpu in &board::chosen().qemu.tested {
-        let scripts = CHECKS.iter().enumerate().map(|(at, check)| insert(&format!("/root/{at}"), check.script.into()));
-        let guest = Guest { system: "systems/programs.toml", cpu: Some(cpu), inserts: scripts.collect(), ..Guest::default() };
+        let scripts = CHECKS
+            .iter()
+            .enumerate()
+            .map(|(at, check)| insert(&format!("/root/{at}"), check.script.into()));
+        let guest = Guest {
+            system: "systems/programs.toml",
+            cpu: Some(cpu),
+            inserts: scripts.collect(),
+            ..Guest::default()
+        };
         let last = CHECKS.len() - 1;
         let o = guest.run(&format!("export HOME=/root; cd; for check in $(seq 0 {last}); do echo \"== $check\"; bash $check; done"))?;
         let text = o.text();
         for (at, check) in CHECKS.iter().enumerate() {
-            let said = text.split("== ").nth(at + 1).and_then(|said| said.split_once('\n')).with_context(|| o.said())?.1.trim_end();
-            ensure!(said == check.says, "{cpu}, {}: expected `{}`, not `{said}`; {}", check.name, check.says, o.said());
+            let said = text
+                .split("== ")
+                .nth(at + 1)
+                .and_then(|said| said.split_once('\n'))
+                .with_context(|| o.said())?
+                .1
+                .trim_end();
+            ensure!(
+                said == check.says,
+                "{cpu}, {}: expected `{}`, not `{said}`; {}",
+                check.name,
+                check.says,
+                o.said()
+            );
         }
     }
     Ok(())

@@ -7,12 +7,14 @@ use model_core::{Report, StretchReport};
 /// The most instructions of the kernel between two looks at interrupts, whatever user code does.
 const MOST: u64 = 10_000;
 
-/// Holds each case of a run to [`MOST`]; a run without cases has the name of its system. Shows the longest stretch of
-/// each case and everything above the limit.
+/// Holds each case of a run to [`MOST`]; a run without cases has the name of its system. Shows the
+/// longest stretch of each case and everything above the limit.
 pub fn check(system: &str, report: &Report) -> Result<()> {
     let latency = report.latency.as_ref().context("the latency was not measured")?;
     let mut wrong = Vec::new();
-    let name = |stretch: &StretchReport| if stretch.case.is_empty() { system.to_string() } else { stretch.case.clone() };
+    let name = |stretch: &StretchReport| {
+        if stretch.case.is_empty() { system.to_string() } else { stretch.case.clone() }
+    };
     for stretch in latency.stretches.iter().filter(|stretch| stretch.instructions > MOST) {
         println!("# {}: {stretch}", name(stretch));
     }
@@ -24,6 +26,10 @@ pub fn check(system: &str, report: &Report) -> Result<()> {
             wrong.push(format!("{name}: {stretch}"));
         }
     }
-    ensure!(wrong.is_empty(), "more than {MOST} instructions without a look at interrupts: {}", wrong.join("; "));
+    ensure!(
+        wrong.is_empty(),
+        "more than {MOST} instructions without a look at interrupts: {}",
+        wrong.join("; ")
+    );
     Ok(())
 }

@@ -17,7 +17,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[test("dialogue.signals", machine), test("dialogue.signals.build", build)];
+pub const ALL: &[Test] =
+    &[test("dialogue.signals", machine), test("dialogue.signals.build", build)];
 
 /// Two components that wait for input, on a machine with a disk.
 const SYSTEM: &str = "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\nterminal = \"read\"\ndisk = true\n";
@@ -26,7 +27,8 @@ const READY: &str = "[first] > ";
 /// The longest that a program may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// This tool, with signals as a terminal gives them: who starts tests in the background lets them ignore interrupts.
+/// This tool, with signals as a terminal gives them: who starts tests in the background lets them
+/// ignore interrupts.
 fn tool(arguments: &[&str]) -> Command {
     let mut command = Command::new("/usr/bin/env");
     command.arg("--default-signal=HUP,INT,TERM").arg(this_tool()).args(arguments);
@@ -74,7 +76,8 @@ fn child(parent: u32) -> Result<Pid> {
     Err(anyhow!("process {parent} has no child"))
 }
 
-/// The emulator ends with the tool and leaves the disk to the next run; until then another run is refused.
+/// The emulator ends with the tool and leaves the disk to the next run; until then another run is
+/// refused.
 fn machine() -> Result<()> {
     let (system, image) = system("signals")?;
     for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::KILL] {
@@ -96,7 +99,11 @@ fn is_refused(system: &str, image: &Path, emulator: Pid) -> Result<()> {
     let output = tool(&["run", system]).stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let sentence = format!("{} is in use by process {emulator} (`run ", image.display());
-    ensure!(output.status.code() == Some(1) && said.contains(&sentence), "{}: {said}", output.status);
+    ensure!(
+        output.status.code() == Some(1) && said.contains(&sentence),
+        "{}: {said}",
+        output.status
+    );
     ensure!(!said.contains("building"), "it is refused after the build: {said}");
     Ok(())
 }

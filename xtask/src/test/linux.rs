@@ -40,19 +40,27 @@ fn as_alone(cpu: &str, command: &str) -> Result<()> {
     let pins = Pins::read()?;
     let o = Guest { cpu: Some(cpu), inserts, own_time: true, ..Guest::default() }.run(command)?;
     let here = o.text();
-    ensure!(!here.contains("# no sse2\n"), "the usual processor has no SSE2, which programs of i686 use");
+    ensure!(
+        !here.contains("# no sse2\n"),
+        "the usual processor has no SSE2, which programs of i686 use"
+    );
     let (here, alone) = (passed(&here), pins.passes(&abi_on(cpu))?);
     ensure!(o.status == 0, "{} checks failed, {} passed:\n{}", o.status, here.len(), o.text());
     ensure!(here == *alone, "passes on one only: {:?}", here.symmetric_difference(alone));
-    println!("# {} checks of what programs expect of Linux, the same as pass on Linux alone", here.len());
+    println!(
+        "# {} checks of what programs expect of Linux, the same as pass on Linux alone",
+        here.len()
+    );
     Ok(())
 }
 
-/// Random numbers are there from the first program on, and are others in each run; measured runs have the same.
+/// Random numbers are there from the first program on, and are others in each run; measured runs
+/// have the same.
 fn random() -> Result<()> {
     let program = program("random")?;
     let run = |own_time, cpu| {
-        let o = Guest { inserts: vec![program.clone()], own_time, cpu, ..Guest::default() }.succeed("random")?;
+        let o = Guest { inserts: vec![program.clone()], own_time, cpu, ..Guest::default() }
+            .succeed("random")?;
         anyhow::Ok(o.text())
     };
     let runs = [run(false, None)?, run(false, None)?, run(false, Some("max"))?, run(true, None)?];
@@ -60,16 +68,23 @@ fn random() -> Result<()> {
     different.sort();
     different.dedup();
     ensure!(different.len() == runs.len(), "two runs had the same random numbers: {runs:?}");
-    ensure!(run(true, None)? == runs[3], "two runs in the machine's own time had other random numbers");
+    ensure!(
+        run(true, None)? == runs[3],
+        "two runs in the machine's own time had other random numbers"
+    );
     Ok(())
 }
 
 /// Interrupts reach a Linux that computes, and one that has just enabled them.
 pub(super) fn interrupts() -> Result<()> {
-    let o = Guest { system: "tests/systems/linux-selftest.toml", own_time: true, ..Guest::default() }.run("dmesg | grep selftest:")?;
+    let o =
+        Guest { system: "tests/systems/linux-selftest.toml", own_time: true, ..Guest::default() }
+            .run("dmesg | grep selftest:")?;
     let text = o.text();
     let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [ticks, latest, unmasked, soft] = numbers[..] else { anyhow::bail!("the self-test said: {text}") };
+    let [ticks, latest, unmasked, soft] = numbers[..] else {
+        anyhow::bail!("the self-test said: {text}")
+    };
     println!(
         "# computing: {ticks} of 200 ticks, the latest by {latest} us; after unmasking: {unmasked} us; in a soft interrupt {soft} of 10"
     );
@@ -81,7 +96,8 @@ pub(super) fn interrupts() -> Result<()> {
 pub(super) fn memory() -> Result<()> {
     // Each keeps what it has until the first was killed.
     let killed = "dmesg | grep -c 'Out of memory: Killed process'";
-    let hog = "(head -c 40m /dev/zero | tail -c 30m | until [ -e /tmp/killed ]; do usleep 50000; done) &";
+    let hog =
+        "(head -c 40m /dev/zero | tail -c 30m | until [ -e /tmp/killed ]; do usleep 50000; done) &";
     // A Linux without memory looks for some again and again.
     let guest = Guest { timeout: Duration::from_secs(600), ..Guest::default() };
     let o = guest.run(&format!(
@@ -99,11 +115,15 @@ fn threads() -> Result<()> {
     let o = Guest { system: "tests/systems/linux-threads.toml", inserts, ..Guest::default() }.succeed(
         "forks && dmesg | grep -q 'l4: forks.*: no user thread: error 7, give this Linux more `quota` or `threads` (4088 at most)'",
     )?;
-    println!("# of 24 threads there were left for a program: {}", o.text().trim().replace('\n', ", "));
+    println!(
+        "# of 24 threads there were left for a program: {}",
+        o.text().trim().replace('\n', ", ")
+    );
     Ok(())
 }
 
-/// Users and root use up what there is; `linux.alone` does the same on Linux alone. A user's kernel memory does not end the shell of `--batch`.
+/// Users and root use up what there is; `linux.alone` does the same on Linux alone. A user's kernel
+/// memory does not end the shell of `--batch`.
 pub(super) fn bombs() -> Result<()> {
     let inserts = vec![program("bombs")?];
     let timeout = Duration::from_secs(300);
@@ -115,26 +135,37 @@ pub(super) fn bombs() -> Result<()> {
 /// A program asks a native component to sign; RFC 4231 has the answer.
 pub(super) fn gateway() -> Result<()> {
     let guest = || Guest { system: "systems/gateway.toml", ..Guest::default() };
-    let o = guest().run("sign 'what do ya want for nothing?'; for i in 1 2 3; do sign $i | wc -c; done")?;
+    let o = guest()
+        .run("sign 'what do ya want for nothing?'; for i in 1 2 3; do sign $i | wc -c; done")?;
     let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843\n65\n65\n65\n";
     ensure!(o.status == 0 && o.text() == expected, "{}", o.said());
     let o = guest().run("head -c 300 /dev/zero > /dev/macadamia/signer")?;
-    ensure!(o.err.ends_with(b"Message too long\n"), "too long: {}", String::from_utf8_lossy(&o.err));
+    ensure!(
+        o.err.ends_with(b"Message too long\n"),
+        "too long: {}",
+        String::from_utf8_lossy(&o.err)
+    );
     let o = guest().run("exec 3<> /dev/macadamia/signer; exec 4<> /dev/macadamia/signer")?;
-    ensure!(o.err.ends_with(b"Device or resource busy\n"), "twice: {}", String::from_utf8_lossy(&o.err));
+    ensure!(
+        o.err.ends_with(b"Device or resource busy\n"),
+        "twice: {}",
+        String::from_utf8_lossy(&o.err)
+    );
     Ok(())
 }
 
-/// Nobody waits for a component that does not answer, unless they want to: the channel closes, an answer that
-/// comes later is dropped, and until then nobody else has the channel.
+/// Nobody waits for a component that does not answer, unless they want to: the channel closes, an
+/// answer that comes later is dropped, and until then nobody else has the channel.
 fn mute() -> Result<()> {
     let channel = "/dev/macadamia/mute";
     let busy = format!("(exec 4<> {channel}) 2> /dev/null || echo busy");
     let late = format!(
         "exec 3<> {channel}; printf late >&3; exec 3>&-; {busy}; until (exec 3<> {channel}) 2> /dev/null; do usleep 10000; done;          exec 3<> {channel}; printf now >&3; head -c 3 <&3; echo"
     );
-    let never = format!("printf never >&3; cat <&3 & kill -9 $!; wait $!; echo $?; exec 3>&-; {busy}");
-    let guest = Guest { system: "tests/systems/linux-mute.toml", own_time: true, ..Guest::default() };
+    let never =
+        format!("printf never >&3; cat <&3 & kill -9 $!; wait $!; echo $?; exec 3>&-; {busy}");
+    let guest =
+        Guest { system: "tests/systems/linux-mute.toml", own_time: true, ..Guest::default() };
     let o = guest.run(&format!("{late}; {never}"))?;
     ensure!(o.status == 0 && o.text() == "busy\nnow\n137\nbusy\n", "{}", o.said());
     Ok(())
@@ -151,15 +182,26 @@ pub(super) fn batch() -> Result<()> {
     let fetched = &board::chosen().out().join("linux-test.fetched");
     let inserts = vec![insert("/data/random", random.clone())];
     let gets = vec![Fetch { guest: "/tmp/copy".into(), host: fetched.into() }];
-    let o = Guest { inserts, gets, ..Guest::default() }.run("cat /data/random; echo complaint >&2; cp /data/random /tmp/copy; exit 7")?;
+    let o = Guest { inserts, gets, ..Guest::default() }
+        .run("cat /data/random; echo complaint >&2; cp /data/random /tmp/copy; exit 7")?;
     ensure!(o.out == random, "standard output is not what was written: {} bytes", o.out.len());
     ensure!(o.err == b"complaint\n", "standard error: {:?}", String::from_utf8_lossy(&o.err));
     ensure!(o.status == 7, "exit status {}", o.status);
-    ensure!(std::fs::read(fetched).context("nothing was brought out")? == random, "the file that was brought out differs");
+    ensure!(
+        std::fs::read(fetched).context("nothing was brought out")? == random,
+        "the file that was brought out differs"
+    );
     std::fs::remove_file(fetched)?;
 
-    let o = simple("printf '\\0\\4\\0\\0\\0\\0\\0' > /dev/stdout; echo > /dev/macadamia/batch || kill -9 $$")?;
-    ensure!(o.status == 137 && o.out == [0, 4, 0, 0, 0, 0, 0], "a forged end: status {}, {:?}", o.status, o.out);
+    let o = simple(
+        "printf '\\0\\4\\0\\0\\0\\0\\0' > /dev/stdout; echo > /dev/macadamia/batch || kill -9 $$",
+    )?;
+    ensure!(
+        o.status == 137 && o.out == [0, 4, 0, 0, 0, 0, 0],
+        "a forged end: status {}, {:?}",
+        o.status,
+        o.out
+    );
     let inserts = vec![program("forge")?];
     let o = Guest { inserts, ..Guest::default() }.run("forge; exit 7")?;
     let said = String::from_utf8_lossy(&o.err).into_owned();
@@ -174,30 +216,43 @@ pub(super) fn batch() -> Result<()> {
         "while :; do echo noise; touch /tmp/noisy; done & until [ -e /tmp/noisy ]; do :; done; head -c 100000 /dev/zero > /tmp/copy",
     )?;
     ensure!(o.status == 0 && o.text().starts_with("noise\n"), "{}", o.said());
-    ensure!(std::fs::read(fetched)? == vec![0; 100_000], "what the command left running is in the file that was brought out");
+    ensure!(
+        std::fs::read(fetched)? == vec![0; 100_000],
+        "what the command left running is in the file that was brought out"
+    );
     std::fs::remove_file(fetched)?;
     let gets = vec![Fetch { guest: "/tmp/nothing".into(), host: fetched.into() }];
     let o = Guest { gets, ..Guest::default() }.run("true")?;
     ensure!(
-        o.status == 125 && o.err.starts_with(b"macadamia: --get: Linux cannot read its file /tmp/nothing: No such file"),
+        o.status == 125
+            && o.err.starts_with(
+                b"macadamia: --get: Linux cannot read its file /tmp/nothing: No such file"
+            ),
         "no file: status {}",
         o.status
     );
-    let o = simple("for i in /proc/[0-9]*; do [ \"$(readlink $i/fd/9)\" != /dev/macadamia/batch ] || kill -9 ${i#/proc/}; done; exit 8")?;
+    let o = simple(
+        "for i in /proc/[0-9]*; do [ \"$(readlink $i/fd/9)\" != /dev/macadamia/batch ] || kill -9 ${i#/proc/}; done; exit 8",
+    )?;
     ensure!(o.status == 8, "without the start script: status {}", o.status);
 
     let o = Guest { timeout: Duration::from_secs(5), ..Guest::default() }.run("sleep 1000")?;
     ensure!(o.status == 124, "out of time: status {}", o.status);
     let o = simple("echo c > /proc/sysrq-trigger")?;
     ensure!(o.status == 125, "a panic: status {}", o.status);
-    ensure!(String::from_utf8_lossy(&o.err).contains("sysrq triggered crash"), "the log was not shown");
+    ensure!(
+        String::from_utf8_lossy(&o.err).contains("sysrq triggered crash"),
+        "the log was not shown"
+    );
     Ok(())
 }
 
-/// The operations of `tests/linux/figures.c`, in the order of their intervals; the most instructions that
-/// each may take in all, and the most times as many as on Linux alone. Where a process and the next one's program lie is random: of fork
-/// and exec single ones differ by some hundredths, and the median by one when anything in the system changes. In a ring of two a woken
-/// process runs at once, or when the other one waits: Linux's scheduler goes on as it began (7,758 or 8,103 instructions).
+/// The operations of `tests/linux/figures.c`, in the order of their intervals; the most
+/// instructions that each may take in all, and the most times as many as on Linux alone. Where a
+/// process and the next one's program lie is random: of fork and exec single ones differ by some
+/// hundredths, and the median by one when anything in the system changes. In a ring of two a woken
+/// process runs at once, or when the other one waits: Linux's scheduler goes on as it began (7,758
+/// or 8,103 instructions).
 const OPERATIONS: [(&str, u64, f64); 16] = [
     ("getpid by int 0x80", 238, 1.13),
     ("gettimeofday by int 0x80", 405, 1.4),
@@ -222,12 +277,18 @@ const OPERATIONS: [(&str, u64, f64); 16] = [
 fn figures() -> Result<()> {
     let pins = Pins::read()?;
     let report = figures_with(&build::model()?)?;
-    println!("# operation                  total   program    server    kernel  entries  CR3   Linux alone  ratio");
+    println!(
+        "# operation                  total   program    server    kernel  entries  CR3   Linux alone  ratio"
+    );
     let mut above = Vec::new();
     for (id, (name, most, most_ratio)) in (1..).zip(OPERATIONS) {
         let i = report.intervals.get(&id).with_context(|| format!("{name} was not measured"))?;
         let alone = pins.takes(id)?;
-        let (user, server, kernel) = (i.user_instructions.median, i.server_instructions.median, i.kernel_instructions.median);
+        let (user, server, kernel) = (
+            i.user_instructions.median,
+            i.server_instructions.median,
+            i.kernel_instructions.median,
+        );
         let total = user + kernel;
         let ratio = total as f64 / alone as f64;
         println!(

@@ -24,7 +24,9 @@ pub fn file(path: &str) -> Result<Vec<u8>> {
     let mut bytes = std::fs::read(format!("{FILES}/{name}"))?;
     let wrong = match (kind, name) {
         // The last digit of a date.
-        (FORGED, "InRelease") => bytes.windows(5).position(|text| text == b":00 U").map(|start| start + 2),
+        (FORGED, "InRelease") => {
+            bytes.windows(5).position(|text| text == b":00 U").map(|start| start + 2)
+        }
         (REPLACED, "greeting.deb") => bytes.len().checked_sub(1),
         _ => None,
     };
@@ -70,7 +72,8 @@ impl Drop for Names {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         // It waits for a question.
-        let waked = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.send_to(&[], (Ipv4Addr::LOCALHOST, self.port)));
+        let waked = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|socket| socket.send_to(&[], (Ipv4Addr::LOCALHOST, self.port)));
         if waked.is_ok() {
             self.thread.take().map(JoinHandle::join);
         }
@@ -97,13 +100,16 @@ fn reply(message: &[u8]) -> Option<Vec<u8>> {
     let asked = message.get(end..end + A.len())?;
     let is_known = labels.join(".").eq_ignore_ascii_case(NAME);
     let is_answered = is_known && asked == A;
-    // A response with authority, recursion as it was desired, and available: without an error, or there is no such name.
+    // A response with authority, recursion as it was desired, and available: without an error, or
+    // there is no such name.
     let flags = [0x84 | message[2] & 1, 0x80 | if is_known { 0 } else { 3 }];
     let counts = [0, 1, 0, u8::from(is_answered), 0, 0, 0, 0];
     let mut reply = [&message[..2], &flags, &counts, &message[HEADER..end + A.len()]].concat();
     if is_answered {
         // The name of the question, for a minute.
-        reply.extend([0xc0, HEADER as u8].into_iter().chain(A).chain([0, 0, 0, 60, 0, 4, 10, 0, 2, 2]));
+        reply.extend(
+            [0xc0, HEADER as u8].into_iter().chain(A).chain([0, 0, 0, 60, 0, 4, 10, 0, 2, 2]),
+        );
     }
     Some(reply)
 }
@@ -112,7 +118,8 @@ fn reply(message: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::reply;
 
-    const QUESTION: &[u8] = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x04host\x07example\x03org\0\0\x01\0\x01";
+    const QUESTION: &[u8] =
+        b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x04host\x07example\x03org\0\0\x01\0\x01";
 
     #[test]
     fn a_name_has_an_address() {
@@ -123,10 +130,20 @@ mod tests {
 
     #[test]
     fn what_is_not_there_and_what_is_no_question() {
-        let other: Vec<u8> = QUESTION.iter().map(|byte| if *byte == b'h' { b'g' } else { *byte }).collect();
-        assert!(reply(&other).is_some_and(|answer| answer.starts_with(b"\x12\x34\x85\x83\0\x01\0\0") && answer.len() == other.len()));
-        let ipv6: Vec<u8> = QUESTION.iter().enumerate().map(|(at, byte)| if at == QUESTION.len() - 3 { 28 } else { *byte }).collect();
-        assert!(reply(&ipv6).is_some_and(|answer| answer.starts_with(b"\x12\x34\x85\x80\0\x01\0\0")));
+        let other: Vec<u8> =
+            QUESTION.iter().map(|byte| if *byte == b'h' { b'g' } else { *byte }).collect();
+        assert!(
+            reply(&other).is_some_and(|answer| answer.starts_with(b"\x12\x34\x85\x83\0\x01\0\0")
+                && answer.len() == other.len())
+        );
+        let ipv6: Vec<u8> = QUESTION
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| if at == QUESTION.len() - 3 { 28 } else { *byte })
+            .collect();
+        assert!(
+            reply(&ipv6).is_some_and(|answer| answer.starts_with(b"\x12\x34\x85\x80\0\x01\0\0"))
+        );
         for bytes in 0..QUESTION.len() {
             assert_eq!(reply(&QUESTION[..bytes]), None);
         }

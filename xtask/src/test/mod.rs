@@ -84,11 +84,13 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it runs when `filter` is asked for: a part of its name, or something of what it consists of. If a test is
-    /// called so (`whole`), only that one and those of its group.
+    /// Whether it runs when `filter` is asked for: a part of its name, or something of what it
+    /// consists of. If a test is called so (`whole`), only that one and those of its group.
     fn is_selected(&self, filter: &str, whole: bool, slow: bool) -> bool {
         let named = if whole {
-            self.name.strip_prefix(filter).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            self.name
+                .strip_prefix(filter)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         } else {
             self.name.contains(filter)
         };
@@ -97,7 +99,9 @@ impl Entry {
 
     /// Whether `filter` is its name, or something of what it consists of.
     fn is_named(&self, filter: &str) -> bool {
-        let is_part = |rest: &str| rest.is_empty() || !matches!(self.action, Action::Check(_)) && rest.starts_with('.');
+        let is_part = |rest: &str| {
+            rest.is_empty() || !matches!(self.action, Action::Check(_)) && rest.starts_with('.')
+        };
         filter.strip_prefix(&self.name).is_some_and(is_part)
     }
 
@@ -112,13 +116,20 @@ impl Entry {
         if let Err(error) = all.and(kept.keep(&self.name, self.documents, passed)) {
             tally.note(&self.name, Err(error));
         }
-        Outcome { test: self.name.clone(), passed: tally.passed, failures: tally.failures, seconds: start.elapsed().as_secs() }
+        Outcome {
+            test: self.name.clone(),
+            passed: tally.passed,
+            failures: tally.failures,
+            seconds: start.elapsed().as_secs(),
+        }
     }
 
     fn act(&self, tally: &mut Tally) {
         match &self.action {
             Action::Check(check) => tally.note(&self.name, check()),
-            Action::System(path, board) => board::with(board, || system::run(path, &self.name, tally)),
+            Action::System(path, board) => {
+                board::with(board, || system::run(path, &self.name, tally))
+            }
             Action::Refusals => image::refusals(tally),
         }
     }
@@ -126,7 +137,8 @@ impl Entry {
 
 fn remove(folder: &Path) -> Result<()> {
     if folder.exists() {
-        std::fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        std::fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
     Ok(())
 }
@@ -136,7 +148,9 @@ fn list() -> Result<Vec<Entry>> {
     let board = board::chosen();
     if !board.is_default() {
         let mut tests = elsewhere()?;
-        tests.retain(|test| matches!(test.action, Action::System(_, other) if other.name() == board.name()));
+        tests.retain(
+            |test| matches!(test.action, Action::System(_, other) if other.name() == board.name()),
+        );
         return Ok(tests);
     }
     let checks = source::ALL
@@ -180,7 +194,13 @@ fn list() -> Result<Vec<Entry>> {
         }
     }
     tests.append(&mut elsewhere()?);
-    tests.push(Entry { name: "image".into(), action: Action::Refusals, slow: None, documents: &[], first: false });
+    tests.push(Entry {
+        name: "image".into(),
+        action: Action::Refusals,
+        slow: None,
+        documents: &[],
+        first: false,
+    });
     Ok(tests)
 }
 
@@ -192,7 +212,8 @@ fn of_system(name: String, path: PathBuf, board: &'static Board) -> Entry {
 /// Whether a system can be on the usual board at all.
 fn is_for(path: &Path, board: &Board) -> Result<bool> {
     let description = description::read(path, board)?;
-    let is_held = description.disks.values().all(|disk| programs::can_hold(board, disk.holds).is_ok());
+    let is_held =
+        description.disks.values().all(|disk| programs::can_hold(board, disk.holds).is_ok());
     Ok(is_held && !description.test.is_some_and(|test| test.only))
 }
 
@@ -201,7 +222,8 @@ fn elsewhere() -> Result<Vec<Entry>> {
     let usual = board::get(board::DEFAULT)?;
     let mut tests = Vec::new();
     for path in systems()? {
-        for board in description::read(&path, usual)?.test.map_or_else(Vec::new, |test| test.boards) {
+        for board in description::read(&path, usual)?.test.map_or_else(Vec::new, |test| test.boards)
+        {
             let name = format!("{board}.system.{}", catalogue::name(&path));
             tests.push(of_system(name, path.clone(), board::get(&board)?));
         }
@@ -225,31 +247,41 @@ pub fn names() -> Result<Vec<(String, String)>> {
     list()?.into_iter().map(row).collect()
 }
 
-/// Runs the test that is called `filter` with those of its group, or everything whose name contains it; of what is slow only what it names, unless `slow`.
-/// What passed before with the same inputs is run again only if `fresh`, or if `filter` is its name.
+/// Runs the test that is called `filter` with those of its group, or everything whose name contains
+/// it; of what is slow only what it names, unless `slow`. What passed before with the same inputs
+/// is run again only if `fresh`, or if `filter` is its name.
 pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
     let start = Instant::now();
     let tests = list()?;
     let whole = tests.iter().any(|test| test.name == filter);
-    let chosen: Vec<&Entry> = tests.iter().filter(|test| test.is_selected(filter, whole, slow)).collect();
+    let chosen: Vec<&Entry> =
+        tests.iter().filter(|test| test.is_selected(filter, whole, slow)).collect();
     if chosen.is_empty() {
         let near = catalogue::near(filter, tests.iter().map(|test| test.name.as_str()));
         let near = near.map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-        bail!("no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all");
+        bail!(
+            "no test that runs has `{filter}` in its name; {near}`./macadamia list --tests` shows all"
+        );
     }
     let (kept, mut tally) = (Kept::read()?, Tally::default());
     let is_run = |test: &&Entry| {
-        let checks = kept.checks(&test.name, test.documents).filter(|_| !fresh && !test.is_named(filter));
+        let checks =
+            kept.checks(&test.name, test.documents).filter(|_| !fresh && !test.is_named(filter));
         checks.map(|checks| tally.keep(checks)).is_none()
     };
-    let (first, mut rest): (Vec<&Entry>, Vec<&Entry>) = chosen.into_iter().filter(is_run).partition(|test| test.first);
+    let (first, mut rest): (Vec<&Entry>, Vec<&Entry>) =
+        chosen.into_iter().filter(is_run).partition(|test| test.first);
     let mut outcomes: Vec<Outcome> = first.into_iter().map(|test| test.run(&kept)).collect();
     let mut times = Times::read();
-    rest.sort_by_key(|test| (!test.name.starts_with(SOURCE), std::cmp::Reverse(times.of(&test.name))));
+    rest.sort_by_key(|test| {
+        (!test.name.starts_with(SOURCE), std::cmp::Reverse(times.of(&test.name)))
+    });
     outcomes.extend(side_by_side(&rest, &kept));
     times.keep(&outcomes)?;
     outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.seconds));
-    for Outcome { test, seconds, .. } in outcomes.iter().take(SLOWEST).filter(|outcome| outcome.seconds >= LONG) {
+    for Outcome { test, seconds, .. } in
+        outcomes.iter().take(SLOWEST).filter(|outcome| outcome.seconds >= LONG)
+    {
         println!("# {seconds} s for {test}");
     }
     outcomes.into_iter().for_each(|outcome| add(&mut tally, outcome));
@@ -259,11 +291,20 @@ pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
 /// Runs these tests in their order, as many at a time as there are processors.
 fn side_by_side(tests: &[&Entry], kept: &Kept) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
-    let work = || std::iter::from_fn(|| tests.get(next.fetch_add(1, Ordering::Relaxed))).map(|test| test.run(kept)).collect::<Vec<_>>();
+    let work = || {
+        std::iter::from_fn(|| tests.get(next.fetch_add(1, Ordering::Relaxed)))
+            .map(|test| test.run(kept))
+            .collect::<Vec<_>>()
+    };
     let count = std::thread::available_parallelism().map_or(1, NonZero::get);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        workers
+            .into_iter()
+            .flat_map(|worker| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
     })
 }
 
@@ -279,12 +320,21 @@ pub fn shard(shard: Shard) -> Result<()> {
     for test in tests.iter().filter(|test| share.contains(&test.name.as_str())) {
         let outcome = match results.of(&test.name) {
             Some(outcome) => {
-                println!("# {} was run before: {} passed, {} failed", test.name, outcome.passed, outcome.failures.len());
+                println!(
+                    "# {} was run before: {} passed, {} failed",
+                    test.name,
+                    outcome.passed,
+                    outcome.failures.len()
+                );
                 outcome.clone()
             }
             None => {
                 if start.elapsed() > results::LONGEST {
-                    bail!("{} minutes are over; the same command goes on with {}", results::LONGEST.as_secs() / 60, test.name);
+                    bail!(
+                        "{} minutes are over; the same command goes on with {}",
+                        results::LONGEST.as_secs() / 60,
+                        test.name
+                    );
                 }
                 let outcome = test.run(&kept);
                 results.keep(outcome.clone())?;
@@ -321,9 +371,21 @@ mod tests {
     use super::{Action, Entry};
 
     fn selected(filter: &str, whole: bool) -> Vec<&'static str> {
-        let names = ["system.conform", "system.conform-fast", "system.linux-small", "linux.two", "linux.two.rhythm"];
+        let names = [
+            "system.conform",
+            "system.conform-fast",
+            "system.linux-small",
+            "linux.two",
+            "linux.two.rhythm",
+        ];
         let slow = |name: &str| (name == "system.linux-small").then_some("it is");
-        let entry = |name: &str| Entry { name: name.into(), action: Action::Refusals, slow: slow(name), documents: &[], first: false };
+        let entry = |name: &str| Entry {
+            name: name.into(),
+            action: Action::Refusals,
+            slow: slow(name),
+            documents: &[],
+            first: false,
+        };
         names.into_iter().filter(|name| entry(name).is_selected(filter, whole, false)).collect()
     }
 
@@ -344,14 +406,22 @@ mod tests {
     fn a_test_says_which_documents_it_reads() {
         let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src/test");
         let mut read = 0;
-        for file in std::fs::read_dir(own).expect("tests").map(|file| file.expect("a file").path()) {
+        for file in std::fs::read_dir(own).expect("tests").map(|file| file.expect("a file").path())
+        {
             let text = std::fs::read_to_string(&file).expect("a text");
             // The table of results is written, and says how long tests took.
             for line in text.lines().filter(|line| !line.contains("const TABLE")) {
-                let Some((name, _)) = line.split_once("read_to_string(\"docs/").and_then(|(_, rest)| rest.split_once('"')) else {
+                let Some((name, _)) = line
+                    .split_once("read_to_string(\"docs/")
+                    .and_then(|(_, rest)| rest.split_once('"'))
+                else {
                     continue;
                 };
-                assert!(text.contains(&format!(".reading(&[\"docs/{name}\"])")), "{}: no test says that it reads {name}", file.display());
+                assert!(
+                    text.contains(&format!(".reading(&[\"docs/{name}\"])")),
+                    "{}: no test says that it reads {name}",
+                    file.display()
+                );
                 read += 1;
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the machine model on the emulator: counts known by hand, nothing to report where nothing is
-//! wrong, and deliberate faults that it must find.
+//! Tests of the machine model on the emulator: counts known by hand, nothing to report where
+//! nothing is wrong, and deliberate faults that it must find.
 
 use super::tally::{Test, slow, test};
 use crate::build::{self, Built, Model, Seed};
@@ -43,7 +43,8 @@ const PHYSICAL: &str = "pentium4-1400";
 const PENTIUM: &str = "pentium-166";
 const VIRTUAL: &str = "../../tests/cpus/virtual-caches";
 const NOP: u8 = 0x90;
-/// Selectors, as the model writes addresses: the data segments of ring 3 and of servers, a small space's code, and glibc's for TLS.
+/// Selectors, as the model writes addresses: the data segments of ring 3 and of servers, a small
+/// space's code, and glibc's for TLS.
 const USER_DATA: &str = "0x00000020";
 const SERVER_DATA: &str = "0x00000058";
 const SMALL_CODE: &str = "0x00000063";
@@ -64,8 +65,9 @@ pub fn system(name: &str) -> Result<Built> {
     build::system(&Path::new("tests/systems").join(name).with_extension("toml"))
 }
 
-/// What `tests/known-counts` must take in each interval, as medians. The data TLB has 64 entries, replaced in the order of use:
-/// pages read in turn are all there or none. The data cache has 32 sets of 4 lines of 64 bytes.
+/// What `tests/known-counts` must take in each interval, as medians. The data TLB has 64 entries,
+/// replaced in the order of use: pages read in turn are all there or none. The data cache has 32
+/// sets of 4 lines of 64 bytes.
 fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive<u64>); 24] {
     let ByOwner { kernel, components, user, .. } = found;
     [
@@ -76,7 +78,12 @@ fn expected(found: &ByOwner<Events>) -> [(u16, &'static str, u64, RangeInclusive
         (2, "lines of as many pages, all in one set", components.l1d_misses, 40..=40),
         (3, "lines, fewer than the cache has", components.l1d_misses, 0..=0),
         (3, "pages of them", components.dtlb_misses, 0..=0),
-        (4, "lines, more than the cache has, and those of the stack", components.l1d_misses, 160..=163),
+        (
+            4,
+            "lines, more than the cache has, and those of the stack",
+            components.l1d_misses,
+            160..=163,
+        ),
         (4, "lines in the second level", components.l2_misses, 0..=0),
         (5, "lines in one set, more than ways", components.l1d_misses, 5..=5),
         (6, "lines in one set, fewer than ways", components.l1d_misses, 0..=0),
@@ -102,14 +109,19 @@ fn counted(built: &Built, model: &Model) -> Result<Report> {
     ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));
     let mut wrong = Vec::new();
     for (&id, interval) in &report.intervals {
-        for (_, what, found, expected) in expected(&interval.medians()).into_iter().filter(|row| row.0 == id) {
+        for (_, what, found, expected) in
+            expected(&interval.medians()).into_iter().filter(|row| row.0 == id)
+        {
             println!("# interval {id}: {what}: {found}, expected {expected:?}");
             if !expected.contains(&found) {
                 wrong.push(format!("interval {id}: {what}: {found}, not {expected:?}"));
             }
         }
     }
-    ensure!([1, 2, 3, 4, 5, 6, 10, 20].iter().all(|id| report.intervals.contains_key(id)), "an interval is missing");
+    ensure!(
+        [1, 2, 3, 4, 5, 6, 10, 20].iter().all(|id| report.intervals.contains_key(id)),
+        "an interval is missing"
+    );
     ensure!(wrong.is_empty(), "{}", wrong.join("; "));
     Ok(report)
 }
@@ -121,19 +133,28 @@ fn counts() -> Result<()> {
     let report = counted(&built, &model)?;
     let file = emulator::report(&built);
     let first = std::fs::read(&file)?;
-    // The program switches spaces where it has declared that it does not, and does nothing else wrong.
+    // The program switches spaces where it has declared that it does not, and does nothing else
+    // wrong.
     let free = Rule::FlushInFreeInterval.to_string();
-    let found: Vec<_> = report.violations.iter().map(|v| (v.rule.clone(), v.address.clone())).collect();
-    ensure!(!found.is_empty() && found.iter().all(|v| *v == (free.clone(), "0x0000001f".into())), "violations: {found:?}");
+    let found: Vec<_> =
+        report.violations.iter().map(|v| (v.rule.clone(), v.address.clone())).collect();
+    ensure!(
+        !found.is_empty() && found.iter().all(|v| *v == (free.clone(), "0x0000001f".into())),
+        "violations: {found:?}"
+    );
     println!("# {} in interval 31: found, in {:?}", free, report.violations[0].symbol);
     run(&built, &model)?;
     ensure!(first == std::fs::read(&file)?, "two runs differ");
     Ok(())
 }
 
-/// The same in small spaces, where the instruction pointer is no linear address and a call of the other one switches nothing.
+/// The same in small spaces, where the instruction pointer is no linear address and a call of the
+/// other one switches nothing.
 fn small_counts() -> Result<()> {
-    let report = counted(&system("known-counts-small")?, &Model { cpu: Some(PHYSICAL.into()), ..build::model()? })?;
+    let report = counted(
+        &system("known-counts-small")?,
+        &Model { cpu: Some(PHYSICAL.into()), ..build::model()? },
+    )?;
     ensure!(report.violations.is_empty(), "violations: {:?}", report.violations);
     Ok(())
 }
@@ -150,7 +171,10 @@ pub fn clean(report: &Report) -> Result<()> {
     println!("# {checked} accesses to data checked");
     ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));
     if let Some(first) = report.violations.first() {
-        bail!("{} violations, the first: {first:?}", report.violations.len() as u64 + report.further_violations);
+        bail!(
+            "{} violations, the first: {first:?}",
+            report.violations.len() as u64 + report.further_violations
+        );
     }
     ensure!(checked > 1_000_000, "only {checked} accesses were checked");
     Ok(())
@@ -167,7 +191,8 @@ fn linux() -> Result<()> {
     clean(&guest::figures_with(&Model { check: true, ..build::model()? })?)
 }
 
-/// The same as a server at ring 1, in the spaces of its processes, where its translations are global.
+/// The same as a server at ring 1, in the spaces of its processes, where its translations are
+/// global.
 fn forced() -> Result<()> {
     let model = Model { check: true, ..build::model()? };
     let report = guest::figures_with(&model)?;
@@ -180,14 +205,20 @@ fn forced() -> Result<()> {
     Ok(())
 }
 
-/// Small spaces: what there is to do with them, and their programs of the book under CPU models: calls, a pager, rings of groups.
+/// Small spaces: what there is to do with them, and their programs of the book under CPU models:
+/// calls, a pager, rings of groups.
 fn small() -> Result<()> {
     let model = Model { check: true, ..build::model()? };
     clean(&finished(run(&system("conform")?, &model)?)?)?;
     let calls = build::system(Path::new("bench/systems/measured-small.toml"))?;
     for cpu in [PHYSICAL, PENTIUM] {
         let report = finished(run(&calls, &Model { cpu: Some(cpu.into()), ..model.clone() })?)?;
-        ensure!(report.errors.is_empty() && report.violations.is_empty(), "{cpu}: {:?}, {:?}", report.errors, report.violations);
+        ensure!(
+            report.errors.is_empty() && report.violations.is_empty(),
+            "{cpu}: {:?}, {:?}",
+            report.errors,
+            report.violations
+        );
         println!("# {cpu}: {:?} accesses to data checked", report.checked);
     }
     Ok(())
@@ -198,13 +229,25 @@ fn native() -> Result<()> {
     clean(&guest::native_figures(&Model { check: true, ..build::model()? })?)
 }
 
-/// The Linux server lies in large pages: of its code it needs one entry of a TLB in a system call, of its data few.
+/// The Linux server lies in large pages: of its code it needs one entry of a TLB in a system call,
+/// of its data few.
 fn large_pages() -> Result<()> {
     let report = guest::figures_with(&Model { cpu: Some(PHYSICAL.into()), ..build::model()? })?;
     for (id, name, most) in [(1, "getpid", 8), (3, "read", 14), (4, "write", 14)] {
-        let server = report.intervals.get(&id).with_context(|| format!("{name} was not measured"))?.medians().server;
-        println!("# {name}: {} and {} entries of TLBs for code and data", server.itlb_misses, server.dtlb_misses);
-        ensure!(server.itlb_misses == 1 && server.dtlb_misses <= most, "{name}: more than 1 and {most}");
+        let server = report
+            .intervals
+            .get(&id)
+            .with_context(|| format!("{name} was not measured"))?
+            .medians()
+            .server;
+        println!(
+            "# {name}: {} and {} entries of TLBs for code and data",
+            server.itlb_misses, server.dtlb_misses
+        );
+        ensure!(
+            server.itlb_misses == 1 && server.dtlb_misses <= most,
+            "{name}: more than 1 and {most}"
+        );
     }
     Ok(())
 }
@@ -238,7 +281,9 @@ fn damaged(built: Built, how: Damage, rule: Rule, is: fn(&ViolationReport) -> bo
     let transcript = run(&built, &model)?;
     let report = transcript.model.context("the damaged system did not end in time")?;
     let found = report.violations.iter().find(|v| v.rule == rule.to_string() && is(v));
-    let found = found.with_context(|| format!("not noticed: {places} places are damaged; found: {:?}", report.violations.first()))?;
+    let found = found.with_context(|| {
+        format!("not noticed: {places} places are damaged; found: {:?}", report.violations.first())
+    })?;
     println!("# {places} places are damaged: {found:?}");
     Ok(())
 }
@@ -269,10 +314,16 @@ fn without_tlb_flushes() -> Result<()> {
 
 /// A Linux as a server at ring 1, which runs a command and ends.
 fn server(command: &str, inserts: &[Insert]) -> Result<Built> {
-    let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false }.inserts();
+    let batch = Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false }
+        .inserts();
     let command = build::Command { component: None, inserts: &batch };
-    let options =
-        build::Options { inserts, command: Some(command), folder: Some("linux-damaged"), seed: Seed::Fixed, ..build::Options::default() };
+    let options = build::Options {
+        inserts,
+        command: Some(command),
+        folder: Some("linux-damaged"),
+        seed: Seed::Fixed,
+        ..build::Options::default()
+    };
     build::plan(Path::new("systems/linux.toml"), options)?.carry_out()
 }
 
@@ -281,7 +332,9 @@ fn with_gs() -> Result<()> {
     // `mov fs, edx; mov gs, edx`: a glibc program has its TLS in GS.
     let left: Damage = |code| replace(code, &[0x8e, 0xe2, 0x8e, 0xea], &[0x8e, 0xe2, NOP, NOP]);
     let inserts = [guest::program("figures")?];
-    damaged(server("figures", &inserts)?, left, Rule::OpenSegmentRegister, |v| v.owner == "kernel" && v.address == TLS)
+    damaged(server("figures", &inserts)?, left, Rule::OpenSegmentRegister, |v| {
+        v.owner == "kernel" && v.address == TLS
+    })
 }
 
 /// Translations that are global stay when the server's pages change.
@@ -299,7 +352,9 @@ fn without_global_flushes() -> Result<()> {
     let sound = run(&built, &Model { check: true, ..build::model()? })?;
     ensure!(sound.results.contains("6 tables"), "the tables were not made: {}", sound.console);
     clean(sound.model.as_ref().context("no report")?)?;
-    damaged(built, flip, Rule::StaleTranslation, |v| v.owner == "server" && v.address.as_str() >= WINDOW)
+    damaged(built, flip, Rule::StaleTranslation, |v| {
+        v.owner == "server" && v.address.as_str() >= WINDOW
+    })
 }
 
 /// A data segment of ring 3 that reaches 4 GiB: ring 1 can load it as well.
@@ -316,7 +371,8 @@ fn with_server_data() -> Result<()> {
 
 /// The segments of a small space end a page behind it.
 fn with_larger_region() -> Result<()> {
-    // `shr REGISTER, 12; dec REGISTER`, where the flags of the segment follow: pages, and not the last one.
+    // `shr REGISTER, 12; dec REGISTER`, where the flags of the segment follow: pages, and not the
+    // last one.
     let larger: Damage = |code| {
         const FLAGS: [u8; 4] = [0x00, 0xf3, 0xc0, 0x00];
         let found = matches!(*code, [0xc1, pages, 0x0c, last, ..] if pages >> 3 == 0b11101 && last == 0x48 | pages & 7)
@@ -326,7 +382,9 @@ fn with_larger_region() -> Result<()> {
         }
         found
     };
-    damaged(system("fast-paths-small")?, larger, Rule::OddRegion, |v| v.owner == "kernel" && v.address == SMALL_CODE)
+    damaged(system("fast-paths-small")?, larger, Rule::OddRegion, |v| {
+        v.owner == "kernel" && v.address == SMALL_CODE
+    })
 }
 
 /// The data segment of large spaces can be loaded in a home.
@@ -334,14 +392,18 @@ fn with_large_data() -> Result<()> {
     // `mov byte ptr ss:[..], 0`, twice: access to code and data.
     let left: Damage = |code| {
         const CLEAR: [u8; 3] = [0x36, 0xc6, 0x05];
-        let clears = |at: usize| code.get(at..at + 8).is_some_and(|code| code.starts_with(&CLEAR) && code[7] == 0);
+        let clears = |at: usize| {
+            code.get(at..at + 8).is_some_and(|code| code.starts_with(&CLEAR) && code[7] == 0)
+        };
         let found = clears(0) && clears(8);
         if found {
             code[15] = 0xf3;
         }
         found
     };
-    damaged(system("conform")?, left, Rule::WideDescriptor, |v| v.owner == "kernel" && v.address == USER_DATA)
+    damaged(system("conform")?, left, Rule::WideDescriptor, |v| {
+        v.owner == "kernel" && v.address == USER_DATA
+    })
 }
 
 /// DS stays as the small space loaded it that ran before.
@@ -359,8 +421,10 @@ fn with_left_data() -> Result<()> {
 
 /// A small space is entered by `sysexit`, which loads segments of large ones.
 fn with_fast_exit() -> Result<()> {
-    // `mov ss:[edx - 4], ecx; mov byte ptr ss:[edx - 16], SMALL_CODE; lea esp, [edx - 20]; xor edx, edx; iretd`.
-    const BY_IRET: [u8; 15] = [0x36, 0x89, 0x4a, 0xfc, 0x36, 0xc6, 0x42, 0xf0, 0x63, 0x8d, 0x62, 0xec, 0x31, 0xd2, 0xcf];
+    // `mov ss:[edx - 4], ecx; mov byte ptr ss:[edx - 16], SMALL_CODE; lea esp, [edx - 20]; xor edx,
+    // edx; iretd`.
+    const BY_IRET: [u8; 15] =
+        [0x36, 0x89, 0x4a, 0xfc, 0x36, 0xc6, 0x42, 0xf0, 0x63, 0x8d, 0x62, 0xec, 0x31, 0xd2, 0xcf];
     // `mov ecx, ss:[edx - 8]; mov edx, ss:[edx - 20]; sysexit`.
     const BY_SYSEXIT: [u8; 10] = [0x36, 0x8b, 0x4a, 0xf8, 0x36, 0x8b, 0x52, 0xec, 0x0f, 0x35];
     let fast: Damage = |code| {
@@ -381,6 +445,10 @@ fn without_cache_flushes() -> Result<()> {
     println!("# {:?}", found.context("not noticed: lines of another space are used")?);
     let model = Model { cpu: Some(PHYSICAL.into()), ..model };
     let report = finished(run(&system("fast-paths")?, &model)?)?;
-    ensure!(report.violations.is_empty(), "found where there is none: {:?}", report.violations.first());
+    ensure!(
+        report.violations.is_empty(),
+        "found where there is none: {:?}",
+        report.violations.first()
+    );
     Ok(())
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of Linux's network: QEMU's user network, in which this machine's loopback interface is 10.0.2.2.
+//! Tests of Linux's network: QEMU's user network, in which this machine's loopback interface is
+//! 10.0.2.2.
 
 use super::disk;
 use super::mirror::{self, NAME, Names};
@@ -29,19 +30,24 @@ pub const ALL: &[Test] = &[
     test("linux.net.forward", forward),
     test("linux.net.absent", absent),
     test("linux.net.restarts", || restarts(Nic::Virtio)),
-    slow("linux.net.restarts.e1000", "the same as `linux.net.restarts` with another card", || restarts(Nic::E1000)),
+    slow("linux.net.restarts.e1000", "the same as `linux.net.restarts` with another card", || {
+        restarts(Nic::E1000)
+    }),
     slow("linux.net.flood", "minutes, as `net.flood` with a Linux", flood),
     test("linux.chaos", chaos),
     test("linux.net.two", two),
     test("linux.net.routed", || routed("systems/two-linuxes.toml", "")),
-    test("linux.net.cache", || routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n")),
+    test("linux.net.cache", || {
+        routed("bench/systems/two-linuxes-256k.toml", "while :; do :; done\n")
+    }),
     slow("linux.debian.two", "it installs Debian", two_debians),
 ];
 
-/// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N bytes, each connection's the same; what is
-/// posted, with its checksum; `GET /wait` as soon as [`Server::release`] was called; `GET /more` with `yes` until driver and switch have died
-/// often enough, `GET /flood` as long as a neighbour sends, `GET /faults` as long as nobody says what came
-/// of faults; `GET /mirror/` has a repository of packages.
+/// A server of the loopback interface that speaks enough of HTTP: `GET /N` is answered with N
+/// bytes, each connection's the same; what is posted, with its checksum; `GET /wait` as soon as
+/// [`Server::release`] was called; `GET /more` with `yes` until driver and switch have died often
+/// enough, `GET /flood` as long as a neighbour sends, `GET /faults` as long as nobody says what
+/// came of faults; `GET /mirror/` has a repository of packages.
 pub struct Server {
     pub port: u16,
     ends: Arc<AtomicBool>,
@@ -76,7 +82,10 @@ impl Server {
         let stop = Arc::clone(&ends);
         let here = board::here();
         let serve = move || {
-            for stream in listener.incoming().map_while(|stream| stream.ok().filter(|_| !stop.load(Ordering::Relaxed))) {
+            for stream in listener
+                .incoming()
+                .map_while(|stream| stream.ok().filter(|_| !stop.load(Ordering::Relaxed)))
+            {
                 // A client that goes away in the middle is the test's to notice.
                 let _ = answer(stream, &ask, &wait);
             }
@@ -129,7 +138,11 @@ fn answer(stream: TcpStream, ask: &Sender<()>, wait: &Receiver<()>) -> Result<()
         wait.recv()?;
         Vec::new()
     } else if path == "more" {
-        if deaths()?.iter().all(|(_, deaths)| *deaths >= DEATHS) { b"no".to_vec() } else { b"yes".to_vec() }
+        if deaths()?.iter().all(|(_, deaths)| *deaths >= DEATHS) {
+            b"no".to_vec()
+        } else {
+            b"yes".to_vec()
+        }
     } else if let Some(path) = path.strip_prefix("mirror/") {
         mirror::file(path)?
     } else if path == "flood" {
@@ -153,7 +166,8 @@ pub fn guest() -> Guest<'static> {
 /// Bytes of a transfer.
 pub const BYTES: usize = 8 << 20;
 
-/// Linux has an address by DHCP (`udhcpc` at boot), one of IPv6, and names of a server here; bytes come and go whole.
+/// Linux has an address by DHCP (`udhcpc` at boot), one of IPv6, and names of a server here; bytes
+/// come and go whole.
 pub(super) fn transfers(guest: Guest<'_>) -> Result<()> {
     let (server, names) = (Server::start()?, Names::start()?);
     let command = format!(
@@ -184,7 +198,10 @@ fn on_bochs() -> Result<()> {
 
 /// A file as a server of the guest's gives it.
 fn get(port: u16, path: &str) -> Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), Duration::from_secs(10))?;
+    let mut stream = TcpStream::connect_timeout(
+        &SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+        Duration::from_secs(10),
+    )?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
     let mut text = String::new();
@@ -193,7 +210,8 @@ fn get(port: u16, path: &str) -> Result<String> {
     Ok(body.into())
 }
 
-/// Runs a guest of which a port is forwarded, and does something with that port of this machine when the guest asks for `/wait`.
+/// Runs a guest of which a port is forwarded, and does something with that port of this machine
+/// when the guest asks for `/wait`.
 pub fn meet<T>(
     server: &Server,
     guest: Guest<'_>,
@@ -221,17 +239,25 @@ pub fn meet<T>(
 pub(super) fn forward() -> Result<()> {
     let server = Server::start()?;
     let command = format!("httpd -p 80 -h /etc && wget -q -O /dev/null {}", server.url("wait"));
-    let (found, _) = meet(&server, guest(), (free_port()?, 80), &command, |port| get(port, "/inittab"))?;
-    ensure!(found == std::fs::read_to_string("linux/root/inittab")?, "the guest's server gives something else than the file");
+    let (found, _) =
+        meet(&server, guest(), (free_port()?, 80), &command, |port| get(port, "/inittab"))?;
+    ensure!(
+        found == std::fs::read_to_string("linux/root/inittab")?,
+        "the guest's server gives something else than the file"
+    );
     Ok(())
 }
 
 /// Lets root of a Debian in, who has no password there.
 pub fn open_ssh() -> Insert {
-    insert("/etc/ssh/sshd_config.d/open.conf", b"PermitRootLogin yes\nPermitEmptyPasswords yes\n".to_vec())
+    insert(
+        "/etc/ssh/sshd_config.d/open.conf",
+        b"PermitRootLogin yes\nPermitEmptyPasswords yes\n".to_vec(),
+    )
 }
 
-/// Two Debians have a card each of one switch: `ssh` and `iperf3` work between them, and a file is whole on the other side.
+/// Two Debians have a card each of one switch: `ssh` and `iperf3` work between them, and a file is
+/// whole on the other side.
 fn two_debians() -> Result<()> {
     const OTHER: &str = "fe80::5054:ff:fe12:3457%eth0";
     const ROUNDS: usize = 5;
@@ -247,20 +273,34 @@ fn two_debians() -> Result<()> {
          for round in $(seq {ROUNDS}); do \
          for to in '-c {OTHER}' '-R -c {OTHER}' '-c ::1'; do iperf3 -f m -t 2 $to | grep receiver; done; done"
     );
-    let guest = Guest { system: "tests/systems/two-debians.toml", inserts: vec![open_ssh()], timeout: Duration::from_secs(600), ..guest() };
+    let guest = Guest {
+        system: "tests/systems/two-debians.toml",
+        inserts: vec![open_ssh()],
+        timeout: Duration::from_secs(600),
+        ..guest()
+    };
     let outcome = guest.succeed(&command)?;
     let sum = format!("{}  -\n", checksum(&bytes(BYTES)));
     let rates = outcome.text();
-    let rates =
-        rates.strip_prefix(&sum.repeat(4)).with_context(|| format!("Debian says {:?} instead of {sum} four times", outcome.said()))?;
+    let rates = rates
+        .strip_prefix(&sum.repeat(4))
+        .with_context(|| format!("Debian says {:?} instead of {sum} four times", outcome.said()))?;
     // "[  5]   0.00-5.00   sec   204 MBytes   342 Mbits/sec                  receiver"
-    let rate = |line: &str| line.split_whitespace().rev().nth(2)?.parse::<f64>().ok().filter(|rate| *rate > 0.0);
-    let Some(rates) = rates.lines().map(rate).collect::<Option<Vec<f64>>>().filter(|rates| rates.len() == 3 * ROUNDS) else {
+    let rate = |line: &str| {
+        line.split_whitespace().rev().nth(2)?.parse::<f64>().ok().filter(|rate| *rate > 0.0)
+    };
+    let Some(rates) = rates
+        .lines()
+        .map(rate)
+        .collect::<Option<Vec<f64>>>()
+        .filter(|rates| rates.len() == 3 * ROUNDS)
+    else {
         bail!("Debian says {:?}: not {ROUNDS} times three rates", outcome.said());
     };
     // The host may be busy for a while: each is compared with what came next.
     let median = |index: usize| {
-        let mut parts: Vec<f64> = rates.chunks_exact(3).map(|round| round[index] / round[2]).collect();
+        let mut parts: Vec<f64> =
+            rates.chunks_exact(3).map(|round| round[index] / round[2]).collect();
         parts.sort_by(f64::total_cmp);
         parts[ROUNDS / 2]
     };
@@ -277,13 +317,17 @@ const ROUTER: &str = "until ifconfig eth0:1 10.0.2.77 netmask 255.255.255.0; do 
                       for of in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$of/send_redirects; done\n\
                       echo 1 > /proc/sys/net/ipv4/ip_forward\n";
 
-/// A Linux of a system sends to the outside by way of another one, which may have other work, too: that cuts the large frames which
-/// it is given into segments, and reads their bytes where the switch has put them.
+/// A Linux of a system sends to the outside by way of another one, which may have other work, too:
+/// that cuts the large frames which it is given into segments, and reads their bytes where the
+/// switch has put them.
 fn routed(system: &str, other_work: &str) -> Result<()> {
     /// As many as there are if each has a segment of TCP.
     const FRAMES: u32 = BYTES as u32 / 1_460;
     let server = Server::start()?;
-    let inserts = vec![guest::beside("/bin/sh /etc/router")?, insert("/etc/router", format!("{ROUTER}{other_work}").into_bytes())];
+    let inserts = vec![
+        guest::beside("/bin/sh /etc/router")?,
+        insert("/etc/router", format!("{ROUTER}{other_work}").into_bytes()),
+    ];
     let command = format!(
         "until ping -c 1 -W 1 -q 10.0.2.77 > /dev/null; do :; done; wget -q -O /tmp/data {}; ip route add 10.0.2.2 via 10.0.2.77; \
          sent() {{ cat /sys/class/net/eth0/statistics/tx_packets; }}; before=$(sent); \
@@ -293,7 +337,8 @@ fn routed(system: &str, other_work: &str) -> Result<()> {
         server.port
     );
     let text = Guest { system, inserts, ..guest() }.succeed(&command)?.text();
-    let (sum, frames) = text.trim_end().split_once('\n').with_context(|| format!("Linux says {text:?}"))?;
+    let (sum, frames) =
+        text.trim_end().split_once('\n').with_context(|| format!("Linux says {text:?}"))?;
     ensure!(sum == checksum(&bytes(BYTES)), "{sum} is not what was sent");
     let frames: u32 = frames.parse().with_context(|| format!("Linux says {text:?}"))?;
     println!("# {frames} frames to the router");
@@ -328,11 +373,13 @@ fn deaths() -> Result<[(&'static str, usize); 2]> {
     }))
 }
 
-/// Driver and switch die and hang while files are transferred, and one over a single connection: each arrives whole.
+/// Driver and switch die and hang while files are transferred, and one over a single connection:
+/// each arrives whole.
 pub(super) fn restarts(nic: Nic) -> Result<()> {
     let server = Server::start()?;
-    // Each death takes the link down, and Linux forgets whose address is whose. It asks once a second and says "No route to host" when
-    // three questions in a row were lost, which happens where something dies twice a second.
+    // Each death takes the link down, and Linux forgets whose address is whose. It asks once a
+    // second and says "No route to host" when three questions in a row were lost, which happens
+    // where something dies twice a second.
     let command = format!(
         "echo 60 > /proc/sys/net/ipv4/neigh/eth0/mcast_solicit; until ip -4 addr show dev eth0 | grep -q inet; do :; done; \
          wget -q -O - {} | sha256sum; while [ \"$(wget -q -O - {})\" = yes ]; do wget -q -O - {} | sha256sum; done; \
@@ -345,10 +392,16 @@ pub(super) fn restarts(nic: Nic) -> Result<()> {
     let timeout = Duration::from_secs(600);
     let outcome = Guest { system, timeout, nic, ..guest() }.succeed(&command)?;
     let (large, small, text) = (checksum(&bytes(LARGE)), checksum(&bytes(BYTES)), outcome.text());
-    let rest =
-        text.strip_prefix(&format!("{large}  -\n")).with_context(|| format!("Linux says {:?} instead of {large}", outcome.said()))?;
-    let sums = rest.strip_suffix("0\n").with_context(|| format!("Linux says {rest:?}: frames of no length that there is"))?;
-    ensure!(sums.lines().all(|sum| sum == format!("{small}  -")), "Linux says {sums:?} instead of {small}");
+    let rest = text
+        .strip_prefix(&format!("{large}  -\n"))
+        .with_context(|| format!("Linux says {:?} instead of {large}", outcome.said()))?;
+    let sums = rest
+        .strip_suffix("0\n")
+        .with_context(|| format!("Linux says {rest:?}: frames of no length that there is"))?;
+    ensure!(
+        sums.lines().all(|sum| sum == format!("{small}  -")),
+        "Linux says {sums:?} instead of {small}"
+    );
     for (victim, deaths) in deaths()? {
         println!("# {victim}: {deaths} deaths");
         ensure!(deaths >= DEATHS, "`{victim}` died {deaths} times, not {DEATHS}");
@@ -356,7 +409,8 @@ pub(super) fn restarts(nic: Nic) -> Result<()> {
     Ok(())
 }
 
-/// A neighbour sends a million random frames to Linux and to the IP server: both go on, and Linux has nothing to report.
+/// A neighbour sends a million random frames to Linux and to the IP server: both go on, and Linux
+/// has nothing to report.
 fn flood() -> Result<()> {
     let server = Server::start()?;
     let command = format!(
@@ -371,14 +425,20 @@ fn flood() -> Result<()> {
     let page = format!("{}  -\n0\n", checksum(&std::fs::read("user/demo/http/pages/index.html")?));
     let sums = text.strip_suffix(&page).with_context(|| format!("Linux says {text:?}"))?;
     let log = console()?;
-    let died = log.lines().find(|line| [" died", " hangs", " ended with"].iter().any(|what| line.contains(what)));
+    let died = log
+        .lines()
+        .find(|line| [" died", " hangs", " ended with"].iter().any(|what| line.contains(what)));
     ensure!(died.is_none(), "{died:?}");
-    ensure!(!sums.is_empty() && sums.lines().all(|line| line == format!("{sum}  -")), "Linux says {text:?}, not always {sum}");
+    ensure!(
+        !sums.is_empty() && sums.lines().all(|line| line == format!("{sum}  -")),
+        "Linux says {text:?}, not always {sum}"
+    );
     Ok(())
 }
 
-/// What is in the rings of Linux's network and disk is nonsense again and again, and those at their other ends die: what Linux writes to the
-/// disk it reads again, what it is sent is whole, and no request has failed.
+/// What is in the rings of Linux's network and disk is nonsense again and again, and those at their
+/// other ends die: what Linux writes to the disk it reads again, what it is sent is whole, and no
+/// request has failed.
 pub(super) fn chaos() -> Result<()> {
     disk::forget(disk::image_of("linux-chaos-rings"))?;
     let server = Server::start()?;
@@ -399,8 +459,12 @@ pub(super) fn chaos() -> Result<()> {
     let rest = text.trim_start_matches(&sum);
     let transfers = (text.len() - rest.len()) / sum.len();
     let turns = rest.strip_prefix("0\n0\n").and_then(|turns| turns.trim().parse::<u32>().ok());
-    let turns = turns.filter(|turns| *turns > 0 && transfers > 0).with_context(|| format!("Linux says {:?}", outcome.said()))?;
-    println!("# {transfers} transfers of {BYTES} bytes, {turns} times 4 MiB written and read again");
+    let turns = turns
+        .filter(|turns| *turns > 0 && transfers > 0)
+        .with_context(|| format!("Linux says {:?}", outcome.said()))?;
+    println!(
+        "# {transfers} transfers of {BYTES} bytes, {turns} times 4 MiB written and read again"
+    );
     let log = console()?;
     let said: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("[chaos] ")).collect();
     said.iter().for_each(|line| println!("# {line}"));
@@ -420,7 +484,8 @@ fn two() -> Result<()> {
         server.url(&BYTES.to_string())
     );
     let text = Guest { system: "systems/two-linuxes.toml", ..guest() }.succeed(&command)?.text();
-    let expected = format!("20 packets transmitted, 20 packets received\n{}  -\n", checksum(&bytes(BYTES)));
+    let expected =
+        format!("20 packets transmitted, 20 packets received\n{}  -\n", checksum(&bytes(BYTES)));
     ensure!(text == expected, "the first Linux says {text:?} instead of {expected:?}");
     Ok(())
 }

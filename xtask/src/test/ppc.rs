@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the machine model on the PowerPC board, with both kinds of processors: nothing to report of the kernel as it is, and
-//! kernels that leave out an operation, of which something is noticed.
+//! Tests of the machine model on the PowerPC board, with both kinds of processors: nothing to
+//! report of the kernel as it is, and kernels that leave out an operation, of which something is
+//! noticed.
 
 use super::latency;
 use super::model::{clean, finished, system};
@@ -16,19 +17,33 @@ use std::time::Duration;
 /// Their names.
 pub const ALL: &[Test] = &[
     test("amigaone.model.fast-paths", || on_amigaone(cpus)),
-    slow("amigaone.model.conform", "minutes under the checker", || on_amigaone(|| checked("conform-fast", 1200))),
-    slow("amigaone.model.hostile", "minutes under the checker", || on_amigaone(|| checked("hostile", 1200))),
+    slow("amigaone.model.conform", "minutes under the checker", || {
+        on_amigaone(|| checked("conform-fast", 1200))
+    }),
+    slow("amigaone.model.hostile", "minutes under the checker", || {
+        on_amigaone(|| checked("hostile", 1200))
+    }),
     test("amigaone.latency", || on_amigaone(worst)),
     test("amigaone.unmap", || on_amigaone(unmap)),
     test("amigaone.misses", || on_amigaone(misses)),
-    test("amigaone.fault.page-flush", || on_amigaone(|| fault(|words| without(words, TLBIE), Rule::StaleTranslation))),
+    test("amigaone.fault.page-flush", || {
+        on_amigaone(|| fault(|words| without(words, TLBIE), Rule::StaleTranslation))
+    }),
     test("amigaone.fault.null", || on_amigaone(|| fault(without_nulls, Rule::OpenSegment))),
     slow("amigaone.fault.window", "minutes until a server is shown", || {
-        on_amigaone(|| fault(|words| SHUTS.map(|shut| without(words, shut)).iter().sum(), Rule::OpenSegment))
+        on_amigaone(|| {
+            fault(|words| SHUTS.map(|shut| without(words, shut)).iter().sum(), Rule::OpenSegment)
+        })
     }),
-    test("amigaone.fault.context", || on_amigaone(|| fault(without_numbers, Rule::StaleTranslation))),
-    test("amigaone.fault.code-drop", || on_amigaone(|| fault(|words| without(words, ICBI), Rule::OldCode))),
-    test("amigaone.fault.reservation", || on_amigaone(|| fault(|words| without(words, STWCX), Rule::KeptReservation))),
+    test("amigaone.fault.context", || {
+        on_amigaone(|| fault(without_numbers, Rule::StaleTranslation))
+    }),
+    test("amigaone.fault.code-drop", || {
+        on_amigaone(|| fault(|words| without(words, ICBI), Rule::OldCode))
+    }),
+    test("amigaone.fault.reservation", || {
+        on_amigaone(|| fault(|words| without(words, STWCX), Rule::KeptReservation))
+    }),
 ];
 
 /// QEMU's names of the processors, and what the model has of each.
@@ -66,13 +81,16 @@ fn is(word: u32, (mask, instruction): (u32, u32)) -> bool {
     word & mask == instruction
 }
 
-/// A segment that the last space used and the next one does not is left as it is: where its null number is made the write is jumped over.
+/// A segment that the last space used and the next one does not is left as it is: where its null
+/// number is made the write is jumped over.
 fn without_nulls(words: &mut [u32]) -> usize {
     let nulls: Vec<u32> = (2..USER_SEGMENTS).map(|segment| vsid(0, segment)).collect();
     let mut places = 0;
     for at in 0..words.len().saturating_sub(8) {
         let [upper, lower] = [words[at], words[at + 1]];
-        let makes = |null: &u32| upper & 0xfc1f_ffff == ADDIS | null >> 16 && lower & 0xfc00_ffff == ORI | null & 0xffff;
+        let makes = |null: &u32| {
+            upper & 0xfc1f_ffff == ADDIS | null >> 16 && lower & 0xfc00_ffff == ORI | null & 0xffff
+        };
         let write = (2..8).find(|after| is(words[at + after], MTSRIN));
         if let Some(write) = write.filter(|_| nulls.iter().any(makes)) {
             words[at] = BRANCH | ((write as u32 + 1) * 4);
@@ -82,13 +100,17 @@ fn without_nulls(words: &mut [u32]) -> usize {
     places
 }
 
-/// One context is given out again and again, so a space that lost its translations still has them. Who gives them out counts how often there
-/// is none left, and empties the TLB then; before that
+/// One context is given out again and again, so a space that lost its translations still has them.
+/// Who gives them out counts how often there is none left, and empties the TLB then; before that
 /// the number after the one that is given out is made.
 fn without_numbers(words: &mut [u32]) -> usize {
-    let is_counted = |at: &usize| is(words[*at], ADDIC_1) && words[*at..].iter().take(8).any(|word| is(*word, TLBIE));
+    let is_counted = |at: &usize| {
+        is(words[*at], ADDIC_1) && words[*at..].iter().take(8).any(|word| is(*word, TLBIE))
+    };
     let Some(end) = (0..words.len()).find(is_counted) else { return 0 };
-    let next = words[end.saturating_sub(100)..end].iter_mut().filter(|word| is(**word, ADDI_1) && **word >> 21 & 31 != **word >> 16 & 31);
+    let next = words[end.saturating_sub(100)..end]
+        .iter_mut()
+        .filter(|word| is(**word, ADDI_1) && **word >> 21 & 31 != **word >> 16 & 31);
     let next = next.filter(|word| **word >> 16 & 31 != 0);
     next.map(|word| *word &= !1).count()
 }
@@ -97,24 +119,37 @@ fn without_numbers(words: &mut [u32]) -> usize {
 fn fault(damage: Damage, rule: Rule) -> Result<()> {
     let built = system("conform-fast")?;
     let mut kernel = std::fs::read(&built.kernel)?;
-    let mut words: Vec<u32> = kernel.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
+    let mut words: Vec<u32> =
+        kernel.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
     let places = damage(&mut words);
     ensure!(places > 0, "the kernel has no such code");
-    kernel.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
+    kernel
+        .as_chunks_mut()
+        .0
+        .iter_mut()
+        .zip(words)
+        .for_each(|(bytes, word)| *bytes = word.to_be_bytes());
     let path = built.kernel.with_file_name("damaged.elf");
     std::fs::write(&path, kernel)?;
-    let (built, model) = (Built { kernel: path, ..built }, Model { check: true, until: vec![rule], ..build::model()? });
+    let (built, model) = (
+        Built { kernel: path, ..built },
+        Model { check: true, until: vec![rule], ..build::model()? },
+    );
     for (cpu, _) in CPUS {
         let machine = Machine::Qemu { cpu, icount: true, model: Some(&model) };
-        let report = batch(&built, machine, Duration::from_secs(300))?.model.context("the damaged system did not end in time")?;
+        let report = batch(&built, machine, Duration::from_secs(300))?
+            .model
+            .context("the damaged system did not end in time")?;
         let found = report.violations.iter().find(|violation| violation.rule == rule.to_string());
-        let found = found.with_context(|| format!("{cpu}: not noticed: {places} places are damaged"))?;
+        let found =
+            found.with_context(|| format!("{cpu}: not noticed: {places} places are damaged"))?;
         println!("# {cpu}: {places} places are damaged: {found:?}");
     }
     Ok(())
 }
 
-/// A system's run of so many seconds at most on each processor, of which the checker has nothing to report.
+/// A system's run of so many seconds at most on each processor, of which the checker has nothing to
+/// report.
 fn checked(name: &str, seconds: u64) -> Result<()> {
     let (built, model) = (system(name)?, Model { check: true, ..build::model()? });
     for (cpu, _) in CPUS {
@@ -162,13 +197,16 @@ fn tricks(cpu: &str, say: &str) -> Result<Report> {
     finished(words::with(say, || batch(&system("tricks")?, machine, Duration::from_secs(120)))?)
 }
 
-/// The flush that an unmap of 1,000 pages causes which were touched: interval 110 less 111. A search of each page takes 79 times as much,
-/// as with the kernel of the paper (section 7).
+/// The flush that an unmap of 1,000 pages causes which were touched: interval 110 less 111. A
+/// search of each page takes 79 times as much, as with the kernel of the paper (section 7).
 fn unmap() -> Result<()> {
     let flush = |say: &str| -> Result<u64> {
         let report = tricks("604", say)?;
         let of = |id: u16| Some(report.intervals.get(&id)?.kernel_instructions.median);
-        of(110).zip(of(111)).and_then(|(with, without)| with.checked_sub(without)).context("no flush was counted")
+        of(110)
+            .zip(of(111))
+            .and_then(|(with, without)| with.checked_sub(without))
+            .context("no flush was counted")
     };
     let (each, lazy) = (flush("cutoff=all")?, flush("")?);
     println!("# {each} instructions of the kernel to search each page, {lazy} for another context");
@@ -176,12 +214,17 @@ fn unmap() -> Result<()> {
     Ok(())
 }
 
-/// Instructions of a 603's miss handler: between two page faults that a pager answers a page is read, by the emulator's one miss.
+/// Instructions of a 603's miss handler: between two page faults that a pager answers a page is
+/// read, by the emulator's one miss.
 fn misses() -> Result<()> {
     let report = tricks("603e", "")?;
     let interval = report.intervals.get(&120).context("no page fault was counted")?;
     let events = interval.medians().total();
     println!("# {} instructions of the handler", events.reload_instructions);
-    ensure!((1..=19).contains(&events.reload_instructions), "{} instructions of the handler, not 1 to 19", events.reload_instructions);
+    ensure!(
+        (1..=19).contains(&events.reload_instructions),
+        "{} instructions of the handler, not 1 to 19",
+        events.reload_instructions
+    );
     Ok(())
 }

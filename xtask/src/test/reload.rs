@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The assembly that fills the hashed table of a 604 (`kernel/arch/powerpc/src/hash.S`) against the portable function that says what it is to
-//! do. The code of the built kernel is executed instruction by instruction, on random tables.
+//! The assembly that fills the hashed table of a 604 (`kernel/arch/powerpc/src/hash.S`) against the
+//! portable function that says what it is to do. The code of the built kernel is executed
+//! instruction by instruction, on random tables.
 
 use crate::build;
 use abi::UserAddr;
 use anyhow::{Context, Result, ensure};
 use interpreter::{Machine, Memory, Next, System, User};
 use mmu::hash::{Group, LEAST, groups, insert, look_up, remove};
-use mmu::powerpc::bits::{CHANGED, HELD, LARGE, MOST_WRITE, PRESENT, READ_ONLY, READ_WRITE, SEEN, SHARED};
+use mmu::powerpc::bits::{
+    CHANGED, HELD, LARGE, MOST_WRITE, PRESENT, READ_ONLY, READ_WRITE, SEEN, SHARED,
+};
 use mmu::powerpc::seen;
 use mmu::vsid::{of_address, vsid};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -46,22 +49,41 @@ impl Kernel {
         let file = object::File::parse(&*data)?;
         let mut words = BTreeMap::new();
         for section in [".vectors", ".hot"] {
-            let section = file.section_by_name(section).with_context(|| format!("the kernel has no `{section}`"))?;
+            let section = file
+                .section_by_name(section)
+                .with_context(|| format!("the kernel has no `{section}`"))?;
             let bytes = section.data()?.as_chunks().0.iter();
-            words.extend((section.address() as u32..).step_by(4).zip(bytes.map(|word| u32::from_be_bytes(*word))));
+            words.extend(
+                (section.address() as u32..)
+                    .step_by(4)
+                    .zip(bytes.map(|word| u32::from_be_bytes(*word))),
+            );
         }
         let symbol = |name: &str| {
-            let found =
-                file.symbols().find(|symbol| symbol.name().is_ok_and(|its| its == name || its.starts_with("_R") && its.ends_with(name)));
-            Ok::<_, anyhow::Error>(found.with_context(|| format!("the kernel has no `{name}`"))?.address() as u32)
+            let found = file.symbols().find(|symbol| {
+                symbol
+                    .name()
+                    .is_ok_and(|its| its == name || its.starts_with("_R") && its.ends_with(name))
+            });
+            Ok::<_, anyhow::Error>(
+                found.with_context(|| format!("the kernel has no `{name}`"))?.address() as u32,
+            )
         };
         let [failed, absent] = [["data_failed", "fetch_failed"], ["data_absent", "fetch_absent"]];
-        let [failed, absent] = [failed, absent].map(|[data, fetch]| Ok::<_, anyhow::Error>([symbol(data)?, symbol(fetch)?]));
+        let [failed, absent] = [failed, absent]
+            .map(|[data, fetch]| Ok::<_, anyhow::Error>([symbol(data)?, symbol(fetch)?]));
         let (failed, absent) = (failed?, absent?);
         let (reload, groups) = (symbol("6RELOAD")?, symbol("hash_groups")?);
-        // After seven saved registers: what tells the group, and whose turn it is. Boot writes the first, and where the table is.
-        let mut kernel =
-            Self { words, data: symbol("data_missed")?, fetch: symbol("fetch_missed_here")?, failed, absent, hand: reload + 32 };
+        // After seven saved registers: what tells the group, and whose turn it is. Boot writes the
+        // first, and where the table is.
+        let mut kernel = Self {
+            words,
+            data: symbol("data_missed")?,
+            fetch: symbol("fetch_missed_here")?,
+            failed,
+            absent,
+            hand: reload + 32,
+        };
         kernel.words.insert(reload + 28, BYTES - size_of::<Group>() as u32);
         *kernel.words.entry(groups).or_default() |= (BYTES - 1).leading_zeros() << 6;
         *kernel.words.entry(groups + 4).or_default() |= HASH >> 16;
@@ -82,13 +104,18 @@ impl Memory for Words<'_> {
     }
 }
 
-/// Executes from an address to the way back, or to one of the others. Which that was, if one, and how many instructions it took.
+/// Executes from an address to the way back, or to one of the others. Which that was, if one, and
+/// how many instructions it took.
 fn run(machine: &mut Machine<Words<'_>>, from: u32, until: &[u32]) -> Result<(Option<u32>, u32)> {
     let (mut at, mut count) = (from, 0);
     while !until.contains(&at) {
-        let instruction = machine.memory.get(at).with_context(|| format!("nothing is at {at:#x}"))?;
+        let instruction =
+            machine.memory.get(at).with_context(|| format!("nothing is at {at:#x}"))?;
         count += 1;
-        match machine.execute(instruction, at).with_context(|| format!("{at:#x}: {instruction:#010x}"))? {
+        match machine
+            .execute(instruction, at)
+            .with_context(|| format!("{at:#x}: {instruction:#010x}"))?
+        {
             Next::Return => return Ok((None, count)),
             Next::At(next) => at = next,
         }
@@ -121,7 +148,8 @@ struct Seen {
     cheap: usize,
 }
 
-/// The built kernel's assembly does what `mmu::hash::insert` does, and leaves registers and all else as they were.
+/// The built kernel's assembly does what `mmu::hash::insert` does, and leaves registers and all
+/// else as they were.
 pub fn random() -> Result<()> {
     let built = build::system(Path::new("tests/zombies/zombies.toml"))?;
     let mut kernel = Kernel::read(&built.kernel)?;
@@ -135,7 +163,12 @@ pub fn random() -> Result<()> {
         same(&kernel, &table, 0..LEAST)?;
     }
     println!("# {seen:?}");
-    ensure!([seen.slow, seen.put, seen.evicted, seen.cheap].into_iter().all(|count| count > EVENTS / 10), "not all came: {seen:?}");
+    ensure!(
+        [seen.slow, seen.put, seen.evicted, seen.cheap]
+            .into_iter()
+            .all(|count| count > EVENTS / 10),
+        "not all came: {seen:?}"
+    );
     Ok(())
 }
 
@@ -159,7 +192,13 @@ fn entries(random: &mut Random, leaf_table: u32) -> [u32; 2] {
 }
 
 /// A miss: by assembly, and by the portable function.
-fn miss(kernel: &mut Kernel, random: &mut Random, table: &mut [Group], hand: &mut usize, count: &mut Seen) -> Result<()> {
+fn miss(
+    kernel: &mut Kernel,
+    random: &mut Random,
+    table: &mut [Group],
+    hand: &mut usize,
+    count: &mut Seen,
+) -> Result<()> {
     // Pages that differ in the upper bits only meet in few groups, which are full soon.
     let (context, address) = (1 + random.word() % 10, random.word() & 0x1fc0_1fff);
     let (at, number) = (UserAddr(address), of_address(context, UserAddr(address)));
@@ -183,7 +222,10 @@ fn miss(kernel: &mut Kernel, random: &mut Random, table: &mut [Group], hand: &mu
     let (user, [dsisr, dar]) = if is_fetch {
         (User { pc: address & !3, msr: status | why, ..user }, [random.word(), random.word()])
     } else {
-        (User { pc: random.word() & !3, msr: status, ..user }, [why | random.word() & 1 << 25, address])
+        (
+            User { pc: random.word() & !3, msr: status, ..user },
+            [why | random.word() & 1 << 25, address],
+        )
     };
     let segments = std::array::from_fn(|segment| vsid(context, segment as u32));
     let system = System { segments, sprg: [DIRECTORY, 0, 0, 0], dsisr, dar, reserved: false };
@@ -203,14 +245,19 @@ fn miss(kernel: &mut Kernel, random: &mut Random, table: &mut [Group], hand: &mu
     match seen(directory, leaf, address).filter(|_| is_usual && !is_found) {
         None => {
             let to = if is_usual && !is_found { kernel.absent } else { kernel.failed };
-            ensure!(end == Some(to[usize::from(is_fetch)]), "{address:#x}, {directory:#x}, {leaf:#x}: to {end:x?}");
+            ensure!(
+                end == Some(to[usize::from(is_fetch)]),
+                "{address:#x}, {directory:#x}, {leaf:#x}: to {end:x?}"
+            );
             count.slow += 1;
         }
         Some(page) => {
             ensure!(end.is_none(), "{address:#x}, {directory:#x}, {leaf:#x}: not put in");
             let turn = *hand;
             insert(table, number, at, page, hand);
-            let place = table[groups[0]].iter().position(|pte| pte[1] == page && pte[0] >> 7 & 0xff_ffff == number);
+            let place = table[groups[0]]
+                .iter()
+                .position(|pte| pte[1] == page && pte[0] >> 7 & 0xff_ffff == number);
             count.put += 1;
             count.evicted += usize::from(turn != *hand);
             if let Some(place) = place.filter(|_| turn == *hand) {
@@ -230,10 +277,13 @@ fn places(group: usize) -> impl Iterator<Item = u32> {
     (HASH + (group * size_of::<Group>()) as u32..).step_by(4).take(size_of::<Group>() / 4)
 }
 
-/// Holds some groups in the machine's memory against the others. What the processor does not look at may differ.
+/// Holds some groups in the machine's memory against the others. What the processor does not look
+/// at may differ.
 fn same(kernel: &Kernel, table: &[Group], groups: impl IntoIterator<Item = usize>) -> Result<()> {
     for group in groups {
-        for (at, (index, wanted)) in places(group).zip(table[group].as_flattened().iter().enumerate()) {
+        for (at, (index, wanted)) in
+            places(group).zip(table[group].as_flattened().iter().enumerate())
+        {
             let (word, mask) = (kernel.words[&at], if index % 2 == 0 { u32::MAX } else { SEEN });
             ensure!(word & mask == wanted & mask, "{at:#x}: {word:#x} and not {wanted:#x}");
         }

@@ -34,7 +34,9 @@ impl std::str::FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        let numbers = text
+            .split_once('/')
+            .and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
         match numbers {
             Some((index, count)) if (1..=count).contains(&index) => Ok(Self { index, count }),
             _ => Err("I/N is wanted, I from 1 to N".into()),
@@ -70,7 +72,8 @@ impl Results {
     pub fn open() -> Result<Self> {
         let commit = git::commit()?;
         if let Ok(text) = std::fs::read_to_string(KEPT) {
-            let kept: Self = serde_json::from_str(&text).with_context(|| format!("{KEPT} cannot be read: delete it"))?;
+            let kept: Self = serde_json::from_str(&text)
+                .with_context(|| format!("{KEPT} cannot be read: delete it"))?;
             if kept.commit == commit {
                 return Ok(kept);
             }
@@ -89,7 +92,10 @@ impl Results {
     /// If the tree has changed meanwhile, or the file cannot be written.
     pub fn keep(&mut self, outcome: Outcome) -> Result<()> {
         git::clean()?;
-        ensure!(self.commit == git::commit()?, "another commit was checked out while the tests ran");
+        ensure!(
+            self.commit == git::commit()?,
+            "another commit was checked out while the tests ran"
+        );
         self.outcomes.push(outcome);
         std::fs::create_dir_all("out")?;
         // Complete or as before: an interrupted run leaves no half of it.
@@ -102,8 +108,14 @@ impl Results {
     /// # Errors
     /// If one of them was not run.
     pub fn table(&self, tests: &[&str]) -> Result<()> {
-        let missing: Vec<&str> = tests.iter().copied().filter(|test| self.of(test).is_none()).collect();
-        ensure!(missing.is_empty(), "at commit {} these tests were not run by a shard: {}", self.commit, missing.join(" "));
+        let missing: Vec<&str> =
+            tests.iter().copied().filter(|test| self.of(test).is_none()).collect();
+        ensure!(
+            missing.is_empty(),
+            "at commit {} these tests were not run by a shard: {}",
+            self.commit,
+            missing.join(" ")
+        );
         std::fs::write(TABLE, self.text(tests, &machine()?)?)?;
         println!("wrote {TABLE}");
         Ok(())
@@ -118,7 +130,14 @@ impl Results {
         );
         let (mut passed, mut failures, mut seconds) = (0, Vec::new(), 0);
         for outcome in tests.iter().filter_map(|test| self.of(test)) {
-            writeln!(text, "| {} | {} | {} | {} |", outcome.test, outcome.passed, outcome.failures.len(), outcome.seconds)?;
+            writeln!(
+                text,
+                "| {} | {} | {} | {} |",
+                outcome.test,
+                outcome.passed,
+                outcome.failures.len(),
+                outcome.seconds
+            )?;
             passed += outcome.passed;
             seconds += outcome.seconds;
             failures.extend(&outcome.failures);
@@ -134,9 +153,15 @@ impl Results {
 /// What the tests run on.
 fn machine() -> Result<String> {
     let processors = std::fs::read_to_string("/proc/cpuinfo")?;
-    let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("unknown", |(_, name)| name);
+    let model = processors
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map_or("unknown", |(_, name)| name);
     let program = &board::chosen().qemu.program;
-    let qemu = Command::new(program).arg("--version").output().with_context(|| format!("cannot run {program}"))?;
+    let qemu = Command::new(program)
+        .arg("--version")
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
     let qemu = String::from_utf8_lossy(&qemu.stdout).lines().next().unwrap_or_default().to_string();
     let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Ok(format!("{count} processors ({model}), {qemu}"))
@@ -162,9 +187,13 @@ impl Times {
     /// What is known.
     pub fn read() -> Self {
         let text = std::fs::read_to_string(TIMES).unwrap_or_default();
-        let row = |line: &str| line.split_once(' ').and_then(|(test, seconds)| Some((test.into(), seconds.parse().ok()?)));
+        let row = |line: &str| {
+            line.split_once(' ')
+                .and_then(|(test, seconds)| Some((test.into(), seconds.parse().ok()?)))
+        };
         let table = std::fs::read_to_string(TABLE).unwrap_or_default();
-        let table = durations(&table).into_iter().map(|(test, seconds)| (test.into(), seconds)).collect();
+        let table =
+            durations(&table).into_iter().map(|(test, seconds)| (test.into(), seconds)).collect();
         Self { here: text.lines().filter_map(row).collect(), table }
     }
 
@@ -179,7 +208,8 @@ impl Times {
     /// If the file cannot be written.
     pub fn keep(&mut self, outcomes: &[Outcome]) -> Result<()> {
         self.here.extend(outcomes.iter().map(|outcome| (outcome.test.clone(), outcome.seconds)));
-        let text: String = self.here.iter().map(|(test, seconds)| format!("{test} {seconds}\n")).collect();
+        let text: String =
+            self.here.iter().map(|(test, seconds)| format!("{test} {seconds}\n")).collect();
         aside(Path::new(TIMES), |making| Ok(std::fs::write(making, text)?))
     }
 }
@@ -193,16 +223,27 @@ pub fn share<'a>(tests: &[&'a str], shard: Shard) -> Result<Vec<&'a str>> {
     let shares = split(tests, &durations(&table), shard.count);
     let (seconds, share) = shares.into_iter().nth(shard.index - 1).context("no such shard")?;
     if seconds > LONGEST.as_secs() {
-        bail!("this shard would take some {} minutes; at most {} are wanted: use more shards", seconds / 60, LONGEST.as_secs() / 60);
+        bail!(
+            "this shard would take some {} minutes; at most {} are wanted: use more shards",
+            seconds / 60,
+            LONGEST.as_secs() / 60
+        );
     }
     println!("# {} of {} tests, some {} minutes", share.len(), tests.len(), seconds.div_ceil(60));
     Ok(share)
 }
 
 /// The longest first, each to the share that has least to do; the same each time.
-fn split<'a>(tests: &[&'a str], durations: &BTreeMap<&str, u64>, count: usize) -> Vec<(u64, Vec<&'a str>)> {
-    let mut places: Vec<(u64, usize)> =
-        tests.iter().enumerate().map(|(place, test)| (durations.get(test).copied().unwrap_or(UNKNOWN), place)).collect();
+fn split<'a>(
+    tests: &[&'a str],
+    durations: &BTreeMap<&str, u64>,
+    count: usize,
+) -> Vec<(u64, Vec<&'a str>)> {
+    let mut places: Vec<(u64, usize)> = tests
+        .iter()
+        .enumerate()
+        .map(|(place, test)| (durations.get(test).copied().unwrap_or(UNKNOWN), place))
+        .collect();
     places.sort_by_key(|&(seconds, place)| (std::cmp::Reverse(seconds), place));
     let mut shares = vec![(0, Vec::new()); count];
     for (seconds, place) in places {
@@ -230,7 +271,10 @@ mod tests {
         assert_eq!(durations, BTreeMap::from([("a", 100), ("d", 40)]));
         let shares = split(&tests, &durations, 3);
         assert_eq!(shares, [(100, vec!["a"]), (120, vec!["b", "e"]), (100, vec!["c", "d"])]);
-        assert_eq!(split(&tests, &durations, 9).iter().map(|share| share.1.len()).sum::<usize>(), tests.len());
+        assert_eq!(
+            split(&tests, &durations, 9).iter().map(|share| share.1.len()).sum::<usize>(),
+            tests.len()
+        );
     }
 
     #[test]
@@ -243,11 +287,21 @@ mod tests {
 
     #[test]
     fn the_table_can_be_split_by() {
-        let outcome = |test: &str, seconds| Outcome { test: test.into(), passed: 2, failures: vec![format!("{test}: no\nmore")], seconds };
-        let results = Results { commit: "c0ffee".into(), outcomes: vec![outcome("b", 7), outcome("a", 5)] };
+        let outcome = |test: &str, seconds| Outcome {
+            test: test.into(),
+            passed: 2,
+            failures: vec![format!("{test}: no\nmore")],
+            seconds,
+        };
+        let results =
+            Results { commit: "c0ffee".into(), outcomes: vec![outcome("b", 7), outcome("a", 5)] };
         let text = results.text(&["a", "b"], "A machine").unwrap_or_default();
         assert_eq!(durations(&text), BTreeMap::from([("a", 5), ("b", 7)]));
-        assert!(text.contains("`c0ffee`") && text.ends_with("Together 4 passed, 2 failed, in 12 s.\n\n* a: no\n* b: no\n"), "{text}");
+        assert!(
+            text.contains("`c0ffee`")
+                && text.ends_with("Together 4 passed, 2 failed, in 12 s.\n\n* a: no\n* b: no\n"),
+            "{text}"
+        );
         assert!(results.of("c").is_none());
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The script in front of xtask: what it does on a machine where packages are missing, played by programs
-//! that only say that they install; and a checkout that was copied to another folder.
+//! The script in front of xtask: what it does on a machine where packages are missing, played by
+//! programs that only say that they install; and a checkout that was copied to another folder.
 
 use super::tally::{Test, test};
 use crate::build;
@@ -21,11 +21,14 @@ pub const ALL: &[Test] = &[
     test("script.copied", copied),
 ];
 
-/// Programs that take the place of the machine's. `$SCENE` has their state: `installed`, what they were `calls`-ed
-/// with, and what is to go wrong.
+/// Programs that take the place of the machine's. `$SCENE` has their state: `installed`, what they
+/// were `calls`-ed with, and what is to go wrong.
 const PROGRAMS: &[(&str, &str)] = &[
     ("dpkg-query", "shift 3; for package; do grep \"^$package \" \"$SCENE/installed\"; done; true"),
-    ("dpkg", "case $1 in --compare-versions) [ \"$2\" != 1:7.2 ] ;; *) echo \"dpkg $*\" >>\"$SCENE/calls\" ;; esac"),
+    (
+        "dpkg",
+        "case $1 in --compare-versions) [ \"$2\" != 1:7.2 ] ;; *) echo \"dpkg $*\" >>\"$SCENE/calls\" ;; esac",
+    ),
     (
         "apt-cache",
         r#". /etc/os-release
@@ -82,8 +85,10 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// What of the machine is used as it is: nothing else can be reached.
-const TOOLS: &[&str] =
-    &["bash", "sh", "env", "cat", "grep", "sed", "head", "tail", "wc", "paste", "mkdir", "rm", "dirname", "readlink", "find", "mv", "stat"];
+const TOOLS: &[&str] = &[
+    "bash", "sh", "env", "cat", "grep", "sed", "head", "tail", "wc", "paste", "mkdir", "rm",
+    "dirname", "readlink", "find", "mv", "stat",
+];
 
 /// The script in a checkout where nothing else is, on a machine that is played.
 struct Scene(PathBuf);
@@ -120,7 +125,9 @@ impl Scene {
         }
         let path = std::env::var_os("PATH").context("no PATH")?;
         for tool in TOOLS {
-            let found = std::env::split_paths(&path).map(|folder| folder.join(tool)).find(|file| file.is_file());
+            let found = std::env::split_paths(&path)
+                .map(|folder| folder.join(tool))
+                .find(|file| file.is_file());
             symlink(found.with_context(|| format!("there is no `{tool}`"))?, programs.join(tool))?;
         }
         Ok(scene)
@@ -131,11 +138,13 @@ impl Scene {
     }
 
     fn read(&self, file: &str) -> Result<String> {
-        std::fs::read_to_string(self.0.join(file)).with_context(|| format!("{file} in {}", self.0.display()))
+        std::fs::read_to_string(self.0.join(file))
+            .with_context(|| format!("{file} in {}", self.0.display()))
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Ran> {
-        // Who starts tests in the background lets them ignore interrupts, which a shell could not undo.
+        // Who starts tests in the background lets them ignore interrupts, which a shell could not
+        // undo.
         let mut command = Command::new("/usr/bin/env");
         command
             .arg("--default-signal=INT")
@@ -144,15 +153,19 @@ impl Scene {
             .env_clear()
             .env("PATH", self.0.join("bin"))
             .env("SCENE", &self.0);
-        command.env("MACADAMIA_RUSTUP", "1").env("http_proxy", "http://proxy:3128").stdin(Stdio::null());
+        command
+            .env("MACADAMIA_RUSTUP", "1")
+            .env("http_proxy", "http://proxy:3128")
+            .stdin(Stdio::null());
         // A group of its own, as a terminal's: one of them interrupts it.
         let output = command.process_group(0).output().context("cannot run the script")?;
-        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let [out, err] = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(Ran { status: output.status.code(), out, err })
     }
 
-    /// A run that must come to the command, with nothing but its output on the standard output. Returns what
-    /// was said beside it.
+    /// A run that must come to the command, with nothing but its output on the standard output.
+    /// Returns what was said beside it.
     fn comes_to_the_command(&self) -> Result<String> {
         let ran = self.run(&["run", "--batch", "anything --help"])?;
         ensure!(ran.out == "output of the command\n", "on the standard output: {}", ran.out);
@@ -181,39 +194,84 @@ const QEMU_PARTS: &[&str] = &["qemu-system-common", "qemu-system-data", "seabios
 /// The most lines that a set-up may say which is not on a terminal, and takes no time.
 const MOST_LINES: usize = 10;
 
-/// A first run installs, says so shortly and on standard error only; a second says nothing. What needs no tool installs nothing.
+/// A first run installs, says so shortly and on standard error only; a second says nothing. What
+/// needs no tool installs nothing.
 fn quiet() -> Result<()> {
     let scene = Scene::new("quiet")?;
-    for arguments in [&["list"][..], &["doctor"], &["run", "hello", "--dry-run"], &["test", "--help"], &["--version"], &[]] {
+    for arguments in [
+        &["list"][..],
+        &["doctor"],
+        &["run", "hello", "--dry-run"],
+        &["test", "--help"],
+        &["--version"],
+        &[],
+    ] {
         scene.run(arguments)?;
         ensure!(scene.read("calls")?.is_empty(), "{arguments:?}: {}", scene.read("calls")?);
     }
     let said = scene.comes_to_the_command()?;
-    let release = Command::new("sh").args(["-c", ". /etc/os-release && echo $VERSION_CODENAME"]).output()?.stdout;
+    let release = Command::new("sh")
+        .args(["-c", ". /etc/os-release && echo $VERSION_CODENAME"])
+        .output()?
+        .stdout;
     let qemu = format!("qemu-system-x86/{}-backports", String::from_utf8_lossy(&release).trim());
-    has(&said, &["packages are missing: rustc-web cargo-web", "45.1 MB to download, 197 MB on disk", "out/setup.log", "installing, 50 %"])?;
+    has(
+        &said,
+        &[
+            "packages are missing: rustc-web cargo-web",
+            "45.1 MB to download, 197 MB on disk",
+            "out/setup.log",
+            "installing, 50 %",
+        ],
+    )?;
     by_hand(&said)?;
     let calls = scene.read("calls")?;
-    let installs = calls.lines().filter(|call| call.starts_with("apt-get") && call.contains(" install ") && !call.contains("--print-uris"));
+    let installs = calls.lines().filter(|call| {
+        call.starts_with("apt-get") && call.contains(" install ") && !call.contains("--print-uris")
+    });
     ensure!(installs.count() == 1, "asking for the size must install nothing: {calls}");
     has(&calls, &["sudo env", "proxy=http://proxy:3128", " update\n", &qemu])?;
-    has(&scene.read("checkout/out/setup.log")?, &["noise of update", "more noise of update", "noise of install", "more noise of install"])?;
-    ensure!(!said.contains("noise") && said.lines().count() <= MOST_LINES, "{} lines: {said}", said.lines().count());
+    has(
+        &scene.read("checkout/out/setup.log")?,
+        &["noise of update", "more noise of update", "noise of install", "more noise of install"],
+    )?;
+    ensure!(
+        !said.contains("noise") && said.lines().count() <= MOST_LINES,
+        "{} lines: {said}",
+        said.lines().count()
+    );
     scene.put("calls", "")?;
     let again = scene.comes_to_the_command()?;
-    ensure!(again.is_empty() && scene.read("calls")?.is_empty(), "the second time: {again}{}", scene.read("calls")?);
+    ensure!(
+        again.is_empty() && scene.read("calls")?.is_empty(),
+        "the second time: {again}{}",
+        scene.read("calls")?
+    );
     // A package that is not complete is missing.
-    let half = scene.read("installed")?.replace("lld 1:10.0 installed", "lld 1:10.0 half-configured");
+    let half =
+        scene.read("installed")?.replace("lld 1:10.0 installed", "lld 1:10.0 half-configured");
     scene.put("installed", &half)?;
     has(&scene.comes_to_the_command()?, &["these packages are missing: lld\n"])?;
     // The old QEMU of this release.
-    scene.put("installed", &scene.read("installed")?.replace("qemu-system-x86 1:10.0", "qemu-system-x86 1:7.2"))?;
+    scene.put(
+        "installed",
+        &scene.read("installed")?.replace("qemu-system-x86 1:10.0", "qemu-system-x86 1:7.2"),
+    )?;
     scene.put("root", "")?;
     scene.put("no-backports", "")?;
     scene.put("calls", "")?;
-    has(&scene.comes_to_the_command()?, &["are missing: qemu-system-x86\n", "-backports to the package sources"])?;
+    has(
+        &scene.comes_to_the_command()?,
+        &["are missing: qemu-system-x86\n", "-backports to the package sources"],
+    )?;
     let calls = scene.read("calls")?;
-    has(&calls, &["tee /etc/apt/sources.list.d/macadamia-backports.list deb http://deb.example.org/debian", &qemu])?;
+    has(
+        &calls,
+        &[
+            "tee /etc/apt/sources.list.d/macadamia-backports.list deb http://deb.example.org/debian",
+            &qemu,
+        ],
+    )?;
     ensure!(!calls.contains("sudo"), "root needs no sudo: {calls}");
     Ok(())
 }
@@ -221,39 +279,71 @@ fn quiet() -> Result<()> {
 /// What is installed by hand is what the script finds missing on a bare machine.
 fn by_hand(said: &str) -> Result<()> {
     let page = std::fs::read_to_string("docs/setup.md")?;
-    let (_, command) = page.split_once("apt-get install --no-install-recommends").context("docs/setup.md has no command")?;
-    let (command, _) = command.split_once("\n\n").context("the command in docs/setup.md has no end")?;
+    let (_, command) = page
+        .split_once("apt-get install --no-install-recommends")
+        .context("docs/setup.md has no command")?;
+    let (command, _) =
+        command.split_once("\n\n").context("the command in docs/setup.md has no end")?;
     let is_part = |package: &&str| *package != "\\" && !QEMU_PARTS.contains(package);
-    let listed: BTreeSet<&str> = command.split_whitespace().map(|word| word.split('/').next().unwrap_or(word)).filter(is_part).collect();
+    let listed: BTreeSet<&str> = command
+        .split_whitespace()
+        .map(|word| word.split('/').next().unwrap_or(word))
+        .filter(is_part)
+        .collect();
     let (_, missing) = said.split_once("are missing: ").context("nothing is missing")?;
     let missing: BTreeSet<&str> = missing.lines().next().unwrap_or_default().split(' ').collect();
-    ensure!(listed == missing, "docs/setup.md and the script differ: {:?}", listed.symmetric_difference(&missing));
+    ensure!(
+        listed == missing,
+        "docs/setup.md and the script differ: {:?}",
+        listed.symmetric_difference(&missing)
+    );
     Ok(())
 }
 
-/// A set-up that fails shows the whole log, then cause and cure, and has a status that is not the command's.
+/// A set-up that fails shows the whole log, then cause and cure, and has a status that is not the
+/// command's.
 fn failures() -> Result<()> {
     for (says, cure) in [
         (
             "Err:1 http://mirror stable\n  Temporary failure resolving 'mirror'\nE: Unable to locate package lld",
             "mirror cannot be reached: connect",
         ),
-        ("E: You don't have enough free space in /var/cache/apt/archives/.", "a disk is full: free"),
+        (
+            "E: You don't have enough free space in /var/cache/apt/archives/.",
+            "a disk is full: free",
+        ),
         ("dpkg: error: failed to write: No space left on device", "a disk is full: free"),
         ("E: Unable to locate package rustc-web", "the package sources lack what is named above"),
         ("E: Release file for x is not valid yet", "set the clock"),
-        ("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7", "another package manager has the lock"),
-        (" lld : Depends: x\nE: Unable to correct problems, you have held broken packages.", "--fix-broken install"),
-        ("The following signatures couldn't be verified: NO_PUBKEY 6ED0E7B8", "install debian-archive-keyring"),
+        (
+            "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7",
+            "another package manager has the lock",
+        ),
+        (
+            " lld : Depends: x\nE: Unable to correct problems, you have held broken packages.",
+            "--fix-broken install",
+        ),
+        (
+            "The following signatures couldn't be verified: NO_PUBKEY 6ED0E7B8",
+            "install debian-archive-keyring",
+        ),
         ("something else", "the reason stands above"),
     ] {
         let scene = Scene::new("failures")?;
         scene.put("install.always", &format!("{says}\n"))?;
         let run = |arguments: &[&str], status: i32| -> Result<()> {
             let ran = scene.run(arguments)?;
-            ensure!(ran.out.is_empty() && ran.status == Some(status), "{says}: status {:?}, {}", ran.status, ran.out);
+            ensure!(
+                ran.out.is_empty() && ran.status == Some(status),
+                "{says}: status {:?}, {}",
+                ran.status,
+                ran.out
+            );
             has(&ran.err, &["noise of update", "more noise of install", says])?;
-            has(ran.err.lines().last().unwrap_or_default(), &["macadamia: ", cure, "run the same command again", "out/setup.log"])
+            has(
+                ran.err.lines().last().unwrap_or_default(),
+                &["macadamia: ", cure, "run the same command again", "out/setup.log"],
+            )
         };
         run(&["run", "hello"], 1)?;
         run(&["run", "--batch", "true"], 125)?;
@@ -263,32 +353,56 @@ fn failures() -> Result<()> {
         scene.put(file, "")?;
     }
     let ran = scene.run(&["test", "host"])?;
-    ensure!(ran.out.is_empty() && ran.status == Some(1) && !scene.read("calls")?.contains("apt-get"), "{}", ran.err);
+    ensure!(
+        ran.out.is_empty() && ran.status == Some(1) && !scene.read("calls")?.contains("apt-get"),
+        "{}",
+        ran.err
+    );
     has(&ran.err, &["sudo asks for your password", "sudo did not let you in"])?;
     std::fs::remove_file(scene.0.join("bin/sudo"))?;
     let ran = scene.run(&["test", "host"])?;
     ensure!(ran.out.is_empty() && ran.status == Some(1), "{}", ran.err);
-    has(&ran.err, &["there is no sudo; as root", "apt-get install --no-install-recommends rustc-web", "-backports seabios/"])?;
+    has(
+        &ran.err,
+        &[
+            "there is no sudo; as root",
+            "apt-get install --no-install-recommends rustc-web",
+            "-backports seabios/",
+        ],
+    )?;
     std::fs::remove_file(scene.0.join("bin/apt-get"))?;
     has(&scene.run(&["test", "host"])?.err, &["this is no Debian system; docs/setup.md"])
 }
 
-/// A set-up waits for another package manager, completes what was interrupted, and goes on after an interrupt.
+/// A set-up waits for another package manager, completes what was interrupted, and goes on after an
+/// interrupt.
 fn goes_on() -> Result<()> {
     let scene = Scene::new("goes-on")?;
-    scene.put("update.once", "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7\n")?;
+    scene.put(
+        "update.once",
+        "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7\n",
+    )?;
     scene.put("install.once", "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.\n")?;
     let said = scene.comes_to_the_command()?;
-    has(&said, &["waiting for another package manager", "completing an installation that was interrupted"])?;
+    has(
+        &said,
+        &["waiting for another package manager", "completing an installation that was interrupted"],
+    )?;
     let calls = scene.read("calls")?;
     has(&calls, &["sleep 5\n", "dpkg --configure -a\n"])?;
-    let updates = calls.lines().filter(|call| call.starts_with("apt-get") && call.ends_with(" update"));
+    let updates =
+        calls.lines().filter(|call| call.starts_with("apt-get") && call.ends_with(" update"));
     ensure!(updates.count() == 2, "{calls}");
     for what in ["update", "install"] {
         let scene = Scene::new("goes-on")?;
         scene.put(&format!("{what}.interrupted"), "")?;
         let ran = scene.run(&["run", "hello"])?;
-        ensure!(ran.out.is_empty() && ran.status == Some(130), "{what}: status {:?}: {}", ran.status, ran.err);
+        ensure!(
+            ran.out.is_empty() && ran.status == Some(130),
+            "{what}: status {:?}: {}",
+            ran.status,
+            ran.err
+        );
         has(&ran.err, &["interrupted; the same command goes on"])?;
         has(&scene.comes_to_the_command()?, &["everything is installed"])?;
     }
@@ -296,7 +410,14 @@ fn goes_on() -> Result<()> {
 }
 
 /// Not copied, nor looked at: the trees of Linux are large, and have no part in this.
-const WITHOUT: &[&str] = &["./.git", "./target/linux", "./target/debug/incremental", "./target/release", "./out", "./bench/report"];
+const WITHOUT: &[&str] = &[
+    "./.git",
+    "./target/linux",
+    "./target/debug/incremental",
+    "./target/release",
+    "./out",
+    "./bench/report",
+];
 
 /// All files below a folder, but for those of [`WITHOUT`].
 fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
@@ -312,14 +433,18 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 
 /// When each of these files was written, and how long it is.
 fn state(files: &[PathBuf]) -> Result<BTreeMap<&Path, (SystemTime, u64)>> {
-    let of = |file: &PathBuf| std::fs::symlink_metadata(file).and_then(|data| Ok((data.modified()?, data.len())));
+    let of = |file: &PathBuf| {
+        std::fs::symlink_metadata(file).and_then(|data| Ok((data.modified()?, data.len())))
+    };
     files.iter().map(|file| Ok((file.as_path(), of(file)?))).collect()
 }
 
-/// Copies a file with its time. Compiled libraries and programs are never written again in place: they are shared.
+/// Copies a file with its time. Compiled libraries and programs are never written again in place:
+/// they are shared.
 fn copy(file: &Path, to: &Path) -> Result<()> {
     std::fs::create_dir_all(to.parent().context("no folder")?)?;
-    let is_compiled = file.parent().is_some_and(|folder| folder.ends_with("deps")) && file.extension().is_none_or(|kind| kind != "d");
+    let is_compiled = file.parent().is_some_and(|folder| folder.ends_with("deps"))
+        && file.extension().is_none_or(|kind| kind != "d");
     if is_compiled {
         std::fs::hard_link(file, to)?;
         return Ok(());
@@ -340,16 +465,19 @@ fn change(file: &Path, from: &str, to: &str) -> Result<()> {
     Ok(std::fs::write(file, text.replace(from, to))?)
 }
 
-/// A built checkout that is copied, to a folder with a space in its name, works with the copy's files, called from
-/// wherever; of the original nothing is written.
+/// A built checkout that is copied, to a folder with a space in its name, works with the copy's
+/// files, called from wherever; of the original nothing is written.
 fn copied() -> Result<()> {
     build::system(Path::new("systems/hello.toml"))?;
     let place = std::path::absolute("out/script/a copy")?;
     remove(&place)?;
     let mut all = Vec::new();
     files(Path::new("."), &mut all)?;
-    let kept = ["image.bin", "kernel.elf"].map(|name| board::chosen().out().join("hello").join(name));
-    all.iter().try_for_each(|file| copy(file, &place.join(file)).with_context(|| file.display().to_string()))?;
+    let kept =
+        ["image.bin", "kernel.elf"].map(|name| board::chosen().out().join("hello").join(name));
+    all.iter().try_for_each(|file| {
+        copy(file, &place.join(file)).with_context(|| file.display().to_string())
+    })?;
     let watched = [&all[..], &kept].concat();
     let before = state(&watched)?;
     change(&place.join("user/demo/hello/src/main.rs"), "Hello from", "Greetings of the copy from")?;
@@ -359,7 +487,8 @@ fn copied() -> Result<()> {
         let mut command = Command::new(place.join("macadamia"));
         command.args(arguments).current_dir("/").env("MACADAMIA_SETUP", "no").stdin(Stdio::null());
         let output = command.output().context("cannot run the copy's script")?;
-        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let [out, err] = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         ensure!(output.status.success(), "{arguments:?}: {out}{err}");
         Ok(out)
     };
@@ -367,7 +496,10 @@ fn copied() -> Result<()> {
     has(&run(&["run", "hello"])?, &["Greetings of the copy from hello"])?;
     let kernel = std::fs::read(place.join("out/hello/kernel.elf"))?;
     let name = b"linked_by_the_copy";
-    ensure!(kernel.windows(name.len()).any(|bytes| bytes == name), "the copy's kernel is not linked by the copy's script");
+    ensure!(
+        kernel.windows(name.len()).any(|bytes| bytes == name),
+        "the copy's kernel is not linked by the copy's script"
+    );
     let after = state(&watched)?;
     if let Some((file, _)) = before.iter().find(|(file, state)| after.get(*file) != Some(state)) {
         bail!("{} of the original was written", file.display());

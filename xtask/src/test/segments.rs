@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A test of the segments that Linux cuts: a neighbour behind the network card takes what Linux sends by TCP, and looks at each frame.
+//! A test of the segments that Linux cuts: a neighbour behind the network card takes what Linux
+//! sends by TCP, and looks at each frame.
 
 use super::net::bytes;
 use super::tally::{Test, on_board, test};
@@ -12,8 +13,8 @@ use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, IpAddress, IpCidr, IpProtocol, Ipv4Address, Ipv4Packet, Ipv6Address, Ipv6Packet,
-    TcpPacket, TcpSeqNumber,
+    EthernetAddress, EthernetFrame, EthernetProtocol, IpAddress, IpCidr, IpProtocol, Ipv4Address,
+    Ipv4Packet, Ipv6Address, Ipv6Packet, TcpPacket, TcpSeqNumber,
 };
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -22,7 +23,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] = &[test("linux.net.segments", segments), test("versatilepb.linux.segments", || on_board(segments))];
+pub const ALL: &[Test] = &[
+    test("linux.net.segments", segments),
+    test("versatilepb.linux.segments", || on_board(segments)),
+];
 
 /// The neighbour. To its second address Linux sends small segments only.
 const OWN: EthernetAddress = EthernetAddress([2, 0, 0, 0, 0, 2]);
@@ -137,7 +141,12 @@ impl Cable {
         let Some(segment) = read(frame)? else { return Ok(()) };
         let Some(number) = index(segment.to) else { return Ok(()) };
         let seen = &mut self.seen[number];
-        ensure!(segment.bytes <= LARGEST[number], "a packet of {} bytes to {}", segment.bytes, segment.to);
+        ensure!(
+            segment.bytes <= LARGEST[number],
+            "a packet of {} bytes to {}",
+            segment.bytes,
+            segment.to
+        );
         let key = (segment.to, segment.port);
         if segment.is_new {
             self.connections.insert(key, Connection { next: segment.seq + 1, ident: None });
@@ -152,7 +161,12 @@ impl Cable {
         let connection = self.connections.get_mut(&key).context("data before a connection")?;
         if segment.seq != connection.next {
             // What was lost on the way comes again, but nothing is left out.
-            ensure!(segment.seq < connection.next, "byte {} in place of {}", segment.seq, connection.next);
+            ensure!(
+                segment.seq < connection.next,
+                "byte {} in place of {}",
+                segment.seq,
+                connection.next
+            );
             return Ok(());
         }
         connection.next += segment.data;
@@ -163,7 +177,8 @@ impl Cable {
         Ok(())
     }
 
-    /// Says in answers to Linux that it may mark packets in place of losing them, and when that was done.
+    /// Says in answers to Linux that it may mark packets in place of losing them, and when that was
+    /// done.
     fn mark(&self, frame: &mut [u8]) {
         let mut frame = EthernetFrame::new_unchecked(frame);
         if frame.ethertype() != EthernetProtocol::Ipv4 {
@@ -171,7 +186,12 @@ impl Cable {
         }
         let mut packet = Ipv4Packet::new_unchecked(frame.payload_mut());
         let (from, to) = (IpAddress::Ipv4(packet.src_addr()), IpAddress::Ipv4(packet.dst_addr()));
-        let Some(seen) = index(from).filter(|_| packet.next_header() == IpProtocol::Tcp).map(|number| self.seen[number]) else { return };
+        let Some(seen) = index(from)
+            .filter(|_| packet.next_header() == IpProtocol::Tcp)
+            .map(|number| self.seen[number])
+        else {
+            return;
+        };
         let mut tcp = TcpPacket::new_unchecked(packet.payload_mut());
         if tcp.syn() || seen.congested > seen.reduced {
             tcp.set_ece(true);
@@ -190,15 +210,23 @@ fn read(frame: &[u8]) -> Result<Option<Segment>> {
             if packet.next_header() != IpProtocol::Tcp {
                 return Ok(None);
             }
-            let addresses = (IpAddress::Ipv4(packet.src_addr()), IpAddress::Ipv4(packet.dst_addr()));
-            (addresses.0, addresses.1, Some(packet.ident()), usize::from(packet.total_len()), packet.payload())
+            let addresses =
+                (IpAddress::Ipv4(packet.src_addr()), IpAddress::Ipv4(packet.dst_addr()));
+            (
+                addresses.0,
+                addresses.1,
+                Some(packet.ident()),
+                usize::from(packet.total_len()),
+                packet.payload(),
+            )
         }
         EthernetProtocol::Ipv6 => {
             let packet = Ipv6Packet::new_checked(frame.payload())?;
             if packet.next_header() != IpProtocol::Tcp {
                 return Ok(None);
             }
-            let addresses = (IpAddress::Ipv6(packet.src_addr()), IpAddress::Ipv6(packet.dst_addr()));
+            let addresses =
+                (IpAddress::Ipv6(packet.src_addr()), IpAddress::Ipv6(packet.dst_addr()));
             (addresses.0, addresses.1, None, packet.total_len(), packet.payload())
         }
         _ => return Ok(None),
@@ -207,7 +235,16 @@ fn read(frame: &[u8]) -> Result<Option<Segment>> {
     ensure!(tcp.verify_checksum(&from, &to), "a wrong checksum of {} bytes to {to}", payload.len());
     let data = tcp.payload().len();
     let (is_new, reduced) = (tcp.syn(), tcp.cwr() && !tcp.syn());
-    Ok(Some(Segment { to, port: tcp.src_port(), ident, bytes, seq: tcp.seq_number(), data, is_new, reduced }))
+    Ok(Some(Segment {
+        to,
+        port: tcp.src_port(),
+        ident,
+        bytes,
+        seq: tcp.seq_number(),
+        data,
+        is_new,
+        reduced,
+    }))
 }
 
 /// Takes a connection for each address, until the run ends. What came by each.
@@ -216,7 +253,8 @@ fn serve(mut cable: Cable, ends: &AtomicBool) -> (Cable, [Vec<u8>; 3]) {
     interface.update_ip_addrs(|addresses| {
         // There is room for four.
         ADDRESSES.iter().for_each(|address| {
-            let _ = addresses.push(IpCidr::new(*address, if index(*address) == Some(2) { 64 } else { 24 }));
+            let _ = addresses
+                .push(IpCidr::new(*address, if index(*address) == Some(2) { 64 } else { 24 }));
         });
     });
     let mut sockets = SocketSet::new(Vec::new());
@@ -247,12 +285,19 @@ fn serve(mut cable: Cable, ends: &AtomicBool) -> (Cable, [Vec<u8>; 3]) {
     (cable, came)
 }
 
-/// Linux sends a file by IPv4, in small segments, and by IPv6: each frame is as it has to be, and all bytes come.
+/// Linux sends a file by IPv4, in small segments, and by IPv6: each frame is as it has to be, and
+/// all bytes come.
 fn segments() -> Result<()> {
     let (socket, [own, other]) = cable()?;
     let wire = Wire::Frames { own, other };
     socket.set_read_timeout(Some(PATIENCE))?;
-    let cable = Cable { socket, to: own, connections: BTreeMap::new(), seen: Default::default(), wrong: None };
+    let cable = Cable {
+        socket,
+        to: own,
+        connections: BTreeMap::new(),
+        seen: Default::default(),
+        wrong: None,
+    };
     let ends = Arc::new(AtomicBool::new(false));
     let thread = std::thread::spawn({
         let ends = Arc::clone(&ends);
@@ -266,7 +311,8 @@ fn segments() -> Result<()> {
          for to in {first} {small} {other}; do nc $to {PORT} < /data 2>&1 || echo failed $to; done; dmesg | grep -c WARNING",
         LARGEST[1]
     );
-    let outcome = Guest { wire, inserts: vec![insert("/data", data.clone())], ..Guest::default() }.run(&command);
+    let outcome = Guest { wire, inserts: vec![insert("/data", data.clone())], ..Guest::default() }
+        .run(&command);
     ends.store(true, Ordering::Relaxed);
     let (cable, came) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let text = outcome?.text();
@@ -277,12 +323,23 @@ fn segments() -> Result<()> {
     for (number, (address, came)) in ADDRESSES.iter().zip(&came).enumerate() {
         ensure!(*came == data, "{} bytes came to {address}, not {BYTES}, or others", came.len());
         let seen = cable.seen[number];
-        ensure!(seen.largest == LARGEST[number], "packets to {address} have at most {} bytes", seen.largest);
-        println!("# {address}: {} frames, {} times less, {} times asked to", seen.frames, seen.reduced, seen.congested);
+        ensure!(
+            seen.largest == LARGEST[number],
+            "packets to {address} have at most {} bytes",
+            seen.largest
+        );
+        println!(
+            "# {address}: {} frames, {} times less, {} times asked to",
+            seen.frames, seen.reduced, seen.congested
+        );
     }
     for seen in &cable.seen[..2] {
         // The last time Linux may have had nothing left to send.
-        ensure!(seen.reduced > 0 && (seen.congested - 1..=seen.congested).contains(&seen.reduced), "Linux says it {} times", seen.reduced);
+        ensure!(
+            seen.reduced > 0 && (seen.congested - 1..=seen.congested).contains(&seen.reduced),
+            "Linux says it {} times",
+            seen.reduced
+        );
     }
     Ok(())
 }

@@ -19,13 +19,41 @@ pub const ALL: &[Test] = &[
     test("source.dependencies", check::dependencies).reading(DOCUMENTS),
     test("source.manual", manual::check).reading(&["docs/system-calls.md"]),
     test("source.figures", quotes::check).reading(DOCUMENTS),
-    test("source.clippy.host", || cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])),
-    test("source.docs", || run(crate::process::cargo().args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))),
-    test("source.clippy.wide", || cargo(&["clippy", "--quiet", "-p", HOST, "--features", WIDE, "--all-targets", "--", "-D", "warnings"])),
-    test("source.clippy.contracts", || contracts(&["clippy", "--quiet", "--all-targets", "-p", DIFFERENTIAL], &["--", "-D", "warnings"])),
+    test("source.clippy.host", || {
+        cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
+    }),
+    test("source.docs", || {
+        run(crate::process::cargo()
+            .args(["doc", "--quiet", "--no-deps"])
+            .env("RUSTDOCFLAGS", "-D warnings"))
+    }),
+    test("source.clippy.wide", || {
+        cargo(&[
+            "clippy",
+            "--quiet",
+            "-p",
+            HOST,
+            "--features",
+            WIDE,
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ])
+    }),
+    test("source.clippy.contracts", || {
+        contracts(
+            &["clippy", "--quiet", "--all-targets", "-p", DIFFERENTIAL],
+            &["--", "-D", "warnings"],
+        )
+    }),
     test("source.clippy.bare", clippy_bare),
     test("source.portable", || portable(&TARGETS[..DIFFERENT])),
-    slow("source.portable.all", "`source.portable` has both widths and both orders of bytes", || portable(TARGETS)),
+    slow(
+        "source.portable.all",
+        "`source.portable` has both widths and both orders of bytes",
+        || portable(TARGETS),
+    ),
     test("host", host),
     test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
     test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
@@ -45,10 +73,15 @@ const WIDE: &str = "wide";
 const DIFFERENTIAL: &str = "differential";
 
 /// Crates without a processor in them.
-const PORTABLE: &[&str] = &["abi", "sizes", "pool", "mmu", "kcore", "frames", "image", "macadamia", "sectors"];
+const PORTABLE: &[&str] =
+    &["abi", "sizes", "pool", "mmu", "kcore", "frames", "image", "macadamia", "sectors"];
 /// Processors that they compile for, beside IA-32: 32 and 64 bits, little- and big-endian.
-const TARGETS: &[&str] =
-    &["powerpc-unknown-linux-gnu", "riscv64gc-unknown-none-elf", "targets/armv5te-macadamia.json", "x86_64-unknown-none"];
+const TARGETS: &[&str] = &[
+    "powerpc-unknown-linux-gnu",
+    "riscv64gc-unknown-none-elf",
+    "targets/armv5te-macadamia.json",
+    "x86_64-unknown-none",
+];
 /// The first so many have both widths and both orders of bytes.
 const DIFFERENT: usize = 2;
 
@@ -56,11 +89,22 @@ const DIFFERENT: usize = 2;
 fn frames() -> Result<()> {
     let settings = [("PROPTEST_CASES", "200000"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "2")];
     run(crate::process::cargo()
-        .args(["test", "--quiet", "-p", "sockets", "--test", "sockets", "--", "neighbours::", "peers::"])
+        .args([
+            "test",
+            "--quiet",
+            "-p",
+            "sockets",
+            "--test",
+            "sockets",
+            "--",
+            "neighbours::",
+            "peers::",
+        ])
         .envs(settings))
 }
 
-/// Cases of each reader of what comes from outside, and the most memory in bytes that it may have for one at a time.
+/// Cases of each reader of what comes from outside, and the most memory in bytes that it may have
+/// for one at a time.
 const CASES: &str = "1000000";
 const MEMORY: &str = "--as=2147483648";
 
@@ -69,7 +113,11 @@ fn fuzz() -> Result<()> {
     let arguments = ["test", "--quiet", "--profile", "fuzz", "-p", "xtask", "fuzz_"];
     cargo(&[&arguments[..], &["--no-run"]].concat())?;
     let mut bounded = std::process::Command::new("prlimit");
-    bounded.arg(MEMORY).arg(crate::process::cargo().get_program()).args(arguments).env("MACADAMIA_FUZZ_CASES", CASES);
+    bounded
+        .arg(MEMORY)
+        .arg(crate::process::cargo().get_program())
+        .args(arguments)
+        .env("MACADAMIA_FUZZ_CASES", CASES);
     run(&mut bounded)
 }
 
@@ -80,13 +128,22 @@ struct Metadata {
 
 /// Tests of all that runs on the host but this tool.
 fn host() -> Result<()> {
-    let output = crate::process::cargo().args(["metadata", "--locked", "--no-deps", "--format-version", "1"]).output();
+    let output = crate::process::cargo()
+        .args(["metadata", "--locked", "--no-deps", "--format-version", "1"])
+        .output();
     let output = output.context("cannot run cargo")?;
-    ensure!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let Metadata { workspace_default_members: members } = serde_json::from_slice(&output.stdout)?;
     let mut command = crate::process::cargo();
     command.args(["test", "--quiet"]);
-    members.iter().filter(|member| !member.contains(&format!("/{TOOL}#"))).for_each(|member| _ = command.args(["-p", member]));
+    members
+        .iter()
+        .filter(|member| !member.contains(&format!("/{TOOL}#")))
+        .for_each(|member| _ = command.args(["-p", member]));
     run(&mut command)
 }
 
@@ -103,7 +160,8 @@ fn clippy_bare() -> Result<()> {
             let mut command = cargo_bare("clippy");
             command.arg("--quiet");
             crates.programs(&name).for_each(|package| _ = command.args(["-p", package]));
-            run(command.args(["--", "-D", "warnings"])).with_context(|| format!("for the board `{name}`"))
+            run(command.args(["--", "-D", "warnings"]))
+                .with_context(|| format!("for the board `{name}`"))
         })?;
     }
     Ok(())
@@ -120,12 +178,16 @@ fn portable(targets: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Does this with the saved registers of each processor whose contract the host has not by itself, and with that contract.
+/// Does this with the saved registers of each processor whose contract the host has not by itself,
+/// and with that contract.
 fn contracts(what: &[&str], end: &[&str]) -> Result<()> {
     for processor in processor::ALL {
-        let Some(contract) = processor.contract.filter(|contract| !contract.is_empty()) else { continue };
+        let Some(contract) = processor.contract.filter(|contract| !contract.is_empty()) else {
+            continue;
+        };
         let context = format!("{}-context", processor.name);
-        cargo(&[what, &["-p", &context], contract, end].concat()).with_context(|| format!("of {processor:?}"))?;
+        cargo(&[what, &["-p", &context], contract, end].concat())
+            .with_context(|| format!("of {processor:?}"))?;
     }
     Ok(())
 }
@@ -136,12 +198,18 @@ fn differential() -> Result<()> {
     for processor in processor::ALL {
         let Some(contract) = processor.contract else { continue };
         let mut boards = board::all()?.into_iter();
-        let board = boards.find(|board| board.processor == processor).with_context(|| format!("no board has {processor:?}"))?;
-        let options = Options { seed: Seed::Fixed, folder: Some(DIFFERENTIAL), ..Options::default() };
-        let built = board::with(board, || build::plan(Path::new("systems/hello.toml"), options)?.carry_out())?;
+        let board = boards
+            .find(|board| board.processor == processor)
+            .with_context(|| format!("no board has {processor:?}"))?;
+        let options =
+            Options { seed: Seed::Fixed, folder: Some(DIFFERENTIAL), ..Options::default() };
+        let built = board::with(board, || {
+            build::plan(Path::new("systems/hello.toml"), options)?.carry_out()
+        })?;
         let kernel = built.kernel.to_string_lossy();
         let program = ["run", "--quiet", "--release", "-p", DIFFERENTIAL];
-        cargo(&[&program, contract, &["--", &kernel, &seed]].concat()).with_context(|| format!("of {processor:?}"))?;
+        cargo(&[&program, contract, &["--", &kernel, &seed]].concat())
+            .with_context(|| format!("of {processor:?}"))?;
     }
     Ok(())
 }

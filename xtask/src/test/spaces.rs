@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux at ring 1 in the spaces of its processes: what it may try, and what it must do as well as in a space of its own.
-//! Where segment limits hold (Bochs) it is there by itself; in QEMU it is forced.
+//! Linux at ring 1 in the spaces of its processes: what it may try, and what it must do as well as
+//! in a space of its own. Where segment limits hold (Bochs) it is there by itself; in QEMU it is
+//! forced.
 
 use super::dialogue::Attacked;
 use super::tally::{Check, Test, slow, test};
@@ -23,13 +24,19 @@ pub const ALL: &[Test] = &[
     test("linux.attack.server", server_attacks),
     slow("linux.attack.reported", "as `linux.attack.server`, under the checker", reported_attacks),
     slow("linux.attack.bochs", "the same as `linux.attack`, in Bochs", attacks_on_bochs),
-    slow("linux.attack.forced", "the same as `linux.attack`, at ring 1", || forced(|| dialogue::attack_with(false))),
+    slow("linux.attack.forced", "the same as `linux.attack`, at ring 1", || {
+        forced(|| dialogue::attack_with(false))
+    }),
     test("linux.abi.forced", || forced(linux::abi)),
     slow("linux.abi.checked", "as `linux.abi.forced`, under the checker", checked),
     slow("linux.faults.forced", "the same as `linux.faults`, at ring 1", || forced(server::faults)),
     slow("linux.memory.forced", "the same as `linux.memory`, at ring 1", || forced(linux::memory)),
-    slow("linux.interrupts.forced", "the same as `linux.interrupts`, at ring 1", || forced(linux::interrupts)),
-    slow("linux.reboot.forced", "the same as `linux.reboot`, at ring 1", || forced(dialogue::reboot)),
+    slow("linux.interrupts.forced", "the same as `linux.interrupts`, at ring 1", || {
+        forced(linux::interrupts)
+    }),
+    slow("linux.reboot.forced", "the same as `linux.reboot`, at ring 1", || {
+        forced(dialogue::reboot)
+    }),
     slow("linux.two.forced", "the same as `linux.two`, at ring 1", || forced(dialogue::two)),
     slow("linux.disk.forced", "the same as `linux.disk`, at ring 1", || forced(disk::disk_long)),
     slow("linux.two.lives", "hundreds of lives", || forced(lives)),
@@ -56,7 +63,13 @@ fn on_bochs() -> Result<()> {
     let checks = "int80 registers sysenter vdso exceptions write_barrier sse_exceptions fpu_frames x87 fpu_fork threads processes copy_on_write file_mappings \
                   debugging futexes signals proc";
     let command = format!("for check in {checks}; do abi $check || exit 1; done");
-    let o = Guest { on: Emulator::Bochs, inserts, timeout: Duration::from_secs(90), ..Guest::default() }.succeed(&command)?;
+    let o = Guest {
+        on: Emulator::Bochs,
+        inserts,
+        timeout: Duration::from_secs(90),
+        ..Guest::default()
+    }
+    .succeed(&command)?;
     ensure!(!o.text().contains("# no SSE exceptions\n"), "Bochs raises none");
     // Segment limits hold there: nobody has to ask for it.
     at_ring_1()?;
@@ -73,8 +86,8 @@ fn kselftest() -> Result<()> {
 const WAYS: &str = "echo watch > /dev/macadamia/server-attacks && ways && echo ways > /dev/macadamia/server-attacks && \
                     cat /dev/macadamia/server-attacks";
 
-/// Kinds of events that a program must have had, as `linux/x86/os-L4/server_attacks.c` numbers them: exceptions, `int`,
-/// `sysenter`, interrupts.
+/// Kinds of events that a program must have had, as `linux/x86/os-L4/server_attacks.c` numbers
+/// them: exceptions, `int`, `sysenter`, interrupts.
 const EVENTS: [u32; 9] = [0, 1, 3, 6, 13, 14, 32, 33, 34];
 
 /// An attack that succeeded, as Linux says it.
@@ -90,17 +103,27 @@ fn successes(text: &str) -> Result<Vec<Success<'_>>> {
     let parse = |line| {
         let (what, place) = str::split_once(line, " at ")?;
         let (address, selector) = place.split_once(" by selector ")?;
-        let (address, selector) = (u32::from_str_radix(address, 16).ok()?, u16::from_str_radix(selector, 16).ok()?);
+        let (address, selector) =
+            (u32::from_str_radix(address, 16).ok()?, u16::from_str_radix(selector, 16).ok()?);
         Some(Success { what, address, selector })
     };
-    text.lines().filter_map(|line| line.strip_prefix("succeeded: ")).map(|line| parse(line).context("no such line")).collect()
+    text.lines()
+        .filter_map(|line| line.strip_prefix("succeeded: "))
+        .map(|line| parse(line).context("no such line"))
+        .collect()
 }
 
-/// Lets Linux try groups of attacks, then enter itself in all ways. Each group must have been tried.
+/// Lets Linux try groups of attacks, then enter itself in all ways. Each group must have been
+/// tried.
 fn attacked(guest: Guest<'_>, groups: &str) -> Result<Outcome> {
     let each = "echo $group > /dev/macadamia/server-attacks && cat /dev/macadamia/server-attacks || exit 1";
     let inserts = vec![program("ways")?];
-    let guest = Guest { system: "tests/systems/linux-server-attacks.toml", inserts, timeout: Duration::from_secs(240), ..guest };
+    let guest = Guest {
+        system: "tests/systems/linux-server-attacks.toml",
+        inserts,
+        timeout: Duration::from_secs(240),
+        ..guest
+    };
     let o = guest.succeed(&format!("for group in {groups}; do {each}; done; {WAYS}"))?;
     let text = o.text();
     for group in groups.split_whitespace().chain(["ways"]) {
@@ -110,28 +133,39 @@ fn attacked(guest: Guest<'_>, groups: &str) -> Result<Outcome> {
         ensure!(!line.starts_with("0 attempts"), "{group} tried nothing");
     }
     for event in EVENTS {
-        ensure!(text.contains(&format!("\nevents {event}: ")), "a program had no event of kind {event}: {text}");
+        ensure!(
+            text.contains(&format!("\nevents {event}: ")),
+            "a program had no event of kind {event}: {text}"
+        );
     }
     Ok(o)
 }
 
-/// A Linux at ring 1 that was taken over, where limits hold: nothing that it tries succeeds, and it gets the exceptions.
+/// A Linux at ring 1 that was taken over, where limits hold: nothing that it tries succeeds, and it
+/// gets the exceptions.
 fn server_attacks() -> Result<()> {
     let groups = "segments execution strings privileged flags interrupts system-calls frames far-jumps ports selectors";
     let o = attacked(Guest { on: Emulator::Bochs, ..Guest::default() }, groups)?;
     ensure!(successes(&o.text())?.is_empty(), "attacks succeeded: {}", o.text());
     let log = at_ring_1()?;
-    ensure!(log.contains("server-attacks: segment limits are checked"), "limits do not hold: {log}");
+    ensure!(
+        log.contains("server-attacks: segment limits are checked"),
+        "limits do not hold: {log}"
+    );
     Ok(())
 }
 
-/// The same where limits do not hold: what succeeds is seen by the machine model, each at its address and as Linux's; and what
-/// depends on no limit fails there, too.
+/// The same where limits do not hold: what succeeds is seen by the machine model, each at its
+/// address and as Linux's; and what depends on no limit fails there, too.
 fn reported_attacks() -> Result<()> {
     let model = Model { check: true, ..build::model()? };
     let guest = || Guest { model: Some(&model), ..Guest::default() };
-    let o =
-        spaces::with(Spaces::Force, || attacked(guest(), "segments execution strings privileged flags interrupts system-calls frames"))?;
+    let o = spaces::with(Spaces::Force, || {
+        attacked(
+            guest(),
+            "segments execution strings privileged flags interrupts system-calls frames",
+        )
+    })?;
     let log = at_ring_1()?;
     ensure!(log.contains("server-attacks: segment limits are not checked"), "limits hold: {log}");
     let (text, report) = (o.text(), o.report.context("no report")?);
@@ -139,10 +173,17 @@ fn reported_attacks() -> Result<()> {
     let (found, other): (Vec<_>, Vec<_>) = report.violations.iter().partition(|v| v.rule == beyond);
     ensure!(other.is_empty() && report.further_violations == 0, "found besides: {other:?}");
     ensure!(found.iter().all(|v| v.owner == "server"), "not Linux's: {found:?}");
-    let found: BTreeSet<(&str, &str)> = found.iter().map(|v| (v.address.as_str(), v.segment.as_deref().unwrap_or("unknown"))).collect();
+    let found: BTreeSet<(&str, &str)> = found
+        .iter()
+        .map(|v| (v.address.as_str(), v.segment.as_deref().unwrap_or("unknown")))
+        .collect();
     let successes = successes(&text)?;
-    for kind in ["read by FS", "write by SS", "read by CS", "call", "rep movsd", "push", "sysenter"] {
-        ensure!(successes.iter().any(|success| success.what == kind), "no {kind} succeeded: {text}");
+    for kind in ["read by FS", "write by SS", "read by CS", "call", "rep movsd", "push", "sysenter"]
+    {
+        ensure!(
+            successes.iter().any(|success| success.what == kind),
+            "no {kind} succeeded: {text}"
+        );
     }
     for Success { what, address, selector } in &successes {
         ensure!(*address >= abi::USER_END - 3, "{what} at {address:#x} succeeded");
@@ -150,11 +191,17 @@ fn reported_attacks() -> Result<()> {
         // What an attack does not say may be any, but it must be known.
         let register = what.split_once(" by ").map_or("", |(_, register)| register);
         let selector = if *selector == 0 { String::new() } else { format!("{selector:#06x}") };
-        let is_it = |segment: &str| segment.starts_with(register) && segment.ends_with(&selector) && segment != "unknown";
+        let is_it = |segment: &str| {
+            segment.starts_with(register) && segment.ends_with(&selector) && segment != "unknown"
+        };
         let reported = found.iter().any(|(at, segment)| *at == address && is_it(segment));
         ensure!(reported, "not reported: {what} at {address} by {selector}; reported: {found:?}");
     }
-    println!("# {} attacks succeeded, at {} addresses; all were reported", successes.len(), found.len());
+    println!(
+        "# {} attacks succeeded, at {} addresses; all were reported",
+        successes.len(),
+        found.len()
+    );
     Ok(())
 }
 
@@ -164,7 +211,10 @@ fn attacks_on_bochs() -> Result<()> {
     let transcript = batch(&built, Machine::Bochs { cpu: None }, Duration::from_secs(300))?;
     let console = transcript.console;
     ensure!(transcript.ended, "the system did not end: {console}");
-    ensure!(console.contains("calls: ring 1, window 512 MiB"), "Linux was not at ring 1: {console}");
+    ensure!(
+        console.contains("calls: ring 1, window 512 MiB"),
+        "Linux was not at ring 1: {console}"
+    );
     let mut attacked = Attacked::new(true)?;
     console.lines().try_for_each(|line| attacked.hear(line))?;
     ensure!(attacked.is_done(), "something was not said: {console}");
@@ -174,7 +224,12 @@ fn attacks_on_bochs() -> Result<()> {
 /// Linux boots and does what programs expect of it, and the model finds nothing wrong.
 fn checked() -> Result<()> {
     let model = Model { check: true, ..build::model()? };
-    let guest = Guest { inserts: vec![program("abi")?], model: Some(&model), timeout: Duration::from_secs(240), ..Guest::default() };
+    let guest = Guest {
+        inserts: vec![program("abi")?],
+        model: Some(&model),
+        timeout: Duration::from_secs(240),
+        ..Guest::default()
+    };
     let o = spaces::with(Spaces::Force, || guest.succeed("abi"))?;
     at_ring_1()?;
     model::clean(&o.report.context("no report")?)
@@ -185,7 +240,10 @@ const ENDS: [(&str, &str); 6] = [
     ("echo null > /dev/macadamia/crash-test", " ended with code 125"),
     ("echo thread > /dev/macadamia/crash-test", " died: access to memory that it does not have"),
     ("echo stack > /dev/macadamia/crash-test", " ended with code 125"),
-    ("echo twice > /dev/macadamia/crash-test; echo bug > /dev/macadamia/crash-test", " died: access to memory that it does not have"),
+    (
+        "echo twice > /dev/macadamia/crash-test; echo bug > /dev/macadamia/crash-test",
+        " died: access to memory that it does not have",
+    ),
     ("echo c > /proc/sysrq-trigger", " ended with code 125"),
     ("reboot -f", " ended with code"),
 ];
@@ -197,10 +255,12 @@ const BUSY: &str = "(while [ $(seq 300 | sort -n | tail -n 1) = 300 ]; do echo >
 /// Whether that went on since it was asked last.
 const STEADY: &str = "n=$(wc -l < /tmp/rounds); [ ! -e /tmp/wrong ] && [ $n -gt ${last:-0} ] && echo st'ead'y; last=$n";
 
-/// Two Linux servers end in turn, again and again, and are started again. Processes of both run all the time: the other one
-/// does not notice, and the kernel has all of its memory back each time, as the root server says otherwise.
+/// Two Linux servers end in turn, again and again, and are started again. Processes of both run all
+/// the time: the other one does not notice, and the kernel has all of its memory back each time, as
+/// the root server says otherwise.
 fn lives() -> Result<()> {
-    let mut session = emulator::session(&build::system(Path::new("tests/systems/linux-lives.toml"))?)?;
+    let mut session =
+        emulator::session(&build::system(Path::new("tests/systems/linux-lives.toml"))?)?;
     session.expect_all(&["one: ring 1, window 512 MiB", "two: ring 1, window 512 MiB", PROMPT])?;
     let both = [(3, "one"), (4, "two")];
     for (number, name) in both {
@@ -222,7 +282,11 @@ fn lives() -> Result<()> {
         session.send(format!("{STEADY}\r").as_bytes())?;
         session.expect("\nsteady\n")?;
         session.expect(PROMPT)?;
-        ensure!(!session.transcript.contains("still charged"), "the kernel lost memory: {}", session.transcript);
+        ensure!(
+            !session.transcript.contains("still charged"),
+            "the kernel lost memory: {}",
+            session.transcript
+        );
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass. Of kselftests a list says which pass on
-//! Linux alone, and a test of its own that it is right.
+//! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass.
+//! Of kselftests a list says which pass on Linux alone, and a test of its own that it is right.
 
 use super::tally::{Test, slow};
 use crate::guest::{Alone, Guest};
@@ -26,7 +26,8 @@ pub const ALL: &[Test] = &[
 const SYSTEM: &str = "tests/systems/linux-suites.toml";
 /// What of the kernel's own tests is run.
 const KSELFTESTS: &str = "tests/linux/kselftests";
-/// Fewer cases of BusyBox's suite that pass on Linux alone mean that it was not run as it should be.
+/// Fewer cases of BusyBox's suite that pass on Linux alone mean that it was not run as it should
+/// be.
 const LEAST_OF_BUSYBOX: usize = 500;
 /// The longest that a suite may take on one system, in the emulator's own time.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -52,18 +53,28 @@ impl Pinned {
     fn read(path: &str) -> Result<Self> {
         let mut pinned = Self::default();
         let processor = format!("in {} ", board::chosen().linux()?.debian);
-        for line in std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?.lines().map(str::trim) {
+        for line in std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {path}"))?
+            .lines()
+            .map(str::trim)
+        {
             let line = line.strip_prefix(&processor).unwrap_or(line);
             match line.split_once(' ') {
                 _ if line.is_empty() || line.starts_with('#') => (),
                 Some(("in", _)) => (),
-                Some(("needs", files)) => pinned.needs.extend(files.split_whitespace().map(String::from)),
-                Some(("without", files)) => pinned.without.extend(files.split_whitespace().map(String::from)),
+                Some(("needs", files)) => {
+                    pinned.needs.extend(files.split_whitespace().map(String::from))
+                }
+                Some(("without", files)) => {
+                    pinned.without.extend(files.split_whitespace().map(String::from))
+                }
                 Some(("run", command)) => pinned.runs.push(command.trim().into()),
                 Some(("timed", program)) => pinned.timed.push(program.trim().into()),
                 Some(("varies", case)) => pinned.vary.push(case.trim().into()),
                 Some(("differs", case)) => _ = pinned.differ.insert(case.trim().into()),
-                _ => bail!("{path}: `{line}` begins with none of in, needs, run, without, timed, varies, differs"),
+                _ => bail!(
+                    "{path}: `{line}` begins with none of in, needs, run, without, timed, varies, differs"
+                ),
             }
         }
         Ok(pinned)
@@ -81,7 +92,9 @@ impl Passed {
 
     fn cases(&self) -> BTreeSet<String> {
         let named = |(case, times): (&String, &u32)| {
-            (1..=*times).map(|time| if time == 1 { case.clone() } else { format!("{case} ({time})") }).collect::<Vec<_>>()
+            (1..=*times)
+                .map(|time| if time == 1 { case.clone() } else { format!("{case} ({time})") })
+                .collect::<Vec<_>>()
         };
         self.0.iter().flat_map(named).collect()
     }
@@ -94,13 +107,21 @@ fn keep(name: &str, kind: &str, text: String) -> Result<String> {
     Ok(text)
 }
 
-/// Runs a script in Linux on Macadamia, in QEMU in its machine's own time, as on Linux alone: what it measures and waits for is the same
-/// on a busy host. Returns what it printed, which is kept as a file, too.
-fn here(name: &str, system: &str, on: Emulator, inserts: Vec<Insert>, script: &str) -> Result<String> {
+/// Runs a script in Linux on Macadamia, in QEMU in its machine's own time, as on Linux alone: what
+/// it measures and waits for is the same on a busy host. Returns what it printed, which is kept as
+/// a file, too.
+fn here(
+    name: &str,
+    system: &str,
+    on: Emulator,
+    inserts: Vec<Insert>,
+    script: &str,
+) -> Result<String> {
     // Bochs is slow, and an emulated ARM in its own time.
     let is_slow = on == Emulator::Bochs || !board::chosen().is_default();
     let timeout = if is_slow { 3 * TIMEOUT } else { TIMEOUT };
-    let outcome = Guest { system, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script)?;
+    let outcome =
+        Guest { system, on, inserts, timeout, own_time: true, ..Guest::default() }.run(script)?;
     let text = keep(name, "here", outcome.text())?;
     ensure!(outcome.status == 0, "{}", outcome.said());
     Ok(text)
@@ -111,12 +132,27 @@ fn alone(name: &str, inserts: Vec<Insert>, script: &str) -> Result<String> {
     keep(name, "alone", Alone { inserts, timeout: TIMEOUT, ..Alone::default() }.run(script)?.out)
 }
 
-/// Whether the cases that passed differ just as it is known. What was printed is in the folder `kept`.
-fn compare(name: &str, kept: &Path, here: &BTreeSet<String>, alone: &BTreeSet<String>, known: &BTreeSet<String>) -> Result<()> {
-    println!("# {name}: {} cases pass on Linux alone, {} on Macadamia, {} differences are known", alone.len(), here.len(), known.len());
+/// Whether the cases that passed differ just as it is known. What was printed is in the folder
+/// `kept`.
+fn compare(
+    name: &str,
+    kept: &Path,
+    here: &BTreeSet<String>,
+    alone: &BTreeSet<String>,
+    known: &BTreeSet<String>,
+) -> Result<()> {
+    println!(
+        "# {name}: {} cases pass on Linux alone, {} on Macadamia, {} differences are known",
+        alone.len(),
+        here.len(),
+        known.len()
+    );
     let mut wrong = Vec::new();
     for case in here.symmetric_difference(alone).filter(|case| !known.contains(*case)) {
-        wrong.push(format!("passes only {}: {case}", if here.contains(case) { "on Macadamia" } else { "on Linux alone" }));
+        wrong.push(format!(
+            "passes only {}: {case}",
+            if here.contains(case) { "on Macadamia" } else { "on Linux alone" }
+        ));
     }
     for case in known.iter().filter(|case| here.contains(*case) == alone.contains(*case)) {
         wrong.push(format!("differs no more: {case}"));
@@ -132,7 +168,14 @@ fn compare(name: &str, kept: &Path, here: &BTreeSet<String>, alone: &BTreeSet<St
 
 /// Files of a folder as a compressed archive, which guests unpack at `/tmp/suite`: on both a tmpfs.
 fn archive<'a>(folder: &Path, names: impl IntoIterator<Item = &'a str>) -> Result<Insert> {
-    let output = Command::new("tar").arg("-czf").arg("-").arg("-C").arg(folder).args(names).output().context("cannot run tar")?;
+    let output = Command::new("tar")
+        .arg("-czf")
+        .arg("-")
+        .arg("-C")
+        .arg(folder)
+        .args(names)
+        .output()
+        .context("cannot run tar")?;
     ensure!(output.status.success(), "tar failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(Insert { guest: "/suite.tar.gz".into(), contents: output.stdout, mode: 0o644 })
 }
@@ -140,7 +183,8 @@ fn archive<'a>(folder: &Path, names: impl IntoIterator<Item = &'a str>) -> Resul
 /// Unpacks what [`archive`] made; messages of the kernel do not get among the results.
 const UNPACK: &str = "dmesg -n 1; mkdir /tmp/suite && tar -xzf /suite.tar.gz -C /tmp/suite && rm /suite.tar.gz || exit 1\n";
 
-/// Runs every line of `/list`: the line, what its program printed (each line behind `|`), its status.
+/// Runs every line of `/list`: the line, what its program printed (each line behind `|`), its
+/// status.
 const RUN_LIST: &str = r#"while read -r program arguments <&3; do
     echo "run $program $arguments"
     cd "/tmp/suite/${program%/*}"
@@ -163,7 +207,10 @@ fn kselftest_cases(text: &str, vary: &[String]) -> BTreeSet<String> {
             passed.add(run);
         } else if let Some(result) = line.strip_prefix("|ok ") {
             let (name, directive) = result.split_once('#').unwrap_or((result, ""));
-            let name = name.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([' ', '-']);
+            let name = name
+                .trim()
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .trim_start_matches([' ', '-']);
             if !["SKIP", "XFAIL"].iter().any(|word| directive.trim_start().starts_with(word)) {
                 let case = format!("{run}: {name}");
                 passed.add(vary.iter().find(|begin| case.starts_with(*begin)).unwrap_or(&case));
@@ -194,16 +241,29 @@ fn passes_alone() -> Result<PathBuf> {
 
 fn run_kselftests(name: &str, on: Emulator, pinned: &Pinned) -> Result<()> {
     let path = passes_alone()?;
-    let list = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let list = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let belongs = |case: &str, run: &String| {
-        case.strip_prefix(run.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || rest.starts_with(" ("))
+        case.strip_prefix(run.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(':') || rest.starts_with(" ("))
     };
-    let alone = list.lines().filter(|case| pinned.runs.iter().any(|run| belongs(case, run))).map(String::from).collect();
+    let alone = list
+        .lines()
+        .filter(|case| pinned.runs.iter().any(|run| belongs(case, run)))
+        .map(String::from)
+        .collect();
     let text = here(name, SYSTEM, on, kselftest_inserts(pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
-    compare(name, &board::chosen().out(), &kselftest_cases(&text, &pinned.vary), &alone, &pinned.differ)
+    compare(
+        name,
+        &board::chosen().out(),
+        &kselftest_cases(&text, &pinned.vary),
+        &alone,
+        &pinned.differ,
+    )
 }
 
-/// The list of what passes on Linux alone is right, and each program that runs passes something there.
+/// The list of what passes on Linux alone is right, and each program that runs passes something
+/// there.
 pub(super) fn kselftest_alone() -> Result<()> {
     let pinned = Pinned::read(KSELFTESTS)?;
     let text = alone("kselftest", kselftest_inserts(&pinned)?, &format!("{UNPACK}{RUN_LIST}"))?;
@@ -218,7 +278,12 @@ pub(super) fn kselftest_alone() -> Result<()> {
     println!("# {} cases pass on Linux alone", cases.len());
     let path = passes_alone()?;
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    ensure!(known == list, "{} lists other cases than pass on Linux alone; these are in {}", path.display(), found.display());
+    ensure!(
+        known == list,
+        "{} lists other cases than pass on Linux alone; these are in {}",
+        path.display(),
+        found.display()
+    );
     Ok(())
 }
 
@@ -227,16 +292,21 @@ fn kselftest_inserts(pinned: &Pinned) -> Result<Vec<Insert>> {
     let list = pinned.runs.iter().map(|run| format!("{run}\n")).collect::<String>();
     /// The suite of each processor: what Bochs does not run is in it, too.
     static BUILT: Once<Insert> = Once::new();
-    let suite = BUILT.get(&board::chosen().name(), || build_kselftests(&Pinned::read(KSELFTESTS)?))?;
-    let mut inserts = vec![suite, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
-    let place = Path::new("/usr").join(board::chosen().linux()?.tools.trim_end_matches('-')).join("lib");
-    let loader = files(&place)?.into_iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_string()));
+    let suite =
+        BUILT.get(&board::chosen().name(), || build_kselftests(&Pinned::read(KSELFTESTS)?))?;
+    let mut inserts =
+        vec![suite, Insert { guest: "/list".into(), contents: list.into_bytes(), mode: 0o644 }];
+    let place =
+        Path::new("/usr").join(board::chosen().linux()?.tools.trim_end_matches('-')).join("lib");
+    let loader =
+        files(&place)?.into_iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_string()));
     let loader = loader.filter(|name| name.starts_with("ld-linux.so."));
     let libraries = ["libc.so.6", "libgcc_s.so.1", "libm.so.6"].map(String::from);
     let libraries = loader.chain(libraries).map(|name| (format!("/lib/{name}"), place.join(name)));
     let shell = packages::binaries(KSELFTEST_PACKAGES)?.join("bin/bash-static");
     for (guest, host) in libraries.into_iter().chain([("/bin/bash".into(), shell)]) {
-        let contents = std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
+        let contents =
+            std::fs::read(&host).with_context(|| format!("cannot read {}", host.display()))?;
         inserts.push(Insert { guest, contents, mode: 0o755 });
     }
     Ok(inserts)
@@ -251,8 +321,13 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
     let root = std::env::current_dir()?.join(folder());
     let source = root.join("native");
     let libraries = packages::binaries(KSELFTEST_PACKAGES)?;
-    let is_multiarch = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-gnu"));
-    let multiarch = files(libraries.join("usr/lib"))?.into_iter().find(is_multiarch).context("Debian has no libraries")?;
+    let is_multiarch = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().contains("-linux-gnu"))
+    };
+    let multiarch = files(libraries.join("usr/lib"))?
+        .into_iter()
+        .find(is_multiarch)
+        .context("Debian has no libraries")?;
     if !source.join("usr/include/linux/version.h").exists() {
         run(server::kernel_make(&source, &board::chosen().linux()?.arch)?.args(["-s", "headers"]))?;
     }
@@ -261,14 +336,16 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
     let paths: BTreeSet<&str> = pinned.needs.iter().map(String::as_str).chain(programs).collect();
     let mut folders = BTreeMap::<&str, Vec<&str>>::new();
     for path in &paths {
-        let (folder, name) = path.rsplit_once('/').with_context(|| format!("`{path}` is not FOLDER/NAME"))?;
+        let (folder, name) =
+            path.rsplit_once('/').with_context(|| format!("`{path}` is not FOLDER/NAME"))?;
         folders.entry(folder).or_default().push(name);
     }
     for (folder, names) in folders {
         let from = source.join("tools/testing/selftests").join(folder);
         let to = out.join(folder);
         std::fs::create_dir_all(&to)?;
-        let (sources, targets): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|name| from.join(name).exists());
+        let (sources, targets): (Vec<&str>, Vec<&str>) =
+            names.into_iter().partition(|name| from.join(name).exists());
         for name in sources {
             std::fs::copy(from.join(name), to.join(name))?;
         }
@@ -277,11 +354,16 @@ fn build_kselftests(pinned: &Pinned) -> Result<Insert> {
         }
         let mut make = Command::new("make");
         let linux = board::chosen().linux()?;
-        make.args(["-s", "-C"]).arg(&from).arg(format!("ARCH={}", linux.arch)).arg(format!("CROSS_COMPILE={}", linux.tools));
+        make.args(["-s", "-C"])
+            .arg(&from)
+            .arg(format!("ARCH={}", linux.arch))
+            .arg(format!("CROSS_COMPILE={}", linux.tools));
         make.arg(format!("OUTPUT={}", to.display()));
         make.arg(format!("USERCFLAGS=-w -idirafter {}", libraries.join("usr/include").display()));
         make.arg(format!("USERLDFLAGS=-s -L{}", multiarch.display()));
-        run(make.args(targets.iter().map(|name| to.join(name))).stdout(std::process::Stdio::null()))?;
+        run(make
+            .args(targets.iter().map(|name| to.join(name)))
+            .stdout(std::process::Stdio::null()))?;
     }
     archive(&out, paths)
 }
@@ -296,7 +378,10 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
     let pinned = Pinned::read("tests/linux/busybox")?;
     let source = packages::source("busybox")?;
     let configuration = std::fs::read(source.join("debian/config/pkg/static"))?;
-    let mut inserts = vec![archive(&source, ["testsuite"])?, Insert { guest: "/config".into(), contents: configuration, mode: 0o644 }];
+    let mut inserts = vec![
+        archive(&source, ["testsuite"])?,
+        Insert { guest: "/config".into(), contents: configuration, mode: 0o644 },
+    ];
     inserts.extend(binary);
     let without = pinned.without.join(" ");
     let script = format!(
@@ -313,7 +398,9 @@ pub(super) fn busybox_of(system: &str, binary: Vec<Insert>) -> Result<()> {
     let alone = alone.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let [here, alone] = [here?, alone?].map(|text| {
         let mut passed = Passed::default();
-        text.lines().filter_map(|line| line.strip_prefix("PASS: ")).for_each(|case| passed.add(case));
+        text.lines()
+            .filter_map(|line| line.strip_prefix("PASS: "))
+            .for_each(|case| passed.add(case));
         passed.cases()
     });
     ensure!(alone.len() >= LEAST_OF_BUSYBOX, "only {} cases pass on Linux alone", alone.len());
@@ -333,10 +420,20 @@ mod tests {
 
     #[test]
     fn differences() {
-        let set = |names: &[&str]| names.iter().map(|name| String::from(*name)).collect::<BTreeSet<_>>();
-        assert!(compare("x", Path::new("kept"), &set(&["a"]), &set(&["a", "b"]), &set(&["b"])).is_ok());
-        assert!(compare("x", Path::new("kept"), &set(&["a"]), &set(&["a", "b"]), &set(&[])).is_err());
-        assert!(compare("x", Path::new("kept"), &set(&["a", "b"]), &set(&["a"]), &set(&[])).is_err());
-        assert!(compare("x", Path::new("kept"), &set(&["a", "b"]), &set(&["a", "b"]), &set(&["b"])).is_err());
+        let set =
+            |names: &[&str]| names.iter().map(|name| String::from(*name)).collect::<BTreeSet<_>>();
+        assert!(
+            compare("x", Path::new("kept"), &set(&["a"]), &set(&["a", "b"]), &set(&["b"])).is_ok()
+        );
+        assert!(
+            compare("x", Path::new("kept"), &set(&["a"]), &set(&["a", "b"]), &set(&[])).is_err()
+        );
+        assert!(
+            compare("x", Path::new("kept"), &set(&["a", "b"]), &set(&["a"]), &set(&[])).is_err()
+        );
+        assert!(
+            compare("x", Path::new("kept"), &set(&["a", "b"]), &set(&["a", "b"]), &set(&["b"]))
+                .is_err()
+        );
     }
 }

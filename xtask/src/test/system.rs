@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Systems that say how they are tested: each is run on what it asks for, and its result lines are judged.
+//! Systems that say how they are tested: each is run on what it asks for, and its result lines are
+//! judged.
 
 use super::latency;
 use super::tally::Tally;
@@ -33,30 +34,49 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
         Ok(built) => built,
         Err(error) => return tally.note(name, Err(error)),
     };
-    let Some(test) = built.test.clone().map(|test| test.on(built.board)) else { return tally.note(&format!("{name}.build"), Ok(())) };
+    let Some(test) = built.test.clone().map(|test| test.on(built.board)) else {
+        return tally.note(&format!("{name}.build"), Ok(()));
+    };
     let timeout = Duration::from_secs(test.timeout);
     let model = match (test.latency || !test.limit.is_empty()).then(build::model).transpose() {
         Ok(model) => model,
         Err(error) => return tally.note(name, Err(error)),
     };
     for cpu in test.cpus.as_ref().unwrap_or(&vec![built.cpu.clone()]) {
-        let machine = Machine::Qemu { cpu, icount: test.icount || test.latency, model: model.as_ref() };
+        let machine =
+            Machine::Qemu { cpu, icount: test.icount || test.latency, model: model.as_ref() };
         let run = || batch(&built, machine, timeout);
         let transcript = test.spaces.map_or_else(run, |spaces| spaces::with(spaces, run));
-        if let Some(report) = transcript.as_ref().ok().and_then(|transcript| transcript.model.as_ref()).filter(|_| test.latency) {
+        if let Some(report) = transcript
+            .as_ref()
+            .ok()
+            .and_then(|transcript| transcript.model.as_ref())
+            .filter(|_| test.latency)
+        {
             tally.note(&format!("{name}.{cpu}: latency"), latency::check(&built.name, report));
         }
         judge(&format!("{name}.{cpu}"), transcript, &test.limit, tally);
     }
     if test.bochs {
-        judge(&format!("{name}.bochs"), batch(&built, Machine::Bochs { cpu: None }, timeout), &[], tally);
+        judge(
+            &format!("{name}.bochs"),
+            batch(&built, Machine::Bochs { cpu: None }, timeout),
+            &[],
+            tally,
+        );
     }
     for cpu in &test.bochs_cpus {
-        judge(&format!("{name}.bochs-{cpu}"), batch(&built, Machine::Bochs { cpu: Some(cpu) }, timeout), &[], tally);
+        judge(
+            &format!("{name}.bochs-{cpu}"),
+            batch(&built, Machine::Bochs { cpu: Some(cpu) }, timeout),
+            &[],
+            tally,
+        );
     }
 }
 
-/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, `ticks INTERVAL COUNT TICK`, at last `done`.
+/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, `ticks INTERVAL COUNT TICK`, at
+/// last `done`.
 fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mut Tally) {
     let transcript = match transcript {
         Ok(transcript) => transcript,
@@ -69,8 +89,12 @@ fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mu
             tally.note(&format!("{run}: {name}"), Err(anyhow::anyhow!("reported by the system")));
         } else if line.starts_with('#') {
             println!("{line}");
-        } else if let (Some(ticks), Some(model)) = (line.strip_prefix("ticks "), &transcript.model) {
-            tally.note(&format!("{run}: the model agrees with the time-stamp counter"), agreement(model, ticks));
+        } else if let (Some(ticks), Some(model)) = (line.strip_prefix("ticks "), &transcript.model)
+        {
+            tally.note(
+                &format!("{run}: the model agrees with the time-stamp counter"),
+                agreement(model, ticks),
+            );
         }
     }
     if let Some(model) = &transcript.model {
@@ -106,29 +130,45 @@ fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mu
 /// Instructions between the reading of the counter and the marker beside it, at most.
 const BESIDE_MARKERS: u64 = 16;
 
-/// `ticks` is an interval's number, how many instructions the program itself counted in it, and how many are a tick of its counter.
+/// `ticks` is an interval's number, how many instructions the program itself counted in it, and how
+/// many are a tick of its counter.
 fn agreement(model: &model_core::Report, ticks: &str) -> Result<()> {
     let numbers: Option<Vec<u64>> = ticks.split(' ').map(|word| word.parse().ok()).collect();
-    let Some(&[interval, ticks, tick]) = numbers.as_deref() else { bail!("`{ticks}` is not an interval and two counts") };
-    let Some(report) = model.intervals.get(&(interval as u16)).filter(|report| report.repetitions == 1) else {
+    let Some(&[interval, ticks, tick]) = numbers.as_deref() else {
+        bail!("`{ticks}` is not an interval and two counts")
+    };
+    let Some(report) =
+        model.intervals.get(&(interval as u16)).filter(|report| report.repetitions == 1)
+    else {
         bail!("interval {interval} was not counted just once");
     };
     // The counter saw those that filled a TLB, too.
-    let reloads: u64 = report.events.parts().into_iter().map(|part| part.reload_instructions.max).sum();
+    let reloads: u64 =
+        report.events.parts().into_iter().map(|part| part.reload_instructions.max).sum();
     let counted = report.kernel_instructions.max + report.user_instructions.max + reloads;
     println!("# interval {interval}: {counted} instructions by the model, {ticks} by the counter");
     // What lies between two ticks is not seen.
     let unseen = tick - 1;
-    if (ticks + unseen).checked_sub(counted).is_none_or(|beside| beside > BESIDE_MARKERS + 2 * unseen) {
+    if (ticks + unseen)
+        .checked_sub(counted)
+        .is_none_or(|beside| beside > BESIDE_MARKERS + 2 * unseen)
+    {
         bail!("the model counted {counted} instructions, the time-stamp counter {ticks}");
     }
     Ok(())
 }
 
 fn within(model: &model_core::Report, limit: &Limit) -> Result<()> {
-    let Some(interval) = model.intervals.get(&limit.interval) else { bail!("interval {} was not counted", limit.interval) };
+    let Some(interval) = model.intervals.get(&limit.interval) else {
+        bail!("interval {} was not counted", limit.interval)
+    };
     let Some(visit) = interval.visits.get(limit.visit) else {
-        bail!("interval {} has {} visits to the kernel, not one numbered {}", limit.interval, interval.visits.len(), limit.visit);
+        bail!(
+            "interval {} has {} visits to the kernel, not one numbered {}",
+            limit.interval,
+            interval.visits.len(),
+            limit.visit
+        );
     };
     let lines = visit.kernel_code_lines_32 + visit.kernel_data_lines_32;
     let found = format!(
@@ -147,7 +187,10 @@ fn within(model: &model_core::Report, limit: &Limit) -> Result<()> {
         let flushes = kernel.flushes();
         ensure!(flushes == wanted, "{flushes} flushes of TLBs or caches, not {wanted}");
     }
-    if visit.kernel_instructions > limit.instructions || lines > limit.lines || visit.cr3_writes != limit.cr3_writes {
+    if visit.kernel_instructions > limit.instructions
+        || lines > limit.lines
+        || visit.cr3_writes != limit.cr3_writes
+    {
         bail!("{found}");
     }
     Ok(())

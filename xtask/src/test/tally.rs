@@ -35,7 +35,8 @@ pub const fn slow(name: &'static str, why: &'static str, check: Check) -> Test {
 }
 
 impl Test {
-    /// The same test, which reads these documents, or all in these folders: it runs again when one of them changes.
+    /// The same test, which reads these documents, or all in these folders: it runs again when one
+    /// of them changes.
     pub const fn reading(self, documents: &'static [&'static str]) -> Self {
         Self { documents, ..self }
     }
@@ -89,7 +90,9 @@ impl Tally {
         self.failures.iter().for_each(|failure| println!("failed: {failure}"));
         println!("# {} s, {} s of processors", start.elapsed().as_secs(), spent().as_secs());
         if let (tests @ 1.., checks) = self.kept {
-            println!("# {checks} results of {tests} tests are kept: their inputs are as when they passed; `--fresh` runs them again");
+            println!(
+                "# {checks} results of {tests} tests are kept: their inputs are as when they passed; `--fresh` runs them again"
+            );
         }
         println!("{} passed, {failed} failed", self.passed);
         if failed > 0 {

@@ -4,7 +4,8 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
+/// A thread's registers, in the words behind an exception message or at the start of an alien's
+/// UTCB slot.
 ///
 /// What a handler writes here is hostile to the kernel.
 #[repr(C)]
@@ -51,14 +52,15 @@ pub mod vector {
     pub const UNDEFINED: u32 = 1;
     /// `bkpt`.
     pub const BREAKPOINT: u32 = 3;
-    /// Page fault, of a fetch or of data: `address` is valid, `error` has the bits of [`super::fault`].
+    /// Page fault, of a fetch or of data: `address` is valid, `error` has the bits of
+    /// [`super::fault`].
     pub const PAGE_FAULT: u32 = 4;
     /// Data was not aligned to its size: `address` is valid.
     pub const ALIGNMENT: u32 = 5;
     /// The bus reported an error: `address` is valid if it was data.
     pub const BUS: u32 = 6;
-    /// An alien executed `swi`: `error` has the 24 bits of the instruction's number, 8 of Thumb's. (Linux passes the
-    /// number of a system call in r7, and 0 here.)
+    /// An alien executed `swi`: `error` has the 24 bits of the instruction's number, 8 of Thumb's.
+    /// (Linux passes the number of a system call in r7, and 0 here.)
     pub const SYSTEM_CALL: u32 = 0x80;
     /// An alien that was created or reset and has not run yet.
     pub const CREATED: u32 = 0x100;
@@ -68,7 +70,8 @@ pub mod vector {
     pub const STOPPED: u32 = 0x102;
 }
 
-/// Bits of `Frame::error` in a page fault. The processor does not tell them: the kernel decodes the instruction.
+/// Bits of `Frame::error` in a page fault. The processor does not tell them: the kernel decodes the
+/// instruction.
 pub mod fault {
     /// The page was there, the right was not.
     pub const PROTECTION: u32 = 1;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Marker instructions that the machine model recognises in user code.
 //!
-//! `pld [Rn, ±Rm, ror #n]`, or `asr`, changes nothing: it is a hint on some processors and nothing on the others. Programs and compilers
-//! prefetch by other addresses: an index is shifted to the left. The two low bits of Rm tell the kind of marker; an interval's
-//! number is in Rn, n, the shift, the sign, and the third bit of Rm.
+//! `pld [Rn, ±Rm, ror #n]`, or `asr`, changes nothing: it is a hint on some processors and nothing
+//! on the others. Programs and compilers prefetch by other addresses: an index is shifted to the
+//! left. The two low bits of Rm tell the kind of marker; an interval's number is in Rn, n, the
+//! shift, the sign, and the third bit of Rm.
 
 /// What all have in common.
 pub const OPCODE: u32 = 0xf750_f040;
@@ -13,9 +14,11 @@ pub const FIXED: u32 = 0xff70_f058;
 pub const BEGIN: u32 = 0;
 /// Kind: an interval ends.
 pub const END: u32 = 1;
-/// Kind: an interval begins in which nobody may switch spaces in a way that flushes a TLB or cache: the model reports it.
+/// Kind: an interval begins in which nobody may switch spaces in a way that flushes a TLB or cache:
+/// the model reports it.
 pub const BEGIN_FREE: u32 = 2;
-/// Kind: a case begins, for the model's report; r0 has the address of its name, r1 the bytes. The number is 0.
+/// Kind: a case begins, for the model's report; r0 has the address of its name, r1 the bytes. The
+/// number is 0.
 pub const CASE: u32 = 3;
 
 /// Where a number's bits are: the first in the number, in the instruction, and how many.
@@ -37,6 +40,7 @@ pub const fn instruction(kind: u32, id: u32) -> u32 {
 /// Kind and number of a marker; nothing if the instruction is none.
 #[must_use]
 pub fn decode(word: u32) -> Option<(u32, u32)> {
-    let number = || FIELDS.iter().map(|(from, to, bits)| (word >> to & ((1 << bits) - 1)) << from).sum();
+    let number =
+        || FIELDS.iter().map(|(from, to, bits)| (word >> to & ((1 << bits) - 1)) << from).sum();
     (word & FIXED == OPCODE).then(|| (word & 3, number()))
 }

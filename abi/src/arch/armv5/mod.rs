@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5TE.
 //!
-//! A thread starts with its UTCB's address in r0 and the argument in r1, all else zero, in Thumb state if bit 0 of the entry is set.
+//! A thread starts with its UTCB's address in r0 and the argument in r1, all else zero, in Thumb
+//! state if bit 0 of the entry is set.
 //!
-//! Programs of Linux find the helpers that its kernel has at `0xffff_0f60` and above (`kuser_helpers`): compare and exchange, the
-//! thread pointer, a barrier. Native programs use them, too.
+//! Programs of Linux find the helpers that its kernel has at `0xffff_0f60` and above
+//! (`kuser_helpers`): compare and exchange, the thread pointer, a barrier. Native programs use
+//! them, too.
 
 pub mod frame;
 pub mod kip;
@@ -32,6 +34,7 @@ pub const REGISTERS: super::Registers = super::Registers {
 /// A user register.
 pub type Word = u32;
 
-/// Whether a device that reads and writes memory sees what is in the data caches. Here it does not: who drives one maps what both
-/// use uncached, or brings it to memory by `Cache` before the device has it.
+/// Whether a device that reads and writes memory sees what is in the data caches. Here it does not:
+/// who drives one maps what both use uncached, or brings it to memory by `Cache` before the device
+/// has it.
 pub const DMA_IS_COHERENT: bool = false;

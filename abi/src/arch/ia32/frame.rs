@@ -57,8 +57,8 @@ pub const CHANGED_STATE: u32 = CHANGED_SEGMENTS;
 /// becomes ESP and EDX becomes EIP.
 pub const BY_SYSEXIT: u32 = 4;
 
-/// Flags that a user may set: CF PF AF ZF SF TF DF OF RF AC ID. With RF a thread goes on at an instruction
-/// that has a breakpoint.
+/// Flags that a user may set: CF PF AF ZF SF TF DF OF RF AC ID. With RF a thread goes on at an
+/// instruction that has a breakpoint.
 pub const USER_FLAGS: u32 = 0x0025_0dd5;
 
 /// Words of a [`Frame`].

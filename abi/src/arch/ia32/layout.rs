@@ -3,12 +3,13 @@
 
 /// Bytes that one translation table spans: the granule of a Segment's size and address.
 pub const TABLE_SPAN: u32 = 4 << 20;
-/// Where a Segment is attached at a multiple of this, spaces share of its translations what this processor can share.
+/// Where a Segment is attached at a multiple of this, spaces share of its translations what this
+/// processor can share.
 pub const SHARED_SPAN: u32 = TABLE_SPAN;
 /// End (exclusive) of the addresses a space may map: above it lies the kernel.
 pub const USER_END: u32 = 0xE000_0000;
-/// Start of the area of the information page and the UTCBs, a multiple of `TABLE_SPAN`. In a native space the kernel
-/// alone maps there.
+/// Start of the area of the information page and the UTCBs, a multiple of `TABLE_SPAN`. In a native
+/// space the kernel alone maps there.
 pub const AREA_START: u32 = 0;
 /// End (exclusive) of that area, a multiple of `TABLE_SPAN`.
 pub const AREA_END: u32 = 4 << 20;
@@ -22,8 +23,8 @@ pub const FIRST_SLOT: u32 = 0x2000;
 pub const SLOT_SIZE: u32 = 1024;
 /// Where the first one is in its page.
 pub const SLOT_START: u32 = 0;
-/// Offset of the FPU state in a slot: 512 bytes in the format of `fxsave`, or 108 in that of `fnsave` where the
-/// processor has no `fxsave`.
+/// Offset of the FPU state in a slot: 512 bytes in the format of `fxsave`, or 108 in that of
+/// `fnsave` where the processor has no `fxsave`.
 pub const FPU_OFFSET: u32 = 512;
 /// Bytes of the FPU state.
 pub const FPU_SIZE: u32 = 512;

@@ -14,10 +14,12 @@ pub const BEGIN: u32 = 1;
 /// Kind: an interval ends.
 pub const END: u32 = 2;
 
-/// Kind: an interval begins in which nobody may switch spaces or flush a TLB or cache: the model reports it.
+/// Kind: an interval begins in which nobody may switch spaces or flush a TLB or cache: the model
+/// reports it.
 pub const BEGIN_FREE: u32 = 3;
 
-/// Kind: a case begins, for the model's report; EAX has the address of its name, ECX the bytes. The number is 0.
+/// Kind: a case begins, for the model's report; EAX has the address of its name, ECX the bytes. The
+/// number is 0.
 pub const CASE: u32 = 4;
 
 /// The immediate of a marker.

@@ -4,7 +4,8 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words after an exception message or at the start of an alien's UTCB slot.
+/// A thread's registers, in the words after an exception message or at the start of an alien's UTCB
+/// slot.
 ///
 /// What a handler writes here is hostile to the kernel.
 #[repr(C)]
@@ -37,8 +38,9 @@ pub struct Frame {
 /// In `Frame::changed`: what belongs to the rarely loaded state.
 pub const CHANGED_STATE: u32 = 1;
 
-/// Bits of the machine state that a user may set: FE0, FE1 (which exceptions of the FPU are raised), SE (single step), BE (the same of
-/// branches). The bit that opens the FPU is the kernel's.
+/// Bits of the machine state that a user may set: FE0, FE1 (which exceptions of the FPU are
+/// raised), SE (single step), BE (the same of branches). The bit that opens the FPU is the
+/// kernel's.
 pub const USER_FLAGS: u32 = 0x0000_0f00;
 
 /// Words of a [`Frame`].
@@ -50,15 +52,18 @@ pub const STACK: usize = 1;
 /// See [`STACK`].
 pub const INSTRUCTION: usize = offset_of!(Frame, pc) / 4;
 
-/// Values of `Frame::vector`: below 256 the processor's exceptions, by the number of 256 bytes before their code.
+/// Values of `Frame::vector`: below 256 the processor's exceptions, by the number of 256 bytes
+/// before their code.
 pub mod vector {
     /// Machine check: the bus reported an error.
     pub const MACHINE_CHECK: u32 = 2;
-    /// Page fault, of a fetch or of data: `address` is valid, `error` has the bits of [`super::fault`].
+    /// Page fault, of a fetch or of data: `address` is valid, `error` has the bits of
+    /// [`super::fault`].
     pub const PAGE_FAULT: u32 = 3;
     /// Data was not aligned as the instruction wants it: `address` is valid.
     pub const ALIGNMENT: u32 = 6;
-    /// Illegal or privileged instruction, trap, exception of the FPU: `error` has the bits of [`super::program`].
+    /// Illegal or privileged instruction, trap, exception of the FPU: `error` has the bits of
+    /// [`super::program`].
     pub const PROGRAM: u32 = 7;
     /// Single step.
     pub const TRACE: u32 = 13;

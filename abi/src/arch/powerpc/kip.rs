@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel information page says of a PowerPC, beside what all processors have there: its version, and how
-//! the hashed table of a 604 does.
+//! What the kernel information page says of a PowerPC, beside what all processors have there: its
+//! version, and how the hashed table of a 604 does.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -12,8 +12,9 @@ pub const VERSION_OFFSET: u32 = 508;
 /// Where [`Counts`] is in the page.
 pub const COUNTS_OFFSET: u32 = 512;
 
-/// Counts since boot, modulo 2 to the power of 32, as they were when the processor last had nothing to do. The whole table is looked at then if
-/// a space has lost its context. On a 603, which walks no table, all but `turns` are 0.
+/// Counts since boot, modulo 2 to the power of 32, as they were when the processor last had nothing
+/// to do. The whole table is looked at then if a space has lost its context. On a 603, which walks
+/// no table, all but `turns` are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq, Default)]
 pub struct Counts {

@@ -3,8 +3,9 @@
 
 /// Bytes that one translation table spans: the granule of a Segment's size and address.
 pub const TABLE_SPAN: u32 = 4 << 20;
-/// Where a Segment is attached at a multiple of this, and nothing else is within the same bytes, all spaces that have it so share the
-/// processor's translations of it: a segment of the processor's.
+/// Where a Segment is attached at a multiple of this, and nothing else is within the same bytes,
+/// all spaces that have it so share the processor's translations of it: a segment of the
+/// processor's.
 pub const SHARED_SPAN: u32 = 256 << 20;
 /// End (exclusive) of the addresses a space may map.
 pub const USER_END: u32 = 0xC000_0000;

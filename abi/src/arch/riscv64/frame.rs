@@ -4,7 +4,8 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words behind an exception message or at the start of an alien's UTCB slot.
+/// A thread's registers, in the words behind an exception message or at the start of an alien's
+/// UTCB slot.
 ///
 /// What a handler writes here is hostile to the kernel.
 #[repr(C)]

@@ -3,7 +3,8 @@
 
 /// Bytes that one translation table spans: the granule of a Segment's size and address.
 pub const TABLE_SPAN: u64 = 2 << 20;
-/// Where a Segment is attached at a multiple of this, spaces share of its translations what this processor can share.
+/// Where a Segment is attached at a multiple of this, spaces share of its translations what this
+/// processor can share.
 pub const SHARED_SPAN: u64 = TABLE_SPAN;
 /// End (exclusive) of the addresses a space may map.
 pub const USER_END: u64 = 1 << 47;

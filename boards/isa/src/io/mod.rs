@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Access to I/O ports: a module for each processor, with the same names in all of them. To a component a port that it was not given
-//! raises an exception, so it can harm nobody else. The kernel has all ports, and uses those that its board's crate names.
+//! Access to I/O ports: a module for each processor, with the same names in all of them. To a
+//! component a port that it was not given raises an exception, so it can harm nobody else. The
+//! kernel has all ports, and uses those that its board's crate names.
 
 #[cfg(target_arch = "x86")]
 mod ia32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PowerPC: the bridge to PCI shows ports as memory, from [`PORTS`] on. To the kernel it is there. To a component nothing is, as all ports
-//! that matter are in one page: the access faults, and the kernel makes it for who was given the port. It knows the instructions here, and
-//! no others.
+//! PowerPC: the bridge to PCI shows ports as memory, from [`PORTS`] on. To the kernel it is there.
+//! To a component nothing is, as all ports that matter are in one page: the access faults, and the
+//! kernel makes it for who was given the port. It knows the instructions here, and no others.
 
 use core::arch::asm;
 
@@ -23,7 +23,8 @@ pub fn read8(port: u16) -> u8 {
 
 /// Writes a byte.
 pub fn write8(port: u16, value: u8) {
-    // SAFETY: touches no memory (devices that do are given to whom the description trusts); the kernel checks a component's port.
+    // SAFETY: touches no memory (devices that do are given to whom the description trusts); the
+    // kernel checks a component's port.
     unsafe {
         asm!("stbx {}, {}, {}", "eieio", in(reg) u32::from(value), in(reg_nonzero) PORTS, in(reg) u32::from(port), options(nostack, preserves_flags))
     };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's saved registers on ARMv5: where each is in a context, what a handler sees of them, and
-//! what the kernel takes of what a handler writes. Nothing here touches the processor, so that the host
-//! can test it.
+//! A thread's saved registers on ARMv5: where each is in a context, what a handler sees of them,
+//! and what the kernel takes of what a handler writes. Nothing here touches the processor, so that
+//! the host can test it.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

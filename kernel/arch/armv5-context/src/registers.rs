@@ -32,7 +32,10 @@ impl Registers for Armv5 {
 
     fn frame(thread: &Thread) -> Frame {
         let c = &thread.context;
-        let has_address = matches!(c[word::VECTOR], frame::vector::PAGE_FAULT | frame::vector::ALIGNMENT | frame::vector::BUS);
+        let has_address = matches!(
+            c[word::VECTOR],
+            frame::vector::PAGE_FAULT | frame::vector::ALIGNMENT | frame::vector::BUS
+        );
         Frame {
             r: core::array::from_fn(|index| c[word::R0 + index]),
             sp: c[word::SP],
@@ -62,7 +65,13 @@ impl Registers for Armv5 {
         }
     }
 
-    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
+    fn start(
+        context: &mut Context,
+        entry: UserAddr,
+        stack: UserAddr,
+        utcb: UserAddr,
+        argument: u32,
+    ) {
         *context = [0; CONTEXT_WORDS];
         let status = USER_MODE | if entry.0 & 1 != 0 { THUMB } else { 0 };
         for (index, value) in [

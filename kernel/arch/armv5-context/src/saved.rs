@@ -3,7 +3,8 @@
 
 use kcore::port::CONTEXT_WORDS;
 
-/// Which word of a context is what. The general registers end it: `stmdb sp, {r0-lr}^` stores them from a reference to the Thread.
+/// Which word of a context is what. The general registers end it: `stmdb sp, {r0-lr}^` stores them
+/// from a reference to the Thread.
 pub mod word {
     /// What a handler sees as the error.
     pub const ERROR: usize = 13;
@@ -33,8 +34,8 @@ pub mod vector {
 pub mod hw {
     /// The domain access register while its threads run.
     pub const DACR: usize = 0;
-    /// The process identifier that its addresses below 32 MiB are relocated by, as the register has it; [`INDIFFERENT`] if
-    /// it has nothing there.
+    /// The process identifier that its addresses below 32 MiB are relocated by, as the register has
+    /// it; [`INDIFFERENT`] if it has nothing there.
     pub const PID: usize = 1;
     /// Its domain; 0: none.
     pub const DOMAIN: usize = 2;
@@ -52,11 +53,12 @@ pub const USER_MODE: u32 = 0x10;
 /// Status: Thumb instructions.
 pub const THUMB: u32 = 1 << 5;
 
-/// The helpers of the kernel that are begun again if anything interrupts them: start and end (exclusive).
+/// The helpers of the kernel that are begun again if anything interrupts them: start and end
+/// (exclusive).
 const RESTARTED: [core::ops::Range<u32>; 2] = [0xffff_0fc0..0xffff_0fcc, 0xffff_0f6c..0xffff_0f7c];
 
-/// What stops a thread within one of the kernel's helpers that compare and exchange lets it begin the helper again: what it has
-/// read may not be so any more.
+/// What stops a thread within one of the kernel's helpers that compare and exchange lets it begin
+/// the helper again: what it has read may not be so any more.
 pub fn restart_helper(context: &mut [u32; CONTEXT_WORDS]) {
     if let Some(helper) = RESTARTED.iter().find(|helper| helper.contains(&context[word::PC])) {
         context[word::PC] = helper.start;

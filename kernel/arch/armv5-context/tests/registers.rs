@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel takes of a frame that a user wrote, and where each register is: with ARMv5's contract on the host (feature `arm`).
+//! What the kernel takes of a frame that a user wrote, and where each register is: with ARMv5's
+//! contract on the host (feature `arm`).
 #![cfg(feature = "arm")]
 
 use abi::frame::{USER_FLAGS, vector as named};
@@ -20,7 +21,8 @@ fn frame(words: [u32; 21]) -> Frame {
 }
 
 proptest! {
-    /// Whatever a handler writes: the thread goes on in user mode, interrupts open, at an address that the processor takes.
+    /// Whatever a handler writes: the thread goes on in user mode, interrupts open, at an address
+    /// that the processor takes.
     #[test]
     fn a_hostile_frame_keeps_user_mode(words: [u32; 21]) {
         let (hostile, mut thread) = (frame(words), Thread::zeroed());
@@ -46,7 +48,8 @@ proptest! {
         prop_assert_eq!(read, Frame { pc, cpsr, address, changed: 0, ..written });
     }
 
-    /// A thread begins in the state that bit 0 of its entry says, with nothing in its registers but what the contract names.
+    /// A thread begins in the state that bit 0 of its entry says, with nothing in its registers but
+    /// what the contract names.
     #[test]
     fn a_thread_starts(entry: u32, stack: u32, utcb: u32, argument: u32) {
         let mut thread = Thread { context: [!0; kcore::port::CONTEXT_WORDS], ..Thread::zeroed() };
@@ -74,7 +77,12 @@ fn arguments_and_results_are_r0_to_r9() {
 #[test]
 fn only_a_plain_system_call_is_resumed_fast() {
     let mut thread = Thread::zeroed();
-    for (cause, fast) in [(vector::SWI, true), (vector::INTERRUPT, false), (named::PAGE_FAULT, false), (named::CREATED, false)] {
+    for (cause, fast) in [
+        (vector::SWI, true),
+        (vector::INTERRUPT, false),
+        (named::PAGE_FAULT, false),
+        (named::CREATED, false),
+    ] {
         thread.context[word::VECTOR] = cause;
         assert_eq!(Armv5::resumes_fast(&thread), fast, "{cause:#x}");
     }

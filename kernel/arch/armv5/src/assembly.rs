@@ -13,8 +13,8 @@
 //! | `mem.S` | filling and copying memory |
 //! | `vectors.S` | exception vectors, helpers of programs |
 //!
-//! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
-//! and one in the list that nobody uses.
+//! A name in braces in these files is a constant or a symbol of the list below. The compiler
+//! refuses a name that is not in the list, and one in the list that nobody uses.
 
 use crate::cache::LINE;
 use crate::layout::{self, CPU};
@@ -40,7 +40,8 @@ use kcore::{Attachment, Cpu, Memory, Region, Slot, Space};
 use mmu::Format;
 use mmu::armv5::{bits, directory};
 
-/// Status: bits of the mode that a privileged one has, all of those that the kernel has; user mode has none of them (DDI 0100I, A2.2).
+/// Status: bits of the mode that a privileged one has, all of those that the kernel has; user mode
+/// has none of them (DDI 0100I, A2.2).
 const PRIVILEGED: u32 = 0xf;
 /// Status: interrupts and fast interrupts are off.
 const MASKED: u32 = 0xc0;
@@ -55,7 +56,8 @@ pub const UNDEFINED: u32 = MASKED | 0x1b;
 /// Mode of an interrupt.
 pub const IRQ: u32 = MASKED | 0x12;
 
-/// Of a fault's status what tells the kind, and the domain; and the kind of an empty entry of a coarse table (DDI 0100I, B4.6.1).
+/// Of a fault's status what tells the kind, and the domain; and the kind of an empty entry of a
+/// coarse table (DDI 0100I, B4.6.1).
 const STATUS: u32 = 0xf;
 /// See [`STATUS`].
 const STATUS_DOMAIN: u32 = 0xf0;
@@ -69,7 +71,11 @@ const MOST_PAGES: u32 = 32;
 
 /// An entry of a leaf table for RAM, without the address.
 const fn leaf(rights: Rights) -> u32 {
-    let access = if rights.contains(Rights::WRITE) { bits::READ_WRITE | bits::BUFFERED } else { bits::READ_ONLY };
+    let access = if rights.contains(Rights::WRITE) {
+        bits::READ_WRITE | bits::BUFFERED
+    } else {
+        bits::READ_ONLY
+    };
     bits::SMALL | bits::CACHED | access
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the boot loader left: a list of tags, as Linux gets it (Linux's Documentation/arch/arm/booting.rst), with RAM and where the
-//! boot image is: the initial RAM disk. The kernel's symbols may be behind the boot image, in the same RAM disk.
+//! What the boot loader left: a list of tags, as Linux gets it (Linux's
+//! Documentation/arch/arm/booting.rst), with RAM and where the boot image is: the initial RAM disk.
+//! The kernel's symbols may be behind the boot image, in the same RAM disk.
 
 use crate::layout::KERNEL_BASE;
 use crate::panic::Versatile;
@@ -26,7 +27,9 @@ const MOST_WORDS: u32 = 4096;
 /// A word of the first MiB of memory, which is mapped.
 fn word(physical: u32) -> u32 {
     if physical >= SECTION_BYTES || !physical.is_multiple_of(4) {
-        refuse::<Versatile>(format_args!("the boot loader's list of tags is not in the first MiB: start the kernel as Linux is started"));
+        refuse::<Versatile>(format_args!(
+            "the boot loader's list of tags is not in the first MiB: start the kernel as Linux is started"
+        ));
     }
     // SAFETY: mapped and aligned; reading what the loader left has no effect.
     unsafe { ((KERNEL_BASE + physical) as *const u32).read() }
@@ -36,7 +39,9 @@ fn word(physical: u32) -> u32 {
 fn tags(list: u32) -> (Ram, Range) {
     let (mut ram, mut disk) = (Ram::default(), Range::default());
     if word(list + 4) != tag::CORE {
-        refuse::<Versatile>(format_args!("the boot loader left no list of tags: start the kernel as Linux is started"));
+        refuse::<Versatile>(format_args!(
+            "the boot loader left no list of tags: start the kernel as Linux is started"
+        ));
     }
     let mut at = list;
     while at < list + 4 * MOST_WORDS {
@@ -59,7 +64,8 @@ fn tags(list: u32) -> (Ram, Range) {
     (ram, disk)
 }
 
-/// The RAM disk at the end of RAM, if there is room: a boot loader may put it in the middle, and free RAM is to be in one piece.
+/// The RAM disk at the end of RAM, if there is room: a boot loader may put it in the middle, and
+/// free RAM is to be in one piece.
 fn moved_up(ram: &[Range], disk: Range) -> Range {
     let Some(last) = ram.iter().max_by_key(|range| range.end()) else { return disk };
     let base = PhysAddr(last.end().0.saturating_sub(disk.bytes)).align_down(PAGE_SIZE);
@@ -71,7 +77,9 @@ fn moved_up(ram: &[Range], disk: Range) -> Range {
     let there = Range { base, ..disk };
     let (from, to) = (Versatile::map(here.start, disk), Versatile::map(above.start, there));
     // SAFETY: both are mapped. Both are RAM and do not overlap (above), and nobody else runs.
-    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, disk.bytes as usize) };
+    unsafe {
+        core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, disk.bytes as usize)
+    };
     Versatile::unmap(here.start, disk);
     Versatile::unmap(above.start, there);
     there
@@ -91,10 +99,15 @@ unsafe extern "C" {
 /// Looks at what the loader left, from the list of tags at this physical address on.
 pub fn find(list: u32) -> Boot {
     let (ram, disk) = tags(list);
-    let is_ram =
-        ram.ranges().iter().any(|r| disk.base >= r.base && disk.bytes <= r.bytes && disk.base.0 - r.base.0 <= r.bytes - disk.bytes);
+    let is_ram = ram.ranges().iter().any(|r| {
+        disk.base >= r.base
+            && disk.bytes <= r.bytes
+            && disk.base.0 - r.base.0 <= r.bytes - disk.bytes
+    });
     if disk.bytes == 0 || !is_ram {
-        refuse::<Versatile>(format_args!("the boot loader gave no boot image: give it as the initial RAM disk"));
+        refuse::<Versatile>(format_args!(
+            "the boot loader gave no boot image: give it as the initial RAM disk"
+        ));
     }
     let image = moved_up(ram.ranges(), disk);
     let kernel = Range { base: PhysAddr(0), bytes: (&raw const kernel_end) as u32 - KERNEL_BASE };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The caches: indexed and tagged by (modified) virtual addresses, and written back.
 //!
-//! Lines are named by their addresses. To clean the whole cache is another matter on each processor. ARM926EJ-S tests and cleans
-//! (DDI 0198E, section 2.3.6); an XScale core takes as many lines as there are for other addresses, which pushes all out
-//! (Intel XScale Core Developer's Manual, section 6.3.3).
+//! Lines are named by their addresses. To clean the whole cache is another matter on each
+//! processor. ARM926EJ-S tests and cleans (DDI 0198E, section 2.3.6); an XScale core takes as many
+//! lines as there are for other addresses, which pushes all out (Intel XScale Core Developer's
+//! Manual, section 6.3.3).
 
 use crate::layout::CLEANING;
 use crate::regs;
@@ -37,7 +38,8 @@ fn lines(range: Range<u32>) -> impl Iterator<Item = u32> {
     (start..range.end).step_by(LINE as usize)
 }
 
-/// For each line of a range. Of whole pages four at a time, as most are: the loop would take as long as what it is for.
+/// For each line of a range. Of whole pages four at a time, as most are: the loop would take as
+/// long as what it is for.
 fn each_line(range: Range<u32>, operation: impl Fn(u32)) {
     if !(range.start | range.end).is_multiple_of(PAGE_SIZE) {
         return lines(range).for_each(operation);
@@ -77,7 +79,8 @@ pub fn clean_and_drop(range: Range<u32>) {
     regs::drain(0);
 }
 
-/// Writes back what is in the cache of a range, and drops instructions of it: they are fetched again.
+/// Writes back what is in the cache of a range, and drops instructions of it: they are fetched
+/// again.
 pub fn synchronise(range: Range<u32>) {
     each_line(range, |line| {
         regs::clean_line(line);
@@ -87,12 +90,14 @@ pub fn synchronise(range: Range<u32>) {
     regs::drain(0);
 }
 
-/// Writes the whole data cache back and drops it, and all instructions. No line is locked: it would stay, dirty or not.
+/// Writes the whole data cache back and drops it, and all instructions. No line is locked: it would
+/// stay, dirty or not.
 pub fn clean_all() {
     if IS_XSCALE.load(Ordering::Relaxed) {
         push_out();
     } else {
-        // SAFETY: it cleans line after line until the flags say that none is dirty, and changes nothing but flags.
+        // SAFETY: it cleans line after line until the flags say that none is dirty, and changes
+        // nothing but flags.
         unsafe { asm!("2:", "mrc p15, 0, apsr_nzcv, c7, c14, 3", "bne 2b", options(nostack)) };
     }
     regs::drain(0);
@@ -110,13 +115,15 @@ pub fn clean_all_data() {
     regs::drain(0);
 }
 
-/// Locks the lines of a range of addresses that can be read, so that they stay until all are unlocked. Only an XScale core does.
+/// Locks the lines of a range of addresses that can be read, so that they stay until all are
+/// unlocked. Only an XScale core does.
 pub fn lock(range: Range<u32>) {
     regs::drain(0);
     regs::set_locking(1);
     let end = range.end.next_multiple_of(LINE);
-    // SAFETY: the range is mapped, as the caller says, and is read. What is there already would not be locked: it is written back and
-    // dropped before. Nothing else is read meanwhile, which would be locked, too.
+    // SAFETY: the range is mapped, as the caller says, and is read. What is there already would not
+    // be locked: it is written back and dropped before. Nothing else is read meanwhile, which would
+    // be locked, too.
     unsafe {
         asm!(
             "2:",
@@ -139,13 +146,15 @@ pub fn lock(range: Range<u32>) {
 
 /// Takes each line of the cache for an address that nobody uses, and drops those.
 fn push_out() {
-    /// Which of two ranges was taken last: the lines of one are dropped, and still may not be taken twice in turn.
+    /// Which of two ranges was taken last: the lines of one are dropped, and still may not be taken
+    /// twice in turn.
     static SECOND: AtomicBool = AtomicBool::new(false);
     let second = SECOND.load(Ordering::Relaxed);
     SECOND.store(!second, Ordering::Relaxed);
     let start = CLEANING + if second { XSCALE_BYTES } else { 0 };
-    // SAFETY: the addresses are mapped, cached, and nobody's. All that was dirty has been written back by lines for them, which hold
-    // nothing, before all are dropped. Nothing is written between.
+    // SAFETY: the addresses are mapped, cached, and nobody's. All that was dirty has been written
+    // back by lines for them, which hold nothing, before all are dropped. Nothing is written
+    // between.
     unsafe {
         asm!(
             "2:",

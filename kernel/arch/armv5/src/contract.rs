@@ -12,7 +12,9 @@ use arch_common::lock::Lock;
 use arch_common::place;
 use armv5_context::Armv5 as Registers;
 use core::ops::Range;
-use kcore::port::{Area, Board, Caches, Change, FaultIn, Nothing, Placement, Processor, Translation};
+use kcore::port::{
+    Area, Board, Caches, Change, FaultIn, Nothing, Placement, Processor, Translation,
+};
 use kcore::{Charge, Cpu, Irq, Segment, Space, Table};
 use mmu::armv5::Armv5 as Format;
 use plat_versatilepb::{timer, vic};
@@ -42,13 +44,15 @@ fn can_lock() -> Result<(), Error> {
     if cache::is_arms_own() { Err(Error::Unsupported) } else { Ok(()) }
 }
 
-// There is no FPU. The thread pointer is written on each way out; nobody changes it but by the thread.
+// There is no FPU. The thread pointer is written on each way out; nobody changes it but by the
+// thread.
 impl Processor for Armv5 {
     type Registers = Registers;
     type Special = Nothing;
 
     fn cpu(&mut self) -> &mut Cpu {
-        // SAFETY: the words are plain data, and fast paths touch them only while no Rust runs; `&mut self` keeps it unique.
+        // SAFETY: the words are plain data, and fast paths touch them only while no Rust runs;
+        // `&mut self` keeps it unique.
         unsafe { &mut *CPU.get() }
     }
 }
@@ -82,7 +86,10 @@ impl Translation for Armv5 {
 
     fn entries_written(&mut self, _: &Pool, table: Ref<Table>, range: Range<usize>) {
         let entry = size_of::<u32>() as u32;
-        cache::clean(table.address() + range.start as u32 * entry..table.address() + range.end as u32 * entry);
+        cache::clean(
+            table.address() + range.start as u32 * entry
+                ..table.address() + range.end as u32 * entry,
+        );
         self.directory.table_written(table);
     }
 
@@ -98,7 +105,13 @@ impl Translation for Armv5 {
         regs::flush_all(0);
     }
 
-    fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, _: Rights) -> FaultIn {
+    fn fault_in(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        address: UserAddr,
+        _: Rights,
+    ) -> FaultIn {
         self.directory.fault_in(pool, space, address)
     }
 }
@@ -118,11 +131,21 @@ impl Caches for Armv5 {
         address.0
     }
 
-    fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
+    fn before_change(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        change: Change,
+    ) {
         match change {
             Change::Protect(rights) if rights.contains(Rights::WRITE) => {}
-            Change::Protect(rights) => self.directory.before_change(pool, space, range, rights == Rights::NONE),
-            Change::Remove | Change::Replace => self.directory.before_change(pool, space, range, true),
+            Change::Protect(rights) => {
+                self.directory.before_change(pool, space, range, rights == Rights::NONE)
+            }
+            Change::Remove | Change::Replace => {
+                self.directory.before_change(pool, space, range, true)
+            }
         }
     }
 
@@ -145,11 +168,22 @@ impl Caches for Armv5 {
         }
     }
 
-    fn lock_lines(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+    fn lock_lines(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        is_paid: bool,
+    ) -> Result<bool, Error> {
         can_lock().and_then(|()| self.directory.lock(pool, space, range, is_paid))
     }
 
-    fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
+    fn unlock_lines(
+        &mut self,
+        _: &mut Pool,
+        space: Ref<Space>,
+        range: &Range<UserAddr>,
+    ) -> Result<Charge, Error> {
         can_lock().and_then(|()| self.directory.unlock(space, range))
     }
 }

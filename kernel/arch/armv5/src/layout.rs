@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Virtual addresses of the kernel (docs/arm.md, *Virtual memory*). All lie above 32 MiB: below, the kernel's accesses would be
-//! relocated by the process identifier, too.
+//! Virtual addresses of the kernel (docs/arm.md, *Virtual memory*). All lie above 32 MiB: below,
+//! the kernel's accesses would be relocated by the process identifier, too.
 
 use arch_common::shared::Shared;
 use core::ops::Range;
@@ -20,7 +20,8 @@ pub const DEVICES: u32 = plat_versatilepb::registers::WINDOW;
 pub const IMAGE: Range<u32> = 0xf100_0000..SYMBOLS.start;
 /// Where the kernel's symbols appear.
 pub const SYMBOLS: Range<u32> = 0xfe00_0000..CLEANING;
-/// 32 KiB, and again 32 KiB, whose lines are taken to push all others out of the cache (`cache.rs`).
+/// 32 KiB, and again 32 KiB, whose lines are taken to push all others out of the cache
+/// (`cache.rs`).
 pub const CLEANING: u32 = 0xffe0_0000;
 /// The section with the exception vectors, and their page.
 pub const VECTORS: u32 = 0xffff_0000;

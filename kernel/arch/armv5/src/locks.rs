@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of the data cache that stay there: an XScale core locks them (Intel XScale Core Developer's Manual, section 6.4).
+//! Lines of the data cache that stay there: an XScale core locks them (Intel XScale Core
+//! Developer's Manual, section 6.4).
 //!
-//! The core can unlock all lines at once only, and while some are locked its whole cache can be neither cleaned nor dropped. So the
-//! ranges are known here. Before the whole cache is cleaned, all lines are unlocked, and their sections leave the directory. By the
-//! fault that brings its section back, a space has its lines locked again.
+//! The core can unlock all lines at once only, and while some are locked its whole cache can be
+//! neither cleaned nor dropped. So the ranges are known here. Before the whole cache is cleaned,
+//! all lines are unlocked, and their sections leave the directory. By the fault that brings its
+//! section back, a space has its lines locked again.
 
 use crate::layout::section;
 use crate::{cache, paging, regs};
@@ -44,17 +46,24 @@ impl Locks {
         Self([const { None }; LOCKS])
     }
 
-    /// Notes a range of a space. Its lines are locked when the space next comes to it. False: it was noted before, and is paid for.
+    /// Notes a range of a space. Its lines are locked when the space next comes to it. False: it
+    /// was noted before, and is paid for.
     ///
     /// # Errors
-    /// `BadArgument`: it is not in one page, or a part of it is in another range. `QuotaExceeded`: it is not paid. `PoolExhausted`: there
-    /// are too many.
-    pub fn add(&mut self, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+    /// `BadArgument`: it is not in one page, or a part of it is in another range. `QuotaExceeded`:
+    /// it is not paid. `PoolExhausted`: there are too many.
+    pub fn add(
+        &mut self,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        is_paid: bool,
+    ) -> Result<bool, Error> {
         if range.is_empty() || range.start.0 / PAGE_SIZE != (range.end.0 - 1) / PAGE_SIZE {
             return Err(Error::BadArgument);
         }
         let lock = Lock { space, range };
-        if let Some(known) = self.0.iter().flatten().find(|known| known.has_of(space, &lock.range)) {
+        if let Some(known) = self.0.iter().flatten().find(|known| known.has_of(space, &lock.range))
+        {
             return if *known == lock { Ok(false) } else { Err(Error::BadArgument) };
         }
         if !is_paid {
@@ -76,13 +85,20 @@ impl Locks {
     /// The ranges of a space whose lines are to be locked and are not, and their numbers.
     pub fn unlocked(&self, space: Ref<Space>) -> impl Iterator<Item = (usize, Range<UserAddr>)> {
         let of_space = move |(number, lock): (usize, &Option<Lock>)| {
-            lock.as_ref().filter(|lock| lock.space == space).map(|lock| (number, lock.range.clone()))
+            lock.as_ref()
+                .filter(|lock| lock.space == space)
+                .map(|lock| (number, lock.range.clone()))
         };
-        self.0.iter().enumerate().filter_map(of_space).filter(|(number, _)| SECTIONS[*number].load(Ordering::Relaxed) == 0)
+        self.0
+            .iter()
+            .enumerate()
+            .filter_map(of_space)
+            .filter(|(number, _)| SECTIONS[*number].load(Ordering::Relaxed) == 0)
     }
 }
 
-/// Locks the lines of the range with this number, at its addresses as the caches know them. It can be read there.
+/// Locks the lines of the range with this number, at its addresses as the caches know them. It can
+/// be read there.
 pub fn lock(number: usize, range: Range<u32>) {
     SECTIONS[number].store(section(range.start) as u32 + 1, Ordering::Relaxed);
     // A load has low addresses relocated, and these are.
@@ -94,7 +110,8 @@ pub fn lock(number: usize, range: Range<u32>) {
 
 /// Unlocks all lines: they are as all others. Who has had them comes back by a fault.
 pub fn unlock() {
-    let mut locked = SECTIONS.iter().filter(|section| section.load(Ordering::Relaxed) != 0).peekable();
+    let mut locked =
+        SECTIONS.iter().filter(|section| section.load(Ordering::Relaxed) != 0).peekable();
     if locked.peek().is_some() {
         regs::unlock_lines(0);
         for section in locked {

@@ -4,7 +4,9 @@
 //! The processor reads tables from memory, past the data cache: what is written is cleaned.
 
 use crate::cache;
-use crate::layout::{CLEANING, COUNTER_PAGE, DEVICES, IMAGE, KERNEL_BASE, POOL_BASE, SYMBOLS, VECTORS, section};
+use crate::layout::{
+    CLEANING, COUNTER_PAGE, DEVICES, IMAGE, KERNEL_BASE, POOL_BASE, SYMBOLS, VECTORS, section,
+};
 use crate::panic::Versatile;
 use crate::regs;
 use abi::utcb::KIP_ADDRESS;
@@ -50,7 +52,8 @@ pub const fn physical_of_image(address: u32) -> u32 {
 /// Writes an entry of the directory.
 pub fn set(section: usize, entry: u32) {
     let at = DIRECTORY.address() + 4 * section as u32;
-    // SAFETY: `section` is checked by the index; the table is written here only, one processor, interrupts off.
+    // SAFETY: `section` is checked by the index; the table is written here only, one processor,
+    // interrupts off.
     unsafe { (*DIRECTORY.get()).0[section] = entry };
     cache::clean(at..at + 4);
 }
@@ -68,7 +71,9 @@ impl Mapping for Versatile {
     const SYMBOLS: Range<u32> = SYMBOLS;
 
     fn map(address: u32, range: boot::Range) -> u32 {
-        map_pages::<Self>(address, range, |address, physical| set(section(address), kernel_section(physical, KERNEL, true)))
+        map_pages::<Self>(address, range, |address, physical| {
+            set(section(address), kernel_section(physical, KERNEL, true))
+        })
     }
 
     /// Nothing of it stays in the cache.
@@ -87,15 +92,20 @@ fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
     cache::clean(at..at + 4);
 }
 
-/// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where the boot loader was. `start.S`
-/// mapped the image, and nobody writes entries in that line again: the processor may walk to one before it is cleaned.
+/// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where
+/// the boot loader was. `start.S` mapped the image, and nobody writes entries in that line again:
+/// the processor may walk to one before it is cleaned.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
     Versatile::map(POOL_BASE, pool);
     // Lines of it are taken and never written back: any RAM does.
     Versatile::map(CLEANING, boot::Range { base: PhysAddr(0), bytes: SECTION_BYTES });
     let page = (&raw const vectors) as u32;
-    set_coarse(&VECTOR_TABLE, (VECTORS % SECTION_BYTES / PAGE_SIZE) as usize, physical_of_image(page) | CACHED);
+    set_coarse(
+        &VECTOR_TABLE,
+        (VECTORS % SECTION_BYTES / PAGE_SIZE) as usize,
+        physical_of_image(page) | CACHED,
+    );
     // From now on it has the address that users see.
     cache::clean_and_drop(page..page + PAGE_SIZE);
     set(section(VECTORS), coarse(physical_of_image(VECTOR_TABLE.address()), GLOBAL));
@@ -103,7 +113,8 @@ pub fn map_kernel(pool: boot::Range) {
     regs::flush_all(0);
 }
 
-/// Whether an address is in what everybody can read: the information page, the counter's, and that of the vectors.
+/// Whether an address is in what everybody can read: the information page, the counter's, and that
+/// of the vectors.
 pub fn is_global(address: u32) -> bool {
     (KIP_ADDRESS..KIP_ADDRESS + 2 * PAGE_SIZE).contains(&address) || address >= VECTORS
 }
@@ -126,9 +137,10 @@ pub fn show_information_page(physical: u32) {
     }
 }
 
-/// Has the TLB of an XScale core keep what each entry into the kernel, and each look at the clock, reads: vectors, the kernel's image,
-/// threads, the information page, the counter. What all spaces use between two switches would else make room for what each of them
-/// uses, one after the other (Intel XScale Core Developer's Manual, section 3.4.3).
+/// Has the TLB of an XScale core keep what each entry into the kernel, and each look at the clock,
+/// reads: vectors, the kernel's image, threads, the information page, the counter. What all spaces
+/// use between two switches would else make room for what each of them uses, one after the other
+/// (Intel XScale Core Developer's Manual, section 3.4.3).
 fn lock_translations() {
     for address in [VECTORS, KERNEL_BASE, POOL_BASE, KIP_ADDRESS, COUNTER_PAGE] {
         regs::flush_data_page(address);

@@ -25,7 +25,9 @@ impl Platform for Versatile {
 pub fn frame() -> u32 {
     let frame: u32;
     // SAFETY: reads a register.
-    unsafe { core::arch::asm!("mov {}, r11", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!("mov {}, r11", out(reg) frame, options(nomem, nostack, preserves_flags))
+    };
     frame
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of the system-control coprocessor, by their names in the ARM Architecture Reference Manual (DDI 0100I, chapter B3).
+//! Registers of the system-control coprocessor, by their names in the ARM Architecture Reference
+//! Manual (DDI 0100I, chapter B3).
 
 use core::arch::asm;
 
-/// Control: the MMU; alignment faults; the data cache; the write buffer; the instruction cache; vectors at `0xffff_0000`.
+/// Control: the MMU; alignment faults; the data cache; the write buffer; the instruction cache;
+/// vectors at `0xffff_0000`.
 pub const CONTROL_SET: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 13;
 /// Control: big-endian; protection modes of old; loads to the PC that do not change to Thumb.
 pub const CONTROL_CLEAR: u32 = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 15;
@@ -26,8 +28,8 @@ macro_rules! operation {
     ($(#[$meta:meta])* $name:ident, $register:literal) => {
         $(#[$meta])*
         pub fn $name(value: u32) {
-            // SAFETY: nothing is lost by it: what is written was written back, and what is dropped is looked up again. (Not `nomem`:
-            // it comes behind all writes before.)
+            // SAFETY: nothing is lost by it: what is written was written back, and what is dropped
+            // is looked up again. (Not `nomem`: it comes behind all writes before.)
             unsafe { asm!(concat!("mcr p15, 0, {}, ", $register), in(reg) value, options(nostack, preserves_flags)) };
         }
     };
@@ -76,7 +78,9 @@ pub fn set_domains(access: u32) {
 /// Writes the process identifier.
 pub fn set_process(identifier: u32) {
     // SAFETY: the kernel's own addresses are all above those that are relocated.
-    unsafe { asm!("mcr p15, 0, {}, c13, c0, 0", in(reg) identifier, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("mcr p15, 0, {}, c13, c0, 0", in(reg) identifier, options(nostack, preserves_flags))
+    };
 }
 
 /// Waits for an interrupt, which may be masked.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Coarse tables that a space may only read by.
 //!
-//! A Segment's tables are shared, and the processor's first-level entries have no right of their own. So a space that has a
-//! Segment attached without the right to write gets copies of its coarse tables, in which nobody writes. There are few: they are a
-//! cache, filled by faults and dropped when the table changes.
+//! A Segment's tables are shared, and the processor's first-level entries have no right of their
+//! own. So a space that has a Segment attached without the right to write gets copies of its coarse
+//! tables, in which nobody writes. There are few: they are a cache, filled by faults and dropped
+//! when the table changes.
 
 use crate::cache;
 use crate::paging::{Coarse, physical_of_image};
@@ -40,16 +41,18 @@ impl Shadows {
         Self { all: [Shadow { section: 0, source: 0 }; COUNT], next: 0 }
     }
 
-    /// Physical address of a copy of a coarse table, whose entries these are, to be shown in a section; and the section that another one
-    /// has to go from, as there are no more.
+    /// Physical address of a copy of a coarse table, whose entries these are, to be shown in a
+    /// section; and the section that another one has to go from, as there are no more.
     pub fn make(&mut self, section: usize, source: u32, entries: &[u32]) -> (u32, Option<usize>) {
-        let index = self.all.iter().position(|shadow| shadow.section == section).unwrap_or(self.next);
+        let index =
+            self.all.iter().position(|shadow| shadow.section == section).unwrap_or(self.next);
         self.next = (self.next + 1) % COUNT;
         let before = core::mem::replace(&mut self.all[index], Shadow { section, source }).section;
         if before == 0 {
             COPIES.store(COPIES.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
-        // SAFETY: one processor, interrupts off; nothing walks the table: it is shown nowhere once `before` is gone from the directory.
+        // SAFETY: one processor, interrupts off; nothing walks the table: it is shown nowhere once
+        // `before` is gone from the directory.
         let table = unsafe { &mut (*TABLES.get())[index] };
         table.0.iter_mut().zip(entries).for_each(|(to, from)| *to = read_only(*from));
         let at = TABLES.address() + index as u32 * COARSE_BYTES;
@@ -59,13 +62,19 @@ impl Shadows {
 
     /// Physical address of the copy that a section shows of this coarse table.
     pub fn find(&self, section: usize, source: u32) -> Option<u32> {
-        let index = self.all.iter().position(|shadow| shadow.section == section && shadow.source == source)?;
+        let index = self
+            .all
+            .iter()
+            .position(|shadow| shadow.section == section && shadow.source == source)?;
         Some(physical_of_image(TABLES.address() + index as u32 * COARSE_BYTES))
     }
 
     /// Forgets a copy of a page of coarse tables, at this physical address: its section.
     pub fn forget_copy(&mut self, page: u32) -> Option<usize> {
-        let shadow = self.all.iter_mut().find(|shadow| shadow.section != 0 && shadow.source & !(abi::PAGE_SIZE - 1) == page)?;
+        let shadow = self
+            .all
+            .iter_mut()
+            .find(|shadow| shadow.section != 0 && shadow.source & !(abi::PAGE_SIZE - 1) == page)?;
         COPIES.store(COPIES.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
         Some(core::mem::take(&mut shadow.section))
     }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of a space, and the caching page directory: whose entries are in the processor's one first-level table.
+//! What the port keeps of a space, and the caching page directory: whose entries are in the
+//! processor's one first-level table.
 //!
-//! An entry comes when somebody faults for lack of it, and stays until another owner needs the place or the domain
-//! (`mmu::fass` decides). The truth are the tables of spaces and Segments.
+//! An entry comes when somebody faults for lack of it, and stays until another owner needs the
+//! place or the domain (`mmu::fass` decides). The truth are the tables of spaces and Segments.
 //!
-//! The sections of UTCBs are apart: each has one owner for its life, and is always in the directory, as the kernel uses it. Of a space
-//! without a domain it has a domain that no space opens.
+//! The sections of UTCBs are apart: each has one owner for its life, and is always in the
+//! directory, as the kernel uses it. Of a space without a domain it has a domain that no space
+//! opens.
 
 use crate::layout::{UTCB_BYTES, UTCBS, section};
 use crate::locks::Locks;
@@ -34,18 +36,21 @@ const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
 /// So many spaces get on with a Segment's domain alone, as long as they have nothing else.
 const GUESTS: usize = 4;
-/// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked at for its start.
+/// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked
+/// at for its start.
 const SEGMENT_TABLES: u32 = 32;
 /// More pages than this are dropped with the whole TLB.
 const PAGES: u32 = 8;
 /// More pages than this are cleaned with the whole cache, ...
 const CLEANED: usize = 24;
-/// ... and more than this dropped with it, line by line: so much is done between two looks at interrupts.
+/// ... and more than this dropped with it, line by line: so much is done between two looks at
+/// interrupts.
 const DROPPED: usize = 10;
 
 /// Of a Segment, in `Segment::hw`: its domain.
 const SEGMENT_DOMAIN: u32 = 0xf;
-/// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has had none.
+/// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has
+/// had none.
 const SEGMENT_HOME_SHIFT: u32 = 4;
 
 /// Who has a domain. A vspace is a Quota's: others may have the number for something else.
@@ -67,7 +72,8 @@ impl Hardware for Processor {
     }
 }
 
-/// The port has it. It is larger than the kernel's stack. The way out writes one word of it, while no Rust runs.
+/// The port has it. It is larger than the kernel's stack. The way out writes one word of it, while
+/// no Rust runs.
 pub static DIRECTORY: Shared<Directory> = Shared::new(Directory::new());
 
 /// Who is in the directory.
@@ -85,7 +91,8 @@ pub struct Directory {
 
 impl Directory {
     /// Where the word is that fast paths and the way out note the open domains in.
-    pub const DIRTY: usize = core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
+    pub const DIRTY: usize =
+        core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
 
     /// With nobody in it.
     const fn new() -> Self {
@@ -108,7 +115,11 @@ impl Directory {
     /// A space ends: its tags may be another's. Returns what is not its Quota's any more.
     pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         let locks = self.locks.remove(|lock| lock.space == space);
-        self.guests.as_flattened_mut().iter_mut().filter(|guest| guest.is(space)).for_each(|guest| *guest = Link::NULL);
+        self.guests
+            .as_flattened_mut()
+            .iter_mut()
+            .filter(|guest| guest.is(space))
+            .for_each(|guest| *guest = Link::NULL);
         self.fass.release(domain(pool, space), owner(pool, space), &mut Processor);
         pool[space].hw[DOMAIN] = 0;
         pool[space].hw[DACR] = BASE;
@@ -162,14 +173,16 @@ impl Directory {
     /// # Errors
     /// `PoolExhausted`: all have been given.
     pub fn take_area(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<Area, Error> {
-        let number = self.areas.iter().position(|area| area.is_null()).ok_or(Error::PoolExhausted)?;
+        let number =
+            self.areas.iter().position(|area| area.is_null()).ok_or(Error::PoolExhausted)?;
         self.areas[number] = space.link();
         pool[space].hw[AREA] = number as u32 + 1;
         let start = UserAddr(UTCBS + number as u32 * SECTION_BYTES);
         Ok(Area { start, end: start + SECTION_BYTES, kip: None, first_slot: start })
     }
 
-    /// A thread of a space had a fault at an address: the directory gets the entry that the space's tables have.
+    /// A thread of a space had a fault at an address: the directory gets the entry that the space's
+    /// tables have.
     pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr) -> FaultIn {
         let entry = top_entry(pool, space, Armv5::table_index(address));
         let slot = Self::slot_of(pool, space);
@@ -178,7 +191,8 @@ impl Directory {
         }
         let had = pool[space].hw[DACR];
         if address.0 >= UTCBS {
-            let is_own = pool[space].hw[AREA].checked_sub(1) == Some((address.0 - UTCBS) / SECTION_BYTES);
+            let is_own =
+                pool[space].hw[AREA].checked_sub(1) == Some((address.0 - UTCBS) / SECTION_BYTES);
             if is_own {
                 self.need_domain(pool, space, None);
             }
@@ -193,7 +207,9 @@ impl Directory {
             }
             None => (owner(pool, space), self.need_domain(pool, space, None)),
         };
-        let Some(word) = self.word(pool, (entry, part), section, domain) else { return FaultIn::Report };
+        let Some(word) = self.word(pool, (entry, part), section, domain) else {
+            return FaultIn::Report;
+        };
         let is_there = paging::get(section) == word;
         if !is_there {
             self.fass.install(section, domain, who, &mut Processor);
@@ -205,12 +221,18 @@ impl Directory {
         repaired(!is_there || pool[space].hw[DACR] != had)
     }
 
-    /// Has the lines of a range of a space stay in the cache, which is read for that. Returns whether its Quota, which has paid for one
-    /// range more or not, is to stay charged for that.
+    /// Has the lines of a range of a space stay in the cache, which is read for that. Returns
+    /// whether its Quota, which has paid for one range more or not, is to stay charged for that.
     ///
     /// # Errors
     /// `BadAddress`: it is not mapped, cannot be read, or is not cached. And as [`Locks::add`].
-    pub fn lock(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+    pub fn lock(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        is_paid: bool,
+    ) -> Result<bool, Error> {
         let start = range.start;
         if !can_lock(pool, space, start) {
             return Err(Error::BadAddress);
@@ -231,7 +253,8 @@ impl Directory {
         if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
     }
 
-    /// A section of a space is in the directory, by this domain: what the space has locked there is locked again.
+    /// A section of a space is in the directory, by this domain: what the space has locked there is
+    /// locked again.
     fn lock_lines(&mut self, pool: &Pool, space: Ref<Space>, installed: usize, domain: u32) {
         for (number, range) in self.locks.unlocked(space) {
             let start = relocated(pool, space, range.start.0);
@@ -256,17 +279,22 @@ impl Directory {
             }
             for section in first..first + SECTIONS as usize {
                 let domain = self.fass.domain_of(section);
-                if domain != 0 && !matches!(self.fass.owner(domain), Some(Owner::Space(other)) if other != space) {
+                if domain != 0
+                    && !matches!(self.fass.owner(domain), Some(Owner::Space(other)) if other != space)
+                {
                     self.fass.remove(section, &mut Processor);
                 }
             }
         }
-        // What a Segment's domain opened may be attached no more. Who still may comes by a fault again.
-        if !range.clone().all(|index| top_entry(pool, space, index) & armv5::directory::SHARED != 0) {
+        // What a Segment's domain opened may be attached no more. Who still may comes by a fault
+        // again.
+        if !range.clone().all(|index| top_entry(pool, space, index) & armv5::directory::SHARED != 0)
+        {
             pool[space].hw[DACR] = BASE | domain(pool, space).map_or(0, client);
         }
         if range.start < LOW_TABLES {
-            let is_low = (0..LOW_TABLES).any(|index| !Armv5::is_empty(top_entry(pool, space, index)));
+            let is_low =
+                (0..LOW_TABLES).any(|index| !Armv5::is_empty(top_entry(pool, space, index)));
             let hw = &mut pool[space].hw;
             if hw[PID] < SLOT_BYTES {
                 hw[PID] = if is_low { 0 } else { INDIFFERENT };
@@ -283,16 +311,26 @@ impl Directory {
         }
     }
 
-    /// Mappings of a space are to go or to change: nothing that only they reach stays in the cache. `drops` says that lines may
-    /// not stay, either.
-    pub fn before_change(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, drops: bool) {
+    /// Mappings of a space are to go or to change: nothing that only they reach stays in the cache.
+    /// `drops` says that lines may not stay, either.
+    pub fn before_change(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        drops: bool,
+    ) {
         if range.start.0 < UTCBS {
-            let mut sections = places(pool, space, range.clone()).flat_map(|part| section(part.start)..section(part.end - 1) + 1);
-            if !sections.any(|section| self.fass.may_have_lines_in(section)) || is_anothers_matter(pool, space, &range) {
+            let mut sections = places(pool, space, range.clone())
+                .flat_map(|part| section(part.start)..section(part.end - 1) + 1);
+            if !sections.any(|section| self.fass.may_have_lines_in(section))
+                || is_anothers_matter(pool, space, &range)
+            {
                 return;
             }
         }
-        let mut found = Found { pages: [0; CLEANED], count: 0, most: if drops { DROPPED } else { CLEANED } };
+        let mut found =
+            Found { pages: [0; CLEANED], count: 0, most: if drops { DROPPED } else { CLEANED } };
         if range.end.0 - range.start.0 > TABLE_SPAN || !found.look(pool, space, &range, drops) {
             if drops {
                 self.fass.clean(&mut Processor);
@@ -327,10 +365,17 @@ impl Directory {
         }
     }
 
-    /// The Segment that owns what a space has at an address, and its domain: if the space may do all with it, and it is at the same
-    /// address in all spaces that share the domain.
-    fn shared_tag(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, entry: u32) -> Option<(Tagged, u32)> {
-        let is_shared = entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
+    /// The Segment that owns what a space has at an address, and its domain: if the space may do
+    /// all with it, and it is at the same address in all spaces that share the domain.
+    fn shared_tag(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        address: UserAddr,
+        entry: u32,
+    ) -> Option<(Tagged, u32)> {
+        let is_shared =
+            entry & armv5::directory::SHARED != 0 && entry & armv5::directory::NO_WRITE == 0;
         let (segment, start) = is_shared.then(|| attached(pool, space, address)).flatten()?;
         let home = section(relocated(pool, space, start.0)) as u32 + 1;
         let state = pool[segment].hw[0];
@@ -350,8 +395,8 @@ impl Directory {
         Some((who, grant.domain))
     }
 
-    /// A space is about to have a Segment's domain open: it is noted, or has a domain of its own, by which it is found when the Segment
-    /// loses that one.
+    /// A space is about to have a Segment's domain open: it is noted, or has a domain of its own,
+    /// by which it is found when the Segment loses that one.
     fn host(&mut self, pool: &mut Pool, space: Ref<Space>, domain: u32) {
         let guests = &mut self.guests[domain as usize];
         if self::domain(pool, space).is_some() || guests.iter().any(|guest| guest.is(space)) {
@@ -366,16 +411,30 @@ impl Directory {
     }
 
     /// What the processor gets for a section of an entry, by a domain.
-    fn word(&mut self, pool: &Pool, (entry, part): (u32, u32), section: usize, domain: u32) -> Option<u32> {
+    fn word(
+        &mut self,
+        pool: &Pool,
+        (entry, part): (u32, u32),
+        section: usize,
+        domain: u32,
+    ) -> Option<u32> {
         let word = armv5::section(entry, part, domain)?;
-        let Some((table, _)) = Armv5::decode_table(entry).filter(|_| entry & armv5::directory::NO_WRITE != 0) else { return Some(word) };
+        let Some((table, _)) =
+            Armv5::decode_table(entry).filter(|_| entry & armv5::directory::NO_WRITE != 0)
+        else {
+            return Some(word);
+        };
         let source = table.0 + part * COARSE_BYTES;
         if let Some(copy) = self.shadows.find(section, source) {
             return Some(armv5::coarse(copy, domain));
         }
         let first = (part * COARSE_BYTES / 4) as usize;
         let entries = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>();
-        let (copy, before) = self.shadows.make(section, source, &entries[first..first + (COARSE_BYTES / 4) as usize]);
+        let (copy, before) = self.shadows.make(
+            section,
+            source,
+            &entries[first..first + (COARSE_BYTES / 4) as usize],
+        );
         if let Some(before) = before {
             self.fass.remove(before, &mut Processor);
             regs::flush_all(0);
@@ -389,7 +448,11 @@ impl Directory {
             return domain;
         }
         // One at most is kept, so there is another.
-        let Some(grant) = self.fass.acquire(owner(pool, space), |other| keeps == Some(other), &mut Processor) else { return PARKED };
+        let Some(grant) =
+            self.fass.acquire(owner(pool, space), |other| keeps == Some(other), &mut Processor)
+        else {
+            return PARKED;
+        };
         self.lose(pool, grant);
         pool[space].hw[DOMAIN] = grant.domain;
         pool[space].hw[DACR] = BASE | client(grant.domain);
@@ -413,9 +476,13 @@ impl Directory {
         }
     }
 
-    /// Closes a domain to all spaces: those that have a domain of their own may have it open, and its guests.
+    /// Closes a domain to all spaces: those that have a domain of their own may have it open, and
+    /// its guests.
     fn close(&mut self, pool: &mut Pool, domain: u32) {
-        for guest in core::mem::take(&mut self.guests[domain as usize]).iter().filter_map(|guest| guest.get()) {
+        for guest in core::mem::take(&mut self.guests[domain as usize])
+            .iter()
+            .filter_map(|guest| guest.get())
+        {
             pool[guest].hw[DACR] &= !client(domain);
         }
         for other in u32::from(FIRST)..DOMAINS as u32 {
@@ -431,7 +498,10 @@ impl Directory {
         let start = UTCBS + area * SECTION_BYTES;
         let entry = top_entry(pool, space, Armv5::table_index(UserAddr(start)));
         let domain = domain(pool, space).unwrap_or(PARKED);
-        paging::set(section(start), armv5::section(entry, start / SECTION_BYTES % SECTIONS, domain).unwrap_or(0));
+        paging::set(
+            section(start),
+            armv5::section(entry, start / SECTION_BYTES % SECTIONS, domain).unwrap_or(0),
+        );
         regs::flush_all(0);
     }
 }
@@ -450,7 +520,11 @@ fn domain(pool: &Pool, space: Ref<Space>) -> Option<u32> {
 }
 
 fn owner(pool: &Pool, space: Ref<Space>) -> Tagged {
-    Tagged { who: Owner::Space(space), holder: pool[space].region.header.quota, vspace: pool[space].hw[VSPACE] }
+    Tagged {
+        who: Owner::Space(space),
+        holder: pool[space].region.header.quota,
+        vspace: pool[space].hw[VSPACE],
+    }
 }
 
 fn segment_owner(pool: &Pool, segment: Ref<Segment>) -> Tagged {
@@ -464,7 +538,11 @@ pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
 }
 
 /// The same of a range, which may begin below a slot's end and go on above.
-pub fn places(pool: &Pool, space: Ref<Space>, Range { start, end }: Range<UserAddr>) -> impl Iterator<Item = Range<u32>> {
+pub fn places(
+    pool: &Pool,
+    space: Ref<Space>,
+    Range { start, end }: Range<UserAddr>,
+) -> impl Iterator<Item = Range<u32>> {
     let middle = SLOT_BYTES.clamp(start.0, end.0);
     let part = move |from: u32, to: u32| {
         let start = relocated(pool, space, from);
@@ -473,9 +551,10 @@ pub fn places(pool: &Pool, space: Ref<Space>, Range { start, end }: Range<UserAd
     [part(start.0, middle), part(middle, end.0)].into_iter().filter(|part| !part.is_empty())
 }
 
-/// Whether the Segment that a space has at a range is attached to another one that has it at the same modified addresses, and that
-/// comes first of those that have all of the range: what is done for that one is done for this one, too. It has to have all: what goes
-/// while it is being attached would be seen nowhere.
+/// Whether the Segment that a space has at a range is attached to another one that has it at the
+/// same modified addresses, and that comes first of those that have all of the range: what is done
+/// for that one is done for this one, too. It has to have all: what goes while it is being attached
+/// would be seen nowhere.
 fn is_anothers_matter(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) -> bool {
     let Some((segment, start)) = attached(pool, space, range.start) else { return false };
     let tables = (range.end.0 - start.0).div_ceil(TABLE_SPAN);
@@ -497,8 +576,8 @@ struct Found {
 }
 
 impl Found {
-    /// Looks for pages of a range that can have lines; if only what was written matters, for those that can be. False if they do not
-    /// fit.
+    /// Looks for pages of a range that can have lines; if only what was written matters, for those
+    /// that can be. False if they do not fit.
     fn look(&mut self, pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>, all: bool) -> bool {
         let mut at = range.start;
         while at < range.end {
@@ -508,9 +587,14 @@ impl Found {
                 return false;
             }
             if let Some((table, _)) = Armv5::decode_table(entry) {
-                let entries = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>();
+                let entries =
+                    pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>();
                 let first = Armv5::leaf_index(at);
-                if !self.take(at.0, &entries[first..first + ((end.0 - at.0) / PAGE_SIZE) as usize], all) {
+                if !self.take(
+                    at.0,
+                    &entries[first..first + ((end.0 - at.0) / PAGE_SIZE) as usize],
+                    all,
+                ) {
                     return false;
                 }
             }
@@ -535,7 +619,10 @@ impl Found {
     #[inline(never)]
     fn take_each(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
         for entry in entries {
-            let has_lines = |leaf: Leaf| leaf.attributes == Attributes::Cached && (all || leaf.rights.contains(Rights::WRITE));
+            let has_lines = |leaf: Leaf| {
+                leaf.attributes == Attributes::Cached
+                    && (all || leaf.rights.contains(Rights::WRITE))
+            };
             if Armv5::decode(*entry).is_some_and(has_lines) {
                 if self.count == self.most {
                     return false;
@@ -549,14 +636,19 @@ impl Found {
     }
 }
 
-/// The address that a space's thread used: some processors report it as it is relocated. (Another space's identifier may be in
-/// the register while an indifferent one runs.)
+/// The address that a space's thread used: some processors report it as it is relocated. (Another
+/// space's identifier may be in the register while an indifferent one runs.)
 pub fn unrelocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     let pid = pool[space].hw[hw::PID];
-    if pid != INDIFFERENT && address & !(SLOT_BYTES - 1) == pid { address & (SLOT_BYTES - 1) } else { address }
+    if pid != INDIFFERENT && address & !(SLOT_BYTES - 1) == pid {
+        address & (SLOT_BYTES - 1)
+    } else {
+        address
+    }
 }
 
-/// The Segment that a space has attached at an address, and where it begins there; of a large one only in its first part.
+/// The Segment that a space has attached at an address, and where it begins there; of a large one
+/// only in its first part.
 fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Segment>, UserAddr)> {
     let last = Armv5::table_index(address) as u32;
     let mut places = (last.saturating_sub(SEGMENT_TABLES - 1)..=last).rev();
@@ -564,7 +656,8 @@ fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Se
     let start = Armv5::table_start(record.index as usize);
     let segment: Ref<Segment> = Ref::new(record.source);
     // That all can be executed which can be read is the processor's.
-    let is_whole = record.kind == attachment::SEGMENT_IN_SPACE && Rights(record.rights).contains(Rights::READ.union(Rights::WRITE));
+    let is_whole = record.kind == attachment::SEGMENT_IN_SPACE
+        && Rights(record.rights).contains(Rights::READ.union(Rights::WRITE));
     (is_whole && address - start < pool[segment].region.end.0).then_some((segment, start))
 }
 
@@ -578,7 +671,9 @@ pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Right
 
 /// Whether lines of a page of a space can stay in the cache: it can be read, by way of the cache.
 fn can_lock(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
-    leaf(pool, space, address).is_some_and(|leaf| leaf.rights.contains(Rights::READ) && leaf.attributes == Attributes::Cached)
+    leaf(pool, space, address).is_some_and(|leaf| {
+        leaf.rights.contains(Rights::READ) && leaf.attributes == Attributes::Cached
+    })
 }
 
 /// What a space's tables say of a page.
@@ -588,7 +683,8 @@ fn leaf(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Leaf> {
         return Some(leaf);
     }
     let (table, _) = Armv5::decode_table(entry)?;
-    let leaf = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>()[Armv5::leaf_index(address)];
+    let leaf = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>()
+        [Armv5::leaf_index(address)];
     let leaf = Armv5::decode(leaf)?;
     Some(Leaf { rights: leaf.rights.intersection(Armv5::table_rights(entry)), ..leaf })
 }

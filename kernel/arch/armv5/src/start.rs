@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting: from the boot loader to the first thread.
 //!
-//! `start.S` turns translation and caches on, with the first 8 MiB of memory at `KERNEL_BASE`, and calls [`begin`].
+//! `start.S` turns translation and caches on, with the first 8 MiB of memory at `KERNEL_BASE`, and
+//! calls [`begin`].
 
 use crate::assembly::{self, ABORT, IRQ, SAVED, SUPERVISOR, UNDEFINED};
 use crate::boot;
@@ -38,7 +39,8 @@ global_asm!(
     undefined = const UNDEFINED,
 );
 
-/// Lines of the board that components may have: all but the timer's and that of the second controller.
+/// Lines of the board that components may have: all but the timer's and that of the second
+/// controller.
 const COMPONENT_LINES: [u32; vic::LINES - 2] = lines::all_but(&[timer::LINE, vic::CASCADE]);
 
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
@@ -54,8 +56,9 @@ extern "C" fn begin(tags: u32) -> ! {
     time::tick_in(time::LONGEST);
 
     let clock = time::clock();
-    // SAFETY: boot; it is mapped, and the kernel is the one who gets it, and the directory. The port maps UTCBs, which are memory of the
-    // pool, in that window, and no cache has them by their addresses in the pool (`utcb_page`).
+    // SAFETY: boot; it is mapped, and the kernel is the one who gets it, and the directory. The
+    // port maps UTCBs, which are memory of the pool, in that window, and no cache has them by their
+    // addresses in the pool (`utcb_page`).
     let kernel = unsafe {
         let mut pool = boot.new_pool();
         pool.add_window(UTCBS, UTCB_BYTES);

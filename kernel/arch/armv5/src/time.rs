@@ -9,7 +9,8 @@ use arch_common::start;
 use core::mem::offset_of;
 use plat_versatilepb::{counter, timer};
 
-/// Longest time without a tick: the counter must be looked at in each half of its range, which lasts 89 seconds.
+/// Longest time without a tick: the counter must be looked at in each half of its range, which
+/// lasts 89 seconds.
 pub const LONGEST: u64 = 60_000_000_000;
 
 /// How the counter becomes time.

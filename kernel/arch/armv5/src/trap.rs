@@ -34,7 +34,8 @@ pub extern "C" fn enter() {
     let context = &mut kernel.pool[current].context;
     context[word::ERROR] = 0;
     let cause = context[word::VECTOR];
-    // What failed is told by the instruction, and `access_failed` looks at that before a helper begins again.
+    // What failed is told by the instruction, and `access_failed` looks at that before a helper
+    // begins again.
     if cause != vector::SWI && cause != DATA {
         restart_helper(context);
     }
@@ -75,26 +76,40 @@ fn undefined(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
 /// The thread's instruction at an address, if it can still be read: in the lower half one of Thumb.
 fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>, pc: u32) -> u32 {
     let context = &kernel.pool[current].context;
-    // SAFETY: users could execute it, so it is no register of a device; if it has gone since, the result is 0. The read goes by the
-    // address that the thread used.
+    // SAFETY: users could execute it, so it is no register of a device; if it has gone since, the
+    // result is 0. The read goes by the address that the thread used.
     let read = unsafe { read_user(pc & !3) };
     if context[word::CPSR] & THUMB != 0 { read >> (8 * (pc & 2)) & 0xffff } else { read }
 }
 
-/// A page could not be accessed: if its table was only not in the directory, it is now; else the thread's handler has to know.
-fn page_fault(kernel: &mut Kernel<Armv5>, current: Ref<Thread>, address: u32, access: Rights, error: u32) {
-    let there = kernel.pool[current].space.get().and_then(|space| space::lookup(&kernel.pool, space, UserAddr(address)));
+/// A page could not be accessed: if its table was only not in the directory, it is now; else the
+/// thread's handler has to know.
+fn page_fault(
+    kernel: &mut Kernel<Armv5>,
+    current: Ref<Thread>,
+    address: u32,
+    access: Rights,
+    error: u32,
+) {
+    let there = kernel.pool[current]
+        .space
+        .get()
+        .and_then(|space| space::lookup(&kernel.pool, space, UserAddr(address)));
     let context = &mut kernel.pool[current].context;
     context[word::VECTOR] = named::PAGE_FAULT;
-    context[word::ERROR] = error | if there.is_some_and(|rights| rights != Rights::NONE) { fault::PROTECTION } else { 0 };
+    context[word::ERROR] = error
+        | if there.is_some_and(|rights| rights != Rights::NONE) { fault::PROTECTION } else { 0 };
     kernel.page_fault(UserAddr(address), access);
 }
 
 fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     let pc = kernel.pool[current].context[word::PC];
     let readable = kernel.pool[current].space.get().and_then(|space| {
-        let there = space::lookup(&kernel.pool, space, UserAddr(pc)).is_some_and(|rights| rights.contains(Rights::EXECUTE));
-        let has_come = there && kernel.port.fault_in(&mut kernel.pool, space, UserAddr(pc), Rights::EXECUTE) == FaultIn::Repaired;
+        let there = space::lookup(&kernel.pool, space, UserAddr(pc))
+            .is_some_and(|rights| rights.contains(Rights::EXECUTE));
+        let has_come = there
+            && kernel.port.fault_in(&mut kernel.pool, space, UserAddr(pc), Rights::EXECUTE)
+                == FaultIn::Repaired;
         there.then_some(has_come)
     });
     match readable {
@@ -106,7 +121,11 @@ fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
             let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
             let instruction = instruction(kernel, current, pc);
             let (arm, thumb) = BREAKPOINT;
-            let is_breakpoint = if is_thumb { instruction & 0xff00 == thumb } else { instruction & 0xfff0_00f0 == arm };
+            let is_breakpoint = if is_thumb {
+                instruction & 0xff00 == thumb
+            } else {
+                instruction & 0xfff0_00f0 == arm
+            };
             stop(kernel, current, if is_breakpoint { named::BREAKPOINT } else { named::BUS }, pc);
         }
     }
@@ -115,14 +134,22 @@ fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
 fn access_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     // Before the instruction is read, which may fail, too.
     let (address, status) = (regs::fault_address(), regs::data_fault_status());
-    let address = kernel.pool[current].space.get().map_or(address, |space| space::unrelocated(&kernel.pool, space, address));
+    let address = kernel.pool[current]
+        .space
+        .get()
+        .map_or(address, |space| space::unrelocated(&kernel.pool, space, address));
     let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
     let instruction = instruction(kernel, current, kernel.pool[current].context[word::PC]);
     restart_helper(&mut kernel.pool[current].context);
     match abort::decode(status) {
         Abort::Page => {
-            let is_write = if is_thumb { abort::writes_thumb(instruction as u16) } else { abort::writes(instruction) };
-            let (access, error) = if is_write { (Rights::WRITE, fault::WRITE) } else { (Rights::READ, 0) };
+            let is_write = if is_thumb {
+                abort::writes_thumb(instruction as u16)
+            } else {
+                abort::writes(instruction)
+            };
+            let (access, error) =
+                if is_write { (Rights::WRITE, fault::WRITE) } else { (Rights::READ, 0) };
             page_fault(kernel, current, address, access, error);
         }
         Abort::Alignment => stop(kernel, current, named::ALIGNMENT, address),
@@ -156,7 +183,9 @@ fn take_interrupts(kernel: &mut Kernel<Armv5>) {
 
 /// Makes the processor ready for the thread that runs next; idles until there is one.
 pub fn leave(kernel: &mut Kernel<Armv5>) {
-    leave::next(kernel, take_interrupts, || if cache::is_arms_own() { regs::wait_for_interrupt() } else { core::hint::spin_loop() });
+    leave::next(kernel, take_interrupts, || {
+        if cache::is_arms_own() { regs::wait_for_interrupt() } else { core::hint::spin_loop() }
+    });
 }
 
 /// An exception in the kernel: a bug.
@@ -170,5 +199,8 @@ pub extern "C" fn kernel_exception(pc: u32, status: u32, lr: u32, frame: u32) ->
         ("far", regs::fault_address()),
         ("pid", regs::process()),
     ];
-    panic::report(&"exception in the kernel", State { registers: &named, pc: Some(pc), frame, thread: 0 })
+    panic::report(
+        &"exception in the kernel",
+        State { registers: &named, pc: Some(pc), frame, thread: 0 },
+    )
 }

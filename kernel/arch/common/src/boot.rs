@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the boot loader left: the boot image is checked, the kernel's symbols are shown, and the pool gets a place.
+//! What the boot loader left: the boot image is checked, the kernel's symbols are shown, and the
+//! pool gets a place.
 
 use crate::platform::{Platform, refuse, say};
 use crate::words;
@@ -21,8 +22,9 @@ pub trait Mapping: Platform + Sized {
     /// Where the kernel's symbols appear. They stay there.
     const SYMBOLS: ops::Range<u32>;
 
-    /// Maps a range, which is not empty, for the kernel only, at `address`, which has room for it; returns where it begins there. A port by
-    /// which the kernel sees all RAM anyway returns where that is. [`map_pages`] does it page by page.
+    /// Maps a range, which is not empty, for the kernel only, at `address`, which has room for it;
+    /// returns where it begins there. A port by which the kernel sees all RAM anyway returns where
+    /// that is. [`map_pages`] does it page by page.
     fn map(address: u32, range: Range) -> u32;
 
     /// Takes what was mapped there away again.
@@ -34,7 +36,14 @@ pub trait Mapping: Platform + Sized {
     #[must_use]
     fn place_pool(ram: &[Range]) -> Option<Range> {
         let bytes = pool_bytes::<Self>(ram);
-        let base = |r: &Range| r.end().align_down(Self::PAGE).0.checked_sub(bytes).map(PhysAddr).filter(|base| *base >= r.base);
+        let base = |r: &Range| {
+            r.end()
+                .align_down(Self::PAGE)
+                .0
+                .checked_sub(bytes)
+                .map(PhysAddr)
+                .filter(|base| *base >= r.base)
+        };
         ram.iter().filter_map(base).max().map(|base| Range { base, bytes })
     }
 }
@@ -78,14 +87,17 @@ impl Boot {
         unsafe { Pool::new(pool::BASE as *mut u8, self.pool.bytes as u32, reserved) }
     }
 
-    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows. Devices have the addresses after RAM, up to the
-    /// last page of 4 GiB.
+    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows.
+    /// Devices have the addresses after RAM, up to the last page of 4 GiB.
     #[must_use]
     pub fn machine<'a>(&'a self, irq_lines: &'a [u32]) -> Machine<'a> {
         const LAST_PAGE: PhysAddr = PhysAddr(0xffff_f000);
         Machine {
             ram: self.ram.ranges(),
-            devices: [Range { base: self.ram_end, bytes: LAST_PAGE - self.ram_end }, Range::default()],
+            devices: [
+                Range { base: self.ram_end, bytes: LAST_PAGE - self.ram_end },
+                Range::default(),
+            ],
             special: Range::default(),
             windows: Range::default(),
             image: self.image,
@@ -103,7 +115,8 @@ pub fn pages<M: Mapping>(range: Range) -> (u32, u32) {
     (first, ((base + (range.bytes as u32 - 1)) & mask) - first + M::PAGE)
 }
 
-/// Maps a range page by page: `map_page` gets the address and the physical address of each. Returns where the range begins.
+/// Maps a range page by page: `map_page` gets the address and the physical address of each. Returns
+/// where the range begins.
 pub fn map_pages<M: Mapping>(address: u32, range: Range, map_page: impl Fn(u32, u32)) -> u32 {
     let (first, bytes) = pages::<M>(range);
     for offset in (0..bytes).step_by(M::PAGE as usize) {
@@ -129,7 +142,9 @@ fn check_image<M: Mapping>(image: Range) -> abi::boot::Header {
     let checked = abi::boot::check(bytes);
     M::unmap(M::IMAGE.start, image);
     match checked {
-        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => refuse::<M>("the boot loader did not align the boot image to a page"),
+        Ok(_) if !image.base.is_aligned(PAGE_SIZE) => {
+            refuse::<M>("the boot loader did not align the boot image to a page")
+        }
         Ok(header) => header,
         Err(refusal) => refuse::<M>(format_args!("boot image refused: {}", refusal.text())),
     }
@@ -142,7 +157,8 @@ pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
     ((total / 8) as u32).next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
 }
 
-/// Makes what the kernel starts with out of what the boot loader left, or says what is wrong and ends the machine.
+/// Makes what the kernel starts with out of what the boot loader left, or says what is wrong and
+/// ends the machine.
 ///
 /// # Safety
 /// At boot. What is found is RAM, and nobody writes it any more.
@@ -152,7 +168,8 @@ pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
     let header = check_image::<M>(found.image);
     ram.exclude(found.kernel);
     ram.exclude(found.image);
-    let after = Range { base: found.image.base + header.total, bytes: found.image.bytes - header.total };
+    let after =
+        Range { base: found.image.base + header.total, bytes: found.image.bytes - header.total };
     let symbols = found.symbols.unwrap_or(after);
     if fits::<M>(symbols, &M::SYMBOLS) {
         ram.exclude(symbols);
@@ -160,11 +177,17 @@ pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
         unsafe { words::set_symbols(M::map(M::SYMBOLS.start, symbols), symbols.bytes as u32) };
     }
     let Some(pool) = M::place_pool(ram.ranges()) else {
-        refuse::<M>(format_args!("too little memory: no free {} MiB for the kernel", pool_bytes::<M>(ram.ranges()) >> 20))
+        refuse::<M>(format_args!(
+            "too little memory: no free {} MiB for the kernel",
+            pool_bytes::<M>(ram.ranges()) >> 20
+        ))
     };
     ram.exclude(pool);
     if ram.left_out() != 0 {
-        say::<M>(format_args!("{} KiB of RAM are not used: it is in more pieces than can be told of", ram.left_out() >> 10));
+        say::<M>(format_args!(
+            "{} KiB of RAM are not used: it is in more pieces than can be told of",
+            ram.left_out() >> 10
+        ));
     }
     Boot { pool, image: found.image.base, header, ram, ram_end }
 }

@@ -33,7 +33,8 @@ pub struct Entry {
 /// Entries that are remembered.
 const EVENTS: usize = 256;
 
-/// The last entries, the oldest overwritten first: time (low, high), thread, vector, two registers, PC.
+/// The last entries, the oldest overwritten first: time (low, high), thread, vector, two registers,
+/// PC.
 static TRACE: [[AtomicU32; 7]; EVENTS] = [const { [const { AtomicU32::new(0) }; 7] }; EVENTS];
 /// Entries so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -45,7 +46,10 @@ pub fn trace<D: Debugged>(entry: &Entry) {
     let words = [time as u32, (time >> 32) as u32, thread, vector, first, second, pc];
     let number = COUNT.load(Ordering::Relaxed);
     COUNT.store(number.wrapping_add(1), Ordering::Relaxed);
-    TRACE[number as usize % EVENTS].iter().zip(words).for_each(|(to, from)| to.store(from, Ordering::Relaxed));
+    TRACE[number as usize % EVENTS]
+        .iter()
+        .zip(words)
+        .for_each(|(to, from)| to.store(from, Ordering::Relaxed));
 }
 
 fn show_trace<D: Debugged>(out: &mut dyn Write) -> core::fmt::Result {
@@ -53,7 +57,8 @@ fn show_trace<D: Debugged>(out: &mut dyn Write) -> core::fmt::Result {
     writeln!(out, "time              thread  vector  {first:8}  {second:8}  pc")?;
     let count = COUNT.load(Ordering::Relaxed) as usize;
     for number in count.saturating_sub(EVENTS)..count {
-        let [low, high, thread, vector, first, second, pc] = TRACE[number % EVENTS].each_ref().map(|word| word.load(Ordering::Relaxed));
+        let [low, high, thread, vector, first, second, pc] =
+            TRACE[number % EVENTS].each_ref().map(|word| word.load(Ordering::Relaxed));
         let time = u64::from(high) << 32 | u64::from(low);
         writeln!(out, "{time:16}  {thread:6}  {vector:#6x}  {first:08x}  {second:08x}  {pc:08x}")?;
     }

@@ -5,9 +5,13 @@ use kcore::port::Port;
 use kcore::{Kernel, Thread};
 use pool::Ref;
 
-/// Takes interrupts, carries on what was interrupted, and waits until there is a thread to run. `wait` waits for an interrupt, or
-/// comes back without one.
-pub fn next<P: Port>(kernel: &mut Kernel<P>, take_interrupts: impl Fn(&mut Kernel<P>), wait: impl Fn()) -> Ref<Thread> {
+/// Takes interrupts, carries on what was interrupted, and waits until there is a thread to run.
+/// `wait` waits for an interrupt, or comes back without one.
+pub fn next<P: Port>(
+    kernel: &mut Kernel<P>,
+    take_interrupts: impl Fn(&mut Kernel<P>),
+    wait: impl Fn(),
+) -> Ref<Thread> {
     loop {
         take_interrupts(kernel);
         match kernel.current() {

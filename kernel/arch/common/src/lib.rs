@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ports have in common. It knows no processor: a port says what is its own by [`platform::Platform`], [`boot::Mapping`], and
-//! arguments.
+//! What ports have in common. It knows no processor: a port says what is its own by
+//! [`platform::Platform`], [`boot::Mapping`], and arguments.
 //!
 //! A module uses only modules above it.
 //!

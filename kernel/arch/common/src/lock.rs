@@ -11,7 +11,10 @@ use pool::Ref;
 #[repr(transparent)]
 pub struct Lock<P: Port>(Shared<MaybeUninit<Kernel<P>>>);
 
-#[expect(clippy::mut_from_ref, reason = "whoever calls them keeps that there is one reference at a time")]
+#[expect(
+    clippy::mut_from_ref,
+    reason = "whoever calls them keeps that there is one reference at a time"
+)]
 impl<P: Port> Lock<P> {
     /// With no kernel yet.
     #[must_use]
@@ -31,7 +34,8 @@ impl<P: Port> Lock<P> {
     /// The kernel: this is the lock.
     ///
     /// # Safety
-    /// After [`Self::set`], and only while no other reference to it is alive: once an entry, with interrupts off.
+    /// After [`Self::set`], and only while no other reference to it is alive: once an entry, with
+    /// interrupts off.
     pub unsafe fn take(&'static self) -> &'static mut Kernel<P> {
         // SAFETY: the caller's.
         unsafe { (*self.0.get()).assume_init_mut() }
@@ -44,7 +48,9 @@ impl<P: Port> Lock<P> {
     pub unsafe fn enter(&'static self) -> (&'static mut Kernel<P>, Ref<Thread>) {
         // SAFETY: the caller's.
         let kernel = unsafe { self.take() };
-        let Some(current) = kernel.current() else { panic!("entry from user mode without a thread") };
+        let Some(current) = kernel.current() else {
+            panic!("entry from user mode without a thread")
+        };
         (kernel, current)
     }
 }

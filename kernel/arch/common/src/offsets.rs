@@ -25,6 +25,7 @@ pub const fn hw(word: usize) -> usize {
 #[macro_export]
 macro_rules! field {
     ($name:ident) => {
-        core::mem::offset_of!($crate::offsets::Thread, $name) as i32 - $crate::offsets::ANCHOR as i32
+        core::mem::offset_of!($crate::offsets::Thread, $name) as i32
+            - $crate::offsets::ANCHOR as i32
     };
 }

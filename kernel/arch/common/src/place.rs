@@ -4,7 +4,8 @@
 use abi::PhysAddr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// What is found out about the pool at boot. Fast paths read both words: they are in one cache line.
+/// What is found out about the pool at boot. Fast paths read both words: they are in one cache
+/// line.
 #[repr(C, align(8))]
 pub struct PoolPlace {
     /// Physical minus virtual address.
@@ -14,7 +15,8 @@ pub struct PoolPlace {
 }
 
 /// See [`PoolPlace`].
-pub static POOL_PLACE: PoolPlace = PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
+pub static POOL_PLACE: PoolPlace =
+    PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
 
 /// Notes where the pool begins.
 pub fn set(physical: PhysAddr) {

@@ -17,7 +17,9 @@ pub static PANIC_STACK: Shared<Page<[u8; PANIC_BYTES]>> = Shared::new(Page([0; P
 /// The two words at a place of the kernel's stack, if it is one.
 pub fn words(address: u32) -> Option<[u32; 2]> {
     let start = KERNEL_STACK.address();
-    let inside = address >= start && address.checked_add(8)? <= start + STACK_BYTES as u32 && address.is_multiple_of(4);
+    let inside = address >= start
+        && address.checked_add(8)? <= start + STACK_BYTES as u32
+        && address.is_multiple_of(4);
     // SAFETY: inside the stack and aligned.
     inside.then(|| unsafe { (address as *const [u32; 2]).read() })
 }

@@ -24,17 +24,30 @@ pub const fn clock(base: u64, frequency: u32) -> Clock {
 ///
 /// # Safety
 /// Once, at boot.
-#[expect(clippy::mut_from_ref, reason = "it is the first reference, and the callers of the lock keep that there is one at a time")]
-pub unsafe fn kernel<P: Port>(lock: &'static Lock<P>, pool: Pool, port: P) -> &'static mut Kernel<P> {
+#[expect(
+    clippy::mut_from_ref,
+    reason = "it is the first reference, and the callers of the lock keep that there is one at a time"
+)]
+pub unsafe fn kernel<P: Port>(
+    lock: &'static Lock<P>,
+    pool: Pool,
+    port: P,
+) -> &'static mut Kernel<P> {
     // SAFETY: the caller's; the one place that sets it.
     let kernel = unsafe { lock.set(Kernel::new(pool, port)) };
     POOL_PLACE.index_mask.store(kernel.threads.count - 1, Ordering::Relaxed);
     kernel
 }
 
-/// Makes the first thread, of the root server, which is given the machine. The information page names the processor, and has its
-/// features and its clock.
-pub fn root<P: Port>(kernel: &mut Kernel<P>, machine: &Machine<'_>, processor: &str, features: u32, clock: Clock) {
+/// Makes the first thread, of the root server, which is given the machine. The information page
+/// names the processor, and has its features and its clock.
+pub fn root<P: Port>(
+    kernel: &mut Kernel<P>,
+    machine: &Machine<'_>,
+    processor: &str,
+    features: u32,
+    clock: Clock,
+) {
     let mut text = [0; 64];
     let version = concat!("Macadamia ", env!("CARGO_PKG_VERSION"), ", ");
     text.iter_mut().zip(version.bytes().chain(processor.bytes())).for_each(|(to, from)| *to = from);

@@ -45,8 +45,9 @@ fn symbol(address: u32) -> Option<(&'static str, u32)> {
     best
 }
 
-/// What is known of the processor: the thread that was current, its registers by their names, where it was, and its frame pointer. That
-/// points to the caller's, and the return address is in the word after it.
+/// What is known of the processor: the thread that was current, its registers by their names, where
+/// it was, and its frame pointer. That points to the caller's, and the return address is in the
+/// word after it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State<'a> {
     /// The current thread; 0: none.

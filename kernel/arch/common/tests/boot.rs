@@ -51,8 +51,16 @@ fn the_pool_is_an_eighth_of_ram_as_high_as_it_goes() {
 #[test]
 fn the_pool_is_in_one_range() {
     let ram = [range(0, 16 * MIB), range(20 * MIB, 7 * MIB), range(64 * MIB, 11 * MIB)];
-    assert_eq!(Board::place_pool(&ram), Some(range(64 * MIB, 8 * MIB)), "the highest range that has eight aligned MiB");
-    assert_eq!(Board::place_pool(&[range(MIB, 10 * MIB)]), None, "there are eight MiB, and none of them aligned");
+    assert_eq!(
+        Board::place_pool(&ram),
+        Some(range(64 * MIB, 8 * MIB)),
+        "the highest range that has eight aligned MiB"
+    );
+    assert_eq!(
+        Board::place_pool(&[range(MIB, 10 * MIB)]),
+        None,
+        "there are eight MiB, and none of them aligned"
+    );
     assert_eq!(Board::place_pool(&[range(0, 4 * MIB)]), None);
 }
 
@@ -67,13 +75,19 @@ fn a_range_lies_in_whole_pages() {
     assert_eq!(pages::<Board>(range(4 * MIB, 1)), (4 * MIB, 4 * MIB));
     assert_eq!(pages::<Board>(range(4 * MIB, 4 * MIB)), (4 * MIB, 4 * MIB));
     assert_eq!(pages::<Board>(range(8 * MIB - 1, 2)), (4 * MIB, 8 * MIB));
-    assert_eq!(pages::<Board>(range(u32::MAX, 1)), (u32::MAX - 4 * MIB + 1, 4 * MIB), "the last byte");
+    assert_eq!(
+        pages::<Board>(range(u32::MAX, 1)),
+        (u32::MAX - 4 * MIB + 1, 4 * MIB),
+        "the last byte"
+    );
 }
 
 #[test]
 fn a_range_is_mapped_page_by_page() {
     let mapped = std::cell::RefCell::new(Vec::new());
-    let begins = map_pages::<Board>(0xf000_0000, range(8 * MIB - 1, 2), |address, physical| mapped.borrow_mut().push((address, physical)));
+    let begins = map_pages::<Board>(0xf000_0000, range(8 * MIB - 1, 2), |address, physical| {
+        mapped.borrow_mut().push((address, physical))
+    });
     assert_eq!(begins, 0xf000_0000 + 4 * MIB - 1);
     assert_eq!(mapped.into_inner(), [(0xf000_0000, 4 * MIB), (0xf000_0000 + 4 * MIB, 8 * MIB)]);
 }
@@ -82,7 +96,10 @@ fn a_range_is_mapped_page_by_page() {
 fn what_fits_does_so_wherever_it_begins() {
     let room = Board::SYMBOLS;
     assert!(fits::<Board>(range(0, 12 * MIB), &room));
-    assert!(!fits::<Board>(range(0, 12 * MIB + 1), &room), "from the last byte of a page on it would need 16 MiB and a page");
+    assert!(
+        !fits::<Board>(range(0, 12 * MIB + 1), &room),
+        "from the last byte of a page on it would need 16 MiB and a page"
+    );
     assert!(!fits::<Board>(range(0, 0), &room), "there is nothing");
 }
 

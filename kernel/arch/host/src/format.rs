@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables of no processor: two levels of 32-bit entries, or four of 64-bit ones. An entry has the address in
-//! its upper bits and tells all rights apart.
+//! Translation tables of no processor: two levels of 32-bit entries, or four of 64-bit ones. An
+//! entry has the address in its upper bits and tells all rights apart.
 
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
 use mmu::{Attributes, Format, Leaf};
@@ -42,7 +42,11 @@ impl Format for HostFormat {
             Attributes::Uncached => UNCACHED,
             Attributes::Device => DEVICE,
         };
-        leaf.physical.align_down(PAGE_SIZE).0 | leaf.rights.0 as Word | (leaf.most.0 as Word) << MOST_SHIFT | PAGE | attributes
+        leaf.physical.align_down(PAGE_SIZE).0
+            | leaf.rights.0 as Word
+            | (leaf.most.0 as Word) << MOST_SHIFT
+            | PAGE
+            | attributes
     }
     fn next(entry: Word) -> Word {
         entry.wrapping_add(PAGE_SIZE)
@@ -61,7 +65,8 @@ impl Format for HostFormat {
         physical.0 | TABLE | RIGHTS
     }
     fn decode_table(entry: Word) -> Option<(PhysAddr, bool)> {
-        (entry & KIND == TABLE).then_some((PhysAddr(entry).align_down(PAGE_SIZE), entry & SHARED != 0))
+        (entry & KIND == TABLE)
+            .then_some((PhysAddr(entry).align_down(PAGE_SIZE), entry & SHARED != 0))
     }
     fn table_rights(entry: Word) -> Rights {
         rights(entry)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to the host: the real contract over simulated registers, for tests of the portable kernel. It has registers
-//! and translation tables of its own, in two shapes: with 32-bit words and two levels of tables, and with the feature
-//! `wide` 64-bit words and four. A test can give it a processor's instead. Nothing walks the tables but tests.
+//! The port to the host: the real contract over simulated registers, for tests of the portable
+//! kernel. It has registers and translation tables of its own, in two shapes: with 32-bit words and
+//! two levels of tables, and with the feature `wide` 64-bit words and four. A test can give it a
+//! processor's instead. Nothing walks the tables but tests.
 #![warn(missing_docs)]
 
 mod format;
@@ -50,10 +51,14 @@ pub mod slot {
     pub const FREE: u32 = IRQ + super::LINES as u32;
 }
 
-/// A place for the kernel's part of a native space that is not at its start. Its first page has UTCBs, the last but one the
-/// information page.
-pub const ELSEWHERE: Area =
-    Area { start: UserAddr(0x2000_0000), end: UserAddr(0x2040_0000), kip: Some(UserAddr(0x203f_e000)), first_slot: UserAddr(0x2000_0000) };
+/// A place for the kernel's part of a native space that is not at its start. Its first page has
+/// UTCBs, the last but one the information page.
+pub const ELSEWHERE: Area = Area {
+    start: UserAddr(0x2000_0000),
+    end: UserAddr(0x2040_0000),
+    kip: Some(UserAddr(0x203f_e000)),
+    first_slot: UserAddr(0x2000_0000),
+};
 
 /// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
 const WINDOW: u32 = 0xc000_0000;
@@ -90,7 +95,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub locked: Vec<Part>,
     /// Segments that have begun and not ended, by their addresses.
     pub segments: BTreeSet<u32>,
-    /// Entries that name leaf tables, by space and number, if nothing but `directory_written` brings them there.
+    /// Entries that name leaf tables, by space and number, if nothing but `directory_written`
+    /// brings them there.
     pub tops: HashMap<(u32, usize), F::Entry>,
     /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
     pub walker: HashMap<u32, Table>,
@@ -105,7 +111,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     relocated: HashMap<u32, usize>,
     /// Whether there can be no servers and no small spaces, as on most processors.
     pub has_no_servers: bool,
-    /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches that are virtual.
+    /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches
+    /// that are virtual.
     pub window: bool,
     /// Where windows of servers may begin.
     pub windows: Word,
@@ -148,7 +155,8 @@ impl<R: Registers, F: Format> Host<R, F> {
         for level in (1..F::LEVELS).rev() {
             let Some(at) = table else { return F::empty() };
             entry = pool[at].entries::<F>()[index / F::tables_of_entry(level) % F::ENTRIES];
-            table = F::decode_table(entry).map(|(physical, _)| Ref::new((physical - POOL_PHYSICAL) as u32 + POOL_BASE));
+            table = F::decode_table(entry)
+                .map(|(physical, _)| Ref::new((physical - POOL_PHYSICAL) as u32 + POOL_BASE));
         }
         entry
     }
@@ -187,7 +195,8 @@ impl<R: Registers, F: Format> Translation for Host<R, F> {
     fn space_created(&mut self, _: &mut Pool, _: Ref<Space>) {}
     fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> Charge {
         self.tops.retain(|(of, _), _| *of != space.address());
-        let left_slot = self.relocated.remove(&space.address()).is_some_and(|slot| self.slots.leave(slot));
+        let left_slot =
+            self.relocated.remove(&space.address()).is_some_and(|slot| self.slots.leave(slot));
         let locks = self.unlock(|(of, _)| *of == space.address());
         Charge { slots: left_slot.into(), ..locks }
     }
@@ -222,7 +231,13 @@ impl<R: Registers, F: Format> Caches for Host<R, F> {
     fn utcb_page(&mut self, page: u32, _: UserAddr) -> u32 {
         if self.window { page - POOL_BASE + WINDOW } else { page }
     }
-    fn before_change(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, change: Change) {
+    fn before_change(
+        &mut self,
+        _: &mut Pool,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        change: Change,
+    ) {
         self.announced.push((Some((space.address(), range)), change));
     }
     fn before_change_anywhere(&mut self, change: Change) {
@@ -231,7 +246,13 @@ impl<R: Registers, F: Format> Caches for Host<R, F> {
     fn cache(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, what: CacheOp) {
         self.cached.push(((space.address(), range), what));
     }
-    fn lock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>, is_paid: bool) -> Result<bool, Error> {
+    fn lock_lines(
+        &mut self,
+        _: &mut Pool,
+        space: Ref<Space>,
+        range: Range<UserAddr>,
+        is_paid: bool,
+    ) -> Result<bool, Error> {
         let lock = (space.address(), range);
         if self.locked.contains(&lock) {
             return Ok(false);
@@ -242,8 +263,15 @@ impl<R: Registers, F: Format> Caches for Host<R, F> {
         self.locked.push(lock);
         Ok(true)
     }
-    fn unlock_lines(&mut self, _: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
-        let charged = self.unlock(|(of, part)| *of == space.address() && part.start < range.end && range.start < part.end);
+    fn unlock_lines(
+        &mut self,
+        _: &mut Pool,
+        space: Ref<Space>,
+        range: &Range<UserAddr>,
+    ) -> Result<Charge, Error> {
+        let charged = self.unlock(|(of, part)| {
+            *of == space.address() && part.start < range.end && range.start < part.end
+        });
         if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
     }
 }
@@ -281,7 +309,13 @@ impl<R: Registers, F: Format> Placement for Host<R, F> {
     fn has_small_spaces(&self) -> bool {
         !self.has_no_servers
     }
-    fn space_moved(&mut self, _: &mut Pool, space: Ref<Space>, home: Link<Space>, place: Range<UserAddr>) {
+    fn space_moved(
+        &mut self,
+        _: &mut Pool,
+        space: Ref<Space>,
+        home: Link<Space>,
+        place: Range<UserAddr>,
+    ) {
         match home.get() {
             Some(home) => drop(self.moved.insert(space.address(), (home.address(), place))),
             None => drop(self.moved.remove(&space.address())),
@@ -306,7 +340,10 @@ impl<R: Registers, F: Format> Board for Host<R, F> {
 
 /// A thread's registers as if it had just made a system call: the tag and `a0` to `a3`.
 pub fn set_arguments<R: Registers>(thread: &mut Thread, arguments: [Word; 5]) {
-    arguments.into_iter().enumerate().for_each(|(index, argument)| R::set_result(&mut thread.context, index, argument));
+    arguments
+        .into_iter()
+        .enumerate()
+        .for_each(|(index, argument)| R::set_result(&mut thread.context, index, argument));
 }
 
 /// The registers that a system call's results are in, `r0` to `r4`.
@@ -334,7 +371,8 @@ pub fn boot_with<R: Registers, F: Format>(pool_bytes: u32) -> Kernel<Host<R, F>>
     boot_on(Host::default(), pool_bytes)
 }
 
-/// As [`boot()`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel does not reach in the pool.
+/// As [`boot()`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel
+/// does not reach in the pool.
 ///
 /// # Panics
 /// If the host has no memory.
@@ -357,26 +395,37 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
     boot_port(host, windows, pool_bytes)
 }
 
-/// As [`boot_with`], with another port, whose pool is at [`POOL_PHYSICAL`], and windows of servers from this address on.
+/// As [`boot_with`], with another port, whose pool is at [`POOL_PHYSICAL`], and windows of servers
+/// from this address on.
 ///
 /// # Panics
 /// If the root server does not fit.
 #[must_use]
 pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> {
     let (_, reserved) = thread_table(pool_bytes);
-    let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize).expect("a layout of pages");
-    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The window has no memory of its own.
+    let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize)
+        .expect("a layout of pages");
+    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The
+    // window has no memory of its own.
     let pool = unsafe {
         let mut pool = Pool::new(alloc(layout), pool_bytes, reserved);
         pool.add_window(WINDOW, pool_bytes);
         pool
     };
     let mut kernel = Kernel::new(pool, port);
-    let header =
-        abi::boot::Header { root_bytes: 4096, root_address: 0x40_0000, root_offset: 4096, total: 8192, ..abi::boot::Header::zeroed() };
+    let header = abi::boot::Header {
+        root_bytes: 4096,
+        root_address: 0x40_0000,
+        root_offset: 4096,
+        total: 8192,
+        ..abi::boot::Header::zeroed()
+    };
     let machine = Machine {
         ram: &[RAM],
-        devices: [boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 }, boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 }],
+        devices: [
+            boot::Range { base: PhysAddr(0x0800_0000), bytes: 0x10_0000 },
+            boot::Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 },
+        ],
         special: boot::Range { base: PhysAddr(0), bytes: NUMBERS as Word },
         windows: boot::Range { base: PhysAddr(windows), bytes: USER_END - windows },
         image: PhysAddr(0x0300_0000),

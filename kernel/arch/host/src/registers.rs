@@ -10,8 +10,10 @@ use kcore::port::{CONTEXT_WORDS, Context, Registers};
 pub const ARGUMENTS: usize = 2 + abi::tag::REGISTER_WORDS as usize;
 /// Words of a frame.
 const FRAME_WORDS: usize = size_of::<Frame>() / size_of::<Word>();
-/// Where the frame begins in a [`Context`]. If there is no room for both, the last words of a message are the frame's first registers.
-const FRAME: usize = if ARGUMENTS + FRAME_WORDS <= CONTEXT_WORDS { ARGUMENTS } else { CONTEXT_WORDS - FRAME_WORDS };
+/// Where the frame begins in a [`Context`]. If there is no room for both, the last words of a
+/// message are the frame's first registers.
+const FRAME: usize =
+    if ARGUMENTS + FRAME_WORDS <= CONTEXT_WORDS { ARGUMENTS } else { CONTEXT_WORDS - FRAME_WORDS };
 
 /// The layout of a thread's registers on the host.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +44,13 @@ impl Registers for HostRegisters {
     fn load_frame(thread: &mut Thread, frame: &Frame) {
         *saved(&mut thread.context) = *frame;
     }
-    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: Word) {
+    fn start(
+        context: &mut Context,
+        entry: UserAddr,
+        stack: UserAddr,
+        utcb: UserAddr,
+        argument: Word,
+    ) {
         *context = [0; CONTEXT_WORDS];
         *saved(context) = Frame { vector: abi::frame::vector::CREATED, ..Frame::zeroed() };
         context[..4].copy_from_slice(&[entry.0, stack.0, utcb.0, argument]);

@@ -9,7 +9,12 @@ const WORDS: [abi::Word; 4] = [1, 2, 3, 4];
 
 #[test]
 fn fields_are_in_the_order_of_the_words() {
-    let made = call::CreateThread { quota: Selector(1), space: Selector(2), destination: Selector(3), home: Selector(4) };
+    let made = call::CreateThread {
+        quota: Selector(1),
+        space: Selector(2),
+        destination: Selector(3),
+        home: Selector(4),
+    };
     assert_eq!(call::CreateThread::of(WORDS), made);
     assert_eq!(made.words(), WORDS);
     let sent = call::Send { receiver: Selector(1), words: [2, 3, 4] };
@@ -18,7 +23,8 @@ fn fields_are_in_the_order_of_the_words() {
     let state = call::SetState { thread: Selector(1), part: 2, values: [3, 4] };
     assert_eq!(call::SetState::of(WORDS), state);
     assert_eq!(state.words(), WORDS);
-    let start = call::Start { thread: Selector(1), entry: UserAddr(2), stack: UserAddr(3), argument: 4 };
+    let start =
+        call::Start { thread: Selector(1), entry: UserAddr(2), stack: UserAddr(3), argument: 4 };
     assert_eq!(call::Start::of(WORDS), start);
     assert_eq!(start.words(), WORDS);
 }
@@ -41,7 +47,10 @@ fn a_time_has_two_words_of_32_bits() {
 fn a_word_can_have_several_arguments() {
     let counts = Counts::new(0x1234, 0x56, 0x78);
     assert_eq!(counts, Counts(0x7856_1234));
-    assert_eq!((counts.threads(), counts.relocation_slots(), counts.locked_ranges()), (0x1234, 0x56, 0x78));
+    assert_eq!(
+        (counts.threads(), counts.relocation_slots(), counts.locked_ranges()),
+        (0x1234, 0x56, 0x78)
+    );
     let rights = BadgedRights::new(Rights::CALL, 0xabcde);
     assert_eq!(rights, BadgedRights(0xabcd_e010));
     assert_eq!((rights.rights(), rights.badge()), (Rights::CALL, 0xabcde));
@@ -56,7 +65,11 @@ fn structures_are_of_all_operations() {
     let pages: Vec<_> = abi::syscall::GROUPS.iter().flat_map(|group| group.pages).collect();
     assert_eq!(pages.iter().map(|page| page.op).collect::<Vec<_>>(), abi::syscall::ALL);
     for page in pages {
-        assert!(page.fields.iter().map(|field| field.words).sum::<usize>() <= WORDS.len(), "{:?}", page.op);
+        assert!(
+            page.fields.iter().map(|field| field.words).sum::<usize>() <= WORDS.len(),
+            "{:?}",
+            page.op
+        );
         assert_eq!(Op::from_code(page.op as u32), Some(page.op));
     }
 }

@@ -5,7 +5,10 @@ mod common;
 
 use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
 use arch_host::{Host, HostFormat, boot_with};
-use common::{begin, leaves_of, named, pages_of, protect, results, seed, set_words, slot, slot_of, succeeds, unmap};
+use common::{
+    begin, leaves_of, named, pages_of, protect, results, seed, set_words, slot, slot_of, succeeds,
+    unmap,
+};
 use kcore::attach;
 use kcore::port::Change;
 use kcore::{Attachment, Kernel, Owner, Space};
@@ -40,12 +43,16 @@ fn map(kernel: &mut Kernel<Host>, to: Word, address: Word, memory: Word, bytes: 
 
 fn sources(kernel: &Kernel<Host>, root: Link<Attachment>) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
-    attach::for_each(&kernel.pool, root, &mut |at| assert!(found.insert(kernel.pool[at].source), "twice in the tree"));
+    attach::for_each(&kernel.pool, root, &mut |at| {
+        assert!(found.insert(kernel.pool[at].source), "twice in the tree")
+    });
     found
 }
 
 fn depth(kernel: &Kernel<Host>, root: Link<Attachment>) -> u32 {
-    root.get().map_or(0, |at| 1 + depth(kernel, kernel.pool[at].lower).max(depth(kernel, kernel.pool[at].upper)))
+    root.get().map_or(0, |at| {
+        1 + depth(kernel, kernel.pool[at].lower).max(depth(kernel, kernel.pool[at].upper))
+    })
 }
 
 const MEMORIES: Word = 100;
@@ -100,7 +107,8 @@ fn seen(kernel: &mut Kernel<Host>) -> BTreeSet<usize> {
     spaces.into_iter().map(|space| pages_of(kernel, space).len()).collect()
 }
 
-/// Begins a `map` of one record in which an interrupt waits at each look; whether it is to be carried on.
+/// Begins a `map` of one record in which an interrupt waits at each look; whether it is to be
+/// carried on.
 fn begin_map(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
     let me = kernel.current().unwrap();
     set_words(kernel, me, 0, &record.0);
@@ -117,14 +125,16 @@ fn finish(kernel: &mut Kernel<Host>) {
 #[test]
 fn a_new_table_of_a_segment_reaches_all_spaces_in_steps() {
     let mut kernel = shared();
-    let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
+    let record =
+        MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
     assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     assert_eq!(seen(&mut kernel), BTreeSet::from([0, 5]));
     finish(&mut kernel);
     assert_eq!(seen(&mut kernel), BTreeSet::from([5]));
 }
 
-/// Who is stopped while a table goes leaves copies behind; a revoke must not end before they are gone.
+/// Who is stopped while a table goes leaves copies behind; a revoke must not end before they are
+/// gone.
 #[test]
 fn a_revoke_finishes_what_somebody_left() {
     for large in [false, true] {
@@ -143,12 +153,15 @@ fn a_revoke_finishes_what_somebody_left() {
         succeeds(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]);
         assert_eq!(seen(&mut kernel), BTreeSet::from([0]));
         assert!(kernel.port.all_invalidated > 0, "no translation is left");
-        assert!(kernel.port.announced.contains(&(None, Change::Remove)), "nothing is left in a cache");
+        assert!(
+            kernel.port.announced.contains(&(None, Change::Remove)),
+            "nothing is left in a cache"
+        );
     }
 }
 
-/// Threads write by a table that has gone while their spaces' copies of the entry wait to be taken away: what they have left in caches
-/// goes when the last copy has.
+/// Threads write by a table that has gone while their spaces' copies of the entry wait to be taken
+/// away: what they have left in caches goes when the last copy has.
 #[test]
 fn what_is_written_by_old_copies_does_not_stay_in_caches() {
     let mut kernel = shared();
@@ -167,16 +180,22 @@ fn what_is_written_by_old_copies_does_not_stay_in_caches() {
 #[test]
 fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     let mut kernel = shared();
-    let record = MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
+    let record =
+        MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
     assert!(begin_map(&mut kernel, record), "it looks at interrupts");
     // Another thread would do so in between: the oldest attachments are visited last.
     let me = kernel.current().unwrap();
-    let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
+    let (context, flags, progress) =
+        (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
     kernel.pool[me].flags &= !kcore::thread::flag::AGAIN;
     kernel.port.pending = false;
     for i in (0..SPACES).step_by(2) {
         succeeds(&mut kernel, Op::Detach, [FIRST + i, AT, 0, 0]);
-        succeeds(&mut kernel, Op::Attach, [FIRST + i, AT + 2 * TABLE_SPAN, SEGMENT, Rights::READ.0 as Word]);
+        succeeds(
+            &mut kernel,
+            Op::Attach,
+            [FIRST + i, AT + 2 * TABLE_SPAN, SEGMENT, Rights::READ.0 as Word],
+        );
     }
     let t = &mut kernel.pool[me];
     (t.context, t.flags, t.progress) = (context, flags, progress);
@@ -197,7 +216,10 @@ fn a_segment_is_attached_in_steps() {
     for index in [0, 300, ENTRIES - 1] {
         map(&mut kernel, SEGMENT, index * TABLE_SPAN, MEMORY, PAGE_SIZE);
     }
-    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]), "it looks at interrupts");
+    assert!(
+        begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]),
+        "it looks at interrupts"
+    );
     finish(&mut kernel);
     let root = root(&mut kernel);
     let space: Ref<Space> = named(&kernel, root, SPACE);
@@ -219,14 +241,23 @@ fn the_first_use_of_an_entry_is_one_that_has_it() {
     map(&mut kernel, SEGMENT, (ENTRIES - 1) * TABLE_SPAN, MEMORY, PAGE_SIZE);
     succeeds(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, READ_WRITE.0 as Word]);
     let root = root(&mut kernel);
-    let (segment, [old, new]) = (named(&kernel, root, SEGMENT), [SPACE, FIRST].map(|at| named::<Space>(&kernel, root, at).address()));
-    let first =
-        |kernel: &Kernel<Host>, end: Word| attach::first_with(&kernel.pool, segment, common::low(end)).map(|at| kernel.pool[at].owner);
-    assert!(begin(&mut kernel, Op::Attach, [FIRST, 0, SEGMENT, READ_WRITE.0 as Word]), "it looks at interrupts");
+    let (segment, [old, new]) = (
+        named(&kernel, root, SEGMENT),
+        [SPACE, FIRST].map(|at| named::<Space>(&kernel, root, at).address()),
+    );
+    let first = |kernel: &Kernel<Host>, end: Word| {
+        attach::first_with(&kernel.pool, segment, common::low(end)).map(|at| kernel.pool[at].owner)
+    };
+    assert!(
+        begin(&mut kernel, Op::Attach, [FIRST, 0, SEGMENT, READ_WRITE.0 as Word]),
+        "it looks at interrupts"
+    );
     let mut steps = 0;
     loop {
         let (mut has, space) = (0, Ref::<Space>::new(new));
-        while has < common::low(ENTRIES) && kernel.pool[attach::attached_at(&kernel.pool, space, 0).unwrap()].cursor > has {
+        while has < common::low(ENTRIES)
+            && kernel.pool[attach::attached_at(&kernel.pool, space, 0).unwrap()].cursor > has
+        {
             has += 1;
         }
         for end in [1, 32, 64, ENTRIES] {
@@ -251,11 +282,15 @@ fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
     let mut kernel = boot_with(POOL);
     succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, ENTRIES * TABLE_SPAN, SEGMENT, 0]);
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
-    assert!(begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]), "it looks at interrupts");
+    assert!(
+        begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]),
+        "it looks at interrupts"
+    );
     kernel.port.pending = false;
     // Another thread would delete it in between.
     let me = kernel.current().unwrap();
-    let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
+    let (context, flags, progress) =
+        (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
     kernel.pool[me].flags &= !kcore::thread::flag::AGAIN;
     kernel.pool[me].progress = 0;
     succeeds(&mut kernel, Op::Delete, [SEGMENT, 0, 0, 0]);
@@ -272,7 +307,10 @@ fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
 fn rights_of_a_large_page_change_in_all_spaces_whatever_interrupts_come() {
     let mut kernel = shared();
     map(&mut kernel, SEGMENT, 0, MEMORY, TABLE_SPAN);
-    assert!(begin_map(&mut kernel, protect(SEGMENT, 0, TABLE_SPAN, Rights::NONE)), "it looks at interrupts");
+    assert!(
+        begin_map(&mut kernel, protect(SEGMENT, 0, TABLE_SPAN, Rights::NONE)),
+        "it looks at interrupts"
+    );
     for _ in 0..1000 {
         kernel.carry_on();
     }

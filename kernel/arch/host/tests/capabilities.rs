@@ -46,7 +46,13 @@ impl Model {
     fn at(&self, table: u32, slot: Word) -> Option<&Node> {
         self.nodes.iter().find(|n| n.table == table && n.slot == slot)
     }
-    fn add(&mut self, table: u32, slot: Word, parent: Option<u32>, like: (u32, bool, Kind, u32, u32)) {
+    fn add(
+        &mut self,
+        table: u32,
+        slot: Word,
+        parent: Option<u32>,
+        like: (u32, bool, Kind, u32, u32),
+    ) {
         let id = self.fresh();
         let (object, original, kind, rights, badge) = like;
         self.nodes.push(Node { table, slot, parent, id, object, original, kind, rights, badge });
@@ -57,7 +63,9 @@ impl Model {
         self.remove_children(id);
         self.nodes.retain(|n| n.id != id);
         if node.original && node.kind == Kind::Space {
-            while let Some(inside) = self.nodes.iter().find(|n| n.table == node.object).map(|n| n.id) {
+            while let Some(inside) =
+                self.nodes.iter().find(|n| n.table == node.object).map(|n| n.id)
+            {
                 self.remove(inside);
             }
         }
@@ -70,7 +78,12 @@ impl Model {
 }
 
 /// Which Space's table each object number stands for.
-fn table(kernel: &Kernel<Host>, model: &Model, root: Ref<Space>, object: u32) -> Option<Ref<Space>> {
+fn table(
+    kernel: &Kernel<Host>,
+    model: &Model,
+    root: Ref<Space>,
+    object: u32,
+) -> Option<Ref<Space>> {
     if object == 0 {
         return Some(root);
     }
@@ -79,14 +92,17 @@ fn table(kernel: &Kernel<Host>, model: &Model, root: Ref<Space>, object: u32) ->
 }
 
 fn compare(kernel: &Kernel<Host>, model: &Model, root: Ref<Space>) {
-    let tables: Vec<u32> =
-        [0].into_iter().chain(model.nodes.iter().filter(|n| n.original && n.kind == Kind::Space).map(|n| n.object)).collect();
+    let tables: Vec<u32> = [0]
+        .into_iter()
+        .chain(model.nodes.iter().filter(|n| n.original && n.kind == Kind::Space).map(|n| n.object))
+        .collect();
     for object in tables {
         let space = table(kernel, model, root, object).expect("a table of the model");
         let range = if object == 0 { FIRST..FIRST + SLOTS } else { 1..SLOTS };
         for slot in range {
             let found = slot_of(kernel, space, slot);
-            let found = (!found.is_empty()).then(|| (found.kind(), found.rights().0, found.badge()));
+            let found =
+                (!found.is_empty()).then(|| (found.kind(), found.rights().0, found.badge()));
             let expected = model.at(object, slot).map(|n| (n.kind, n.rights, n.badge));
             assert_eq!(found, expected, "slot {slot} of table {object}");
         }
@@ -117,8 +133,12 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 4]) {
         }
         3 if free => {
             // A part of a Memory: of RAM, or of a part.
-            let from = source.filter(|n| n.kind == Kind::Memory && n.rights & Rights::CONTROL.0 != 0);
-            let (selector, parent, rights) = from.map_or((slot::RAM, None, Rights::of(Kind::Memory).0), |n| (a, Some(n.id), n.rights));
+            let from =
+                source.filter(|n| n.kind == Kind::Memory && n.rights & Rights::CONTROL.0 != 0);
+            let (selector, parent, rights) = from
+                .map_or((slot::RAM, None, Rights::of(Kind::Memory).0), |n| {
+                    (a, Some(n.id), n.rights)
+                });
             let object = model.fresh();
             assert_eq!(derive(kernel, selector, 0, PAGE_SIZE, b), 0);
             model.add(0, b, parent, (object, true, Kind::Memory, rights, 0));
@@ -140,8 +160,18 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 4]) {
 }
 
 /// To the own table, or to that of a Space which slot `b` names, if it may be used.
-fn copy(kernel: &mut Kernel<Host>, model: &mut Model, source: Option<Node>, a: Word, b: Word, c: Word) {
-    let away = model.at(0, b).filter(|n| n.kind == Kind::Space && n.rights & Rights::CONTROL.0 != 0).map(|n| n.object);
+fn copy(
+    kernel: &mut Kernel<Host>,
+    model: &mut Model,
+    source: Option<Node>,
+    a: Word,
+    b: Word,
+    c: Word,
+) {
+    let away = model
+        .at(0, b)
+        .filter(|n| n.kind == Kind::Space && n.rights & Rights::CONTROL.0 != 0)
+        .map(|n| n.object);
     let (target, to, selector) = match away {
         Some(object) => (object, if c.is_multiple_of(11) { BEYOND } else { c % SLOTS }, b),
         None => (0, b, 0),

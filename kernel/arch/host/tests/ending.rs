@@ -52,7 +52,8 @@ fn reaped(kernel: &mut Kernel<Host>, me: Ref<Thread>) {
     }
 }
 
-/// Carries on what was begun until nothing is to be carried on, one look at interrupts at a time; the steps it took.
+/// Carries on what was begun until nothing is to be carried on, one look at interrupts at a time;
+/// the steps it took.
 fn finish(kernel: &mut Kernel<Host>) -> u32 {
     let mut steps = 0;
     while kernel.carry_on() {
@@ -64,7 +65,12 @@ fn finish(kernel: &mut Kernel<Host>) -> u32 {
 }
 
 /// Threads in `slots` call the one in `to`; the first thread of the machine runs then.
-fn callers(kernel: &mut Kernel<Host>, root: Ref<Space>, to: Word, slots: core::ops::Range<Word>) -> Vec<Ref<Thread>> {
+fn callers(
+    kernel: &mut Kernel<Host>,
+    root: Ref<Space>,
+    to: Word,
+    slots: core::ops::Range<Word>,
+) -> Vec<Ref<Thread>> {
     let make = |slot| {
         let caller = thread(kernel, root, slot);
         run(kernel, root, slot);
@@ -76,7 +82,9 @@ fn callers(kernel: &mut Kernel<Host>, root: Ref<Space>, to: Word, slots: core::o
 }
 
 fn failed(kernel: &Kernel<Host>, thread: Ref<Thread>) -> Option<Error> {
-    (kernel.pool[thread].state() == gate::READY).then(|| delivery(&kernel.pool[thread]).error()).flatten()
+    (kernel.pool[thread].state() == gate::READY)
+        .then(|| delivery(&kernel.pool[thread]).error())
+        .flatten()
 }
 
 #[test]
@@ -102,7 +110,8 @@ fn a_thread_that_deletes_itself_leaves_the_rest_to_the_reaper() {
     assert_eq!(used(&mut kernel), before, "everything came back");
 }
 
-/// A machine in which the thread in `FIRST + 1` is interrupted in `op` on that in `FIRST`, which 100 others call.
+/// A machine in which the thread in `FIRST + 1` is interrupted in `op` on that in `FIRST`, which
+/// 100 others call.
 fn interrupted(op: Op) -> (Kernel<Host>, Ref<Thread>, Vec<Ref<Thread>>) {
     let (mut kernel, me, root) = machine();
     thread(&mut kernel, root, FIRST);
@@ -118,7 +127,8 @@ fn interrupted(op: Op) -> (Kernel<Host>, Ref<Thread>, Vec<Ref<Thread>>) {
     (kernel, me, callers)
 }
 
-/// A thread is stopped (`Stop`) or deleted (`Delete`) in the middle of `op` on a thread that others call.
+/// A thread is stopped (`Stop`) or deleted (`Delete`) in the middle of `op` on a thread that others
+/// call.
 fn ended_midway(op: Op, by: Op, expected: Error) {
     let (mut kernel, me, callers) = interrupted(op);
     succeeds(&mut kernel, by, [FIRST + 1, 0, 0, 0]);
@@ -152,10 +162,15 @@ fn nobody_hangs_when_a_resetter_is_deleted() {
 fn who_deletes_what_another_is_resetting_helps_and_does_not_free_it_twice() {
     let (mut kernel, me, callers) = interrupted(Op::Reset);
     let root = kernel.pool[me].space.get().unwrap();
-    let threads = |kernel: &mut Kernel<Host>| succeeds(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[3] & 0xffff;
+    let threads = |kernel: &mut Kernel<Host>| {
+        succeeds(kernel, Op::QuotaInfo, [slot::QUOTA, 0, 0, 0])[3] & 0xffff
+    };
     let before = threads(&mut kernel);
     succeeds(&mut kernel, Op::Delete, [FIRST, 0, 0, 0]);
-    assert!(callers.iter().all(|caller| failed(&kernel, *caller).is_some()), "all know when delete has ended");
+    assert!(
+        callers.iter().all(|caller| failed(&kernel, *caller).is_some()),
+        "all know when delete has ended"
+    );
     run(&mut kernel, root, FIRST + 1);
     while kernel.carry_on() {}
     succeeds(&mut kernel, Op::Stop, [FIRST + 1, 0, 0, 0]);
@@ -166,8 +181,8 @@ fn who_deletes_what_another_is_resetting_helps_and_does_not_free_it_twice() {
     assert_eq!(threads(&mut kernel), before - 1, "it is free, once");
 }
 
-/// A machine in which the thread in `FIRST + 1` is interrupted in deleting the space in `FIRST`, in which that in
-/// `FIRST + 2` runs.
+/// A machine in which the thread in `FIRST + 1` is interrupted in deleting the space in `FIRST`, in
+/// which that in `FIRST + 2` runs.
 fn half_deleted() -> (Kernel<Host>, Ref<Thread>, Ref<Thread>) {
     let (mut kernel, me, root) = machine();
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 16, FIRST, 0]);
@@ -244,7 +259,8 @@ fn nobody_waits_for_a_thread_that_had_no_space_when_it_went() {
     assert!(kernel.pool[alien].partner.is_null());
 }
 
-/// Spaces each of which has the original capabilities of the next one and of its thread in its table.
+/// Spaces each of which has the original capabilities of the next one and of its thread in its
+/// table.
 #[test]
 fn spaces_within_spaces_all_end() {
     const DEEP: u32 = 100;
@@ -326,5 +342,8 @@ fn a_table_has_at_most_what_a_record_can_name() {
     let (mut kernel, _, _) = machine();
     let [_, slots, ..] = succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 65_536, FIRST, 0]);
     assert_eq!(slots, 65_536);
-    assert_eq!(call(&mut kernel, Op::CreateSpace, [slot::QUOTA, 65_537, FIRST + 1, 0])[0], Error::BadArgument as Word);
+    assert_eq!(
+        call(&mut kernel, Op::CreateSpace, [slot::QUOTA, 65_537, FIRST + 1, 0])[0],
+        Error::BadArgument as Word
+    );
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses far apart against a naive model of single pages: where a processor walks more than two levels, several tables
-//! of each are made for them. They are paid for, found again and given back; and a range that is as long as all addresses,
-//! but empty, is nothing.
+//! Addresses far apart against a naive model of single pages: where a processor walks more than two
+//! levels, several tables of each are made for them. They are paid for, found again and given back;
+//! and a range that is as long as all addresses, but empty, is nothing.
 
 mod common;
 
-use abi::{Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{
+    Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word,
+};
 use arch_host::{Host, HostFormat, RAM, boot};
 use common::{
-    PAGE, Seen, begin, call, check_flushes, check_lookup, derive, map, named, pages_of, protect, results, seed, seen, set_words, slot,
-    some_rights, succeeds, unmap, upper_tables, used,
+    PAGE, Seen, begin, call, check_flushes, check_lookup, derive, map, named, pages_of, protect,
+    results, seed, seen, set_words, slot, some_rights, succeeds, unmap, upper_tables, used,
 };
 use kcore::Kernel;
 use kcore::attach::ATTACHMENT_BYTES;
@@ -23,12 +25,14 @@ const SPACES: [Word; 2] = [slot::FREE, slot::FREE + 1];
 const SEGMENT: Word = slot::FREE + 2;
 const MEMORIES: Word = slot::FREE + 3;
 const COUNT: Word = 3;
-/// Pages of a memory. They begin a page behind a multiple of a span, so that none of them becomes a large one.
+/// Pages of a memory. They begin a page behind a multiple of a span, so that none of them becomes a
+/// large one.
 const PAGES: Word = 16;
 /// Spans of the segment; half of them lie below one of the borders where it is attached.
 const SPANS: Word = 4;
 
-/// Where tables of many levels end: an eighth of all addresses, and a 256th (at least 512 GiB with four levels), lie between two.
+/// Where tables of many levels end: an eighth of all addresses, and a 256th (at least 512 GiB with
+/// four levels), lie between two.
 fn border(number: Word) -> Word {
     let border = number % 8 * (USER_END / 8) + number / 8 % 4 * (USER_END / 256);
     (border - border % TABLE_SPAN).max(SPANS * TABLE_SPAN)
@@ -74,7 +78,9 @@ impl Model {
 
     /// Whether a segment's place in a space has this address.
     fn is_shared(&self, space: Word, address: Word) -> bool {
-        self.places.keys().any(|(s, place)| *s == space && (*place..place + SPANS * TABLE_SPAN).contains(&address))
+        self.places.keys().any(|(s, place)| {
+            *s == space && (*place..place + SPANS * TABLE_SPAN).contains(&address)
+        })
     }
 
     /// A space needs what leads to an address.
@@ -83,7 +89,13 @@ impl Model {
     }
 
     /// Maps pages up to a segment's place; whether there is none.
-    fn map(&mut self, (owner, address): (Word, Word), memory: Word, (first, count): (Word, Word), rights: Rights) -> bool {
+    fn map(
+        &mut self,
+        (owner, address): (Word, Word),
+        memory: Word,
+        (first, count): (Word, Word),
+        rights: Rights,
+    ) -> bool {
         self.attached.insert((owner, memory));
         for i in 0..count {
             let at = address + i * PAGE_SIZE;
@@ -103,7 +115,9 @@ impl Model {
     /// Tables go whose whole span is unmapped at once.
     fn unmap(&mut self, owner: Word, start: Word, end: Word) {
         self.pages.retain(|(o, at), _| *o != owner || !(start..end).contains(at));
-        self.tables.retain(|(o, span)| *o != owner || span * TABLE_SPAN < start || (span + 1) * TABLE_SPAN > end);
+        self.tables.retain(|(o, span)| {
+            *o != owner || span * TABLE_SPAN < start || (span + 1) * TABLE_SPAN > end
+        });
     }
 
     fn protect(&mut self, owner: Word, start: Word, end: Word, rights: Rights) {
@@ -121,7 +135,9 @@ impl Model {
     /// Attaches the segment, unless there is a table or a segment already.
     fn attach(&mut self, space: Word, place: Word, rights: Rights) -> bool {
         let spans = place / TABLE_SPAN..place / TABLE_SPAN + SPANS;
-        if spans.clone().any(|span| self.tables.contains(&(space, span)) || self.is_shared(space, span * TABLE_SPAN)) {
+        if spans.clone().any(|span| {
+            self.tables.contains(&(space, span)) || self.is_shared(space, span * TABLE_SPAN)
+        }) {
             return false;
         }
         self.places.insert((space, place), rights);
@@ -133,16 +149,25 @@ impl Model {
     fn seen(&self, space: Word) -> Seen {
         let of = |owner: Word, base: Word, most: Rights| {
             let pages = self.pages.range((owner, 0)..(owner + 1, 0));
-            let pages = pages.map(move |((_, at), page)| (base + at, page.physical, page.rights.intersection(most)));
-            pages.filter(|(.., rights)| *rights != Rights::NONE).map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
+            let pages = pages.map(move |((_, at), page)| {
+                (base + at, page.physical, page.rights.intersection(most))
+            });
+            pages
+                .filter(|(.., rights)| *rights != Rights::NONE)
+                .map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
         };
-        let segments = self.places.iter().filter(|((s, _), _)| *s == space).flat_map(|((_, place), most)| of(SEGMENT, *place, *most));
+        let segments = self
+            .places
+            .iter()
+            .filter(|((s, _), _)| *s == space)
+            .flat_map(|((_, place), most)| of(SEGMENT, *place, *most));
         of(space, 0, Rights::RWX).chain(segments).collect()
     }
 
     /// Bytes of kernel memory that it costs, beside what is always there.
     fn charge(&self) -> u32 {
-        let (tables, attachments) = (self.tables.len() + self.upper.len(), self.attached.len() + self.places.len());
+        let (tables, attachments) =
+            (self.tables.len() + self.upper.len(), self.attached.len() + self.places.len());
         tables as u32 * PAGE + attachments as u32 * ATTACHMENT_BYTES
     }
 }
@@ -158,7 +183,16 @@ fn set_up() -> (Kernel<Host>, Model) {
     SPACES.into_iter().for_each(|space| create_space(&mut kernel, &mut model, space));
     succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, SPANS * TABLE_SPAN, SEGMENT, 0]);
     for memory in MEMORIES..MEMORIES + COUNT {
-        assert_eq!(derive(&mut kernel, slot::RAM, Model::base(memory) - RAM.base, PAGES * PAGE_SIZE, memory), 0);
+        assert_eq!(
+            derive(
+                &mut kernel,
+                slot::RAM,
+                Model::base(memory) - RAM.base,
+                PAGES * PAGE_SIZE,
+                memory
+            ),
+            0
+        );
     }
     (kernel, model)
 }
@@ -171,7 +205,8 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
     let (first, memory, rights) = (c % 8, MEMORIES + c / 8 % COUNT, some_rights(c / 32));
     // Up to four pages around a border.
     let (count, near) = (1 + d % 4, b / 32 % 5 * PAGE_SIZE);
-    let address = if owner == SEGMENT { SPANS / 2 * TABLE_SPAN } else { border(b) } - 2 * PAGE_SIZE + near;
+    let address =
+        if owner == SEGMENT { SPANS / 2 * TABLE_SPAN } else { border(b) } - 2 * PAGE_SIZE + near;
     // From one border to another, or to the end of all addresses.
     let (from, to) = (border(b).min(border(c)), border(b).max(border(c)) + near);
     let (start, end) = match owner {
@@ -180,8 +215,20 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
     };
     match what % 12 {
         0..=4 => {
-            let record = MapRecord::new(MapRecord::MAP, owner, address, memory, first * PAGE_SIZE, count * PAGE_SIZE, rights);
-            let expected = if model.map((owner, address), memory, (first, count), rights) { 0 } else { Error::Occupied as Word };
+            let record = MapRecord::new(
+                MapRecord::MAP,
+                owner,
+                address,
+                memory,
+                first * PAGE_SIZE,
+                count * PAGE_SIZE,
+                rights,
+            );
+            let expected = if model.map((owner, address), memory, (first, count), rights) {
+                0
+            } else {
+                Error::Occupied as Word
+            };
             assert_eq!(map(kernel, record), expected);
         }
         5 => {
@@ -204,15 +251,20 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
             return Some(space);
         }
         9 if !model.places.is_empty() => {
-            let (space, place) = *model.places.keys().nth(b as usize % model.places.len()).expect("one of them");
+            let (space, place) =
+                *model.places.keys().nth(b as usize % model.places.len()).expect("one of them");
             succeeds(kernel, Op::Detach, [space, place, 0, 0]);
             model.places.remove(&(space, place));
         }
         // Across the border. If it were at more places, all translations would be dropped.
         _ if model.places.len() < 8 => {
             let (place, rights) = (border(b) - SPANS / 2 * TABLE_SPAN, rights.union(Rights::READ));
-            let expected = if model.attach(space, place, rights) { 0 } else { Error::Occupied as Word };
-            assert_eq!(call(kernel, Op::Attach, [space, place, SEGMENT, rights.0 as Word])[0], expected);
+            let expected =
+                if model.attach(space, place, rights) { 0 } else { Error::Occupied as Word };
+            assert_eq!(
+                call(kernel, Op::Attach, [space, place, SEGMENT, rights.0 as Word])[0],
+                expected
+            );
         }
         _ => {}
     }
@@ -266,14 +318,30 @@ fn what_cannot_be_made_leaves_nothing() {
         let (mut kernel, _) = set_up();
         let used = |kernel: &mut Kernel<Host>| succeeds(kernel, Op::QuotaInfo, [POOR, 0, 0, 0])[1];
         // For what is smaller than a page, too.
-        succeeds(&mut kernel, Op::CreateQuota, [slot::QUOTA, pages * PAGE_SIZE + PAGE_SIZE / 2, POOR, 0]);
+        succeeds(
+            &mut kernel,
+            Op::CreateQuota,
+            [slot::QUOTA, pages * PAGE_SIZE + PAGE_SIZE / 2, POOR, 0],
+        );
         let [status, ..] = call(&mut kernel, Op::CreateSpace, [POOR, 4, POOR_SPACE, 0]);
         if status != 0 {
-            assert_eq!((status, used(&mut kernel)), (Error::QuotaExceeded as Word, 0), "{pages} pages");
+            assert_eq!(
+                (status, used(&mut kernel)),
+                (Error::QuotaExceeded as Word, 0),
+                "{pages} pages"
+            );
             continue;
         }
         for number in [1, 8, 4] {
-            let record = MapRecord::new(MapRecord::MAP, POOR_SPACE, border(number), MEMORIES, 0, PAGE_SIZE, Rights::READ);
+            let record = MapRecord::new(
+                MapRecord::MAP,
+                POOR_SPACE,
+                border(number),
+                MEMORIES,
+                0,
+                PAGE_SIZE,
+                Rights::READ,
+            );
             made += Word::from(map(&mut kernel, record) == 0);
         }
         let place = border(2) - SPANS / 2 * TABLE_SPAN;
@@ -297,13 +365,28 @@ fn steps(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> u32 {
     steps
 }
 
-/// What is not there is passed over by the entries of the tables that lack it, as many as there are.
+/// What is not there is passed over by the entries of the tables that lack it, as many as there
+/// are.
 #[test]
 fn what_is_empty_takes_no_time() {
     const MOST: u32 = 100;
     let (mut kernel, _) = set_up();
     for (owner, address) in [(SPACES[0], border(4)), (SPACES[0], border(7)), (SEGMENT, 0)] {
-        assert_eq!(map(&mut kernel, MapRecord::new(MapRecord::MAP, owner, address, MEMORIES, 0, PAGE_SIZE, Rights::READ)), 0);
+        assert_eq!(
+            map(
+                &mut kernel,
+                MapRecord::new(
+                    MapRecord::MAP,
+                    owner,
+                    address,
+                    MEMORIES,
+                    0,
+                    PAGE_SIZE,
+                    Rights::READ
+                )
+            ),
+            0
+        );
     }
     let me = kernel.current().expect("the root server runs");
     set_words(&mut kernel, me, 0, &unmap(SPACES[0], border(0), border(7) - border(0)).0);
@@ -323,13 +406,32 @@ fn nothing_is_above_the_end() {
     let (mut kernel, _) = set_up();
     let place = border(1);
     succeeds(&mut kernel, Op::Attach, [SPACES[0], place, SEGMENT, Rights::READ.0 as Word]);
-    let beyond = (0..Word::BITS).map(|bit| place.wrapping_add(1 << bit)).filter(|address| *address >= USER_END);
+    let beyond = (0..Word::BITS)
+        .map(|bit| place.wrapping_add(1 << bit))
+        .filter(|address| *address >= USER_END);
     for address in beyond.chain([USER_END, Word::MAX & !(TABLE_SPAN - 1)]) {
-        assert_eq!(call(&mut kernel, Op::Detach, [SPACES[0], address, 0, 0])[0], Error::NotThere as Word, "{address:#x}");
-        assert_eq!(call(&mut kernel, Op::Lookup, [SPACES[0], address, 0, 0])[0], Error::BadAddress as Word, "{address:#x}");
-        let attach = call(&mut kernel, Op::Attach, [SPACES[0], address, SEGMENT, Rights::READ.0 as Word])[0];
+        assert_eq!(
+            call(&mut kernel, Op::Detach, [SPACES[0], address, 0, 0])[0],
+            Error::NotThere as Word,
+            "{address:#x}"
+        );
+        assert_eq!(
+            call(&mut kernel, Op::Lookup, [SPACES[0], address, 0, 0])[0],
+            Error::BadAddress as Word,
+            "{address:#x}"
+        );
+        let attach =
+            call(&mut kernel, Op::Attach, [SPACES[0], address, SEGMENT, Rights::READ.0 as Word])[0];
         assert_eq!(attach, Error::BadAddress as Word, "{address:#x}");
-        let record = MapRecord::new(MapRecord::MAP, SPACES[0], address, MEMORIES, 0, PAGE_SIZE, Rights::READ);
+        let record = MapRecord::new(
+            MapRecord::MAP,
+            SPACES[0],
+            address,
+            MEMORIES,
+            0,
+            PAGE_SIZE,
+            Rights::READ,
+        );
         assert_eq!(map(&mut kernel, record), Error::BadAddress as Word, "{address:#x}");
     }
     succeeds(&mut kernel, Op::Detach, [SPACES[0], place, 0, 0]);
@@ -339,7 +441,13 @@ fn nothing_is_above_the_end() {
 fn a_segment_has_a_directory_at_most() {
     let mut kernel = boot();
     let tables = HostFormat::ENTRIES.min(HostFormat::USER_TABLES) as Word;
-    let mut create = |tables: Word| call(&mut kernel, Op::CreateSegment, [slot::QUOTA, tables.wrapping_mul(TABLE_SPAN), SEGMENT, 0])[0];
+    let mut create = |tables: Word| {
+        call(
+            &mut kernel,
+            Op::CreateSegment,
+            [slot::QUOTA, tables.wrapping_mul(TABLE_SPAN), SEGMENT, 0],
+        )[0]
+    };
     assert_eq!(create(tables + 1), Error::BadArgument as Word);
     assert_eq!(create(tables), 0);
 }

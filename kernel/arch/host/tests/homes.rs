@@ -6,12 +6,12 @@ mod common;
 use abi::{Error, HOME, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, HostFormat, WINDOWS, boot, boot_with_windows};
 use common::servers::{
-    ALL_WINDOWS, AREA, READ_WRITE, RWX, check_moved, check_space, create, create_home, entry_of, fails, flush_homes, records, root,
-    smallness, space_of,
+    ALL_WINDOWS, AREA, READ_WRITE, RWX, check_moved, check_space, create, create_home, entry_of,
+    fails, flush_homes, records, root, smallness, space_of,
 };
 use common::{
-    Found, Seen, aside, begin, begin_map, call, check_flushes, derive, finish, leaves_of, low, map, protect, record, results, seen, slot,
-    slot_of, stop, succeeds, unmap, used,
+    Found, Seen, aside, begin, begin_map, call, check_flushes, derive, finish, leaves_of, low, map,
+    protect, record, results, seen, slot, slot_of, stop, succeeds, unmap, used,
 };
 use kcore::port::Area;
 use kcore::{Kernel, Owner, Space};
@@ -41,7 +41,8 @@ const AT: Word = 2 * SIZE;
 /// The sizes that there are.
 const LARGEST: Word = 1 << 30;
 
-/// A machine with a home, two spaces that can be small, a server, a segment, and RAM of which a part can be a large page.
+/// A machine with a home, two spaces that can be small, a server, a segment, and RAM of which a
+/// part can be a large page.
 fn machine() -> Kernel<Host> {
     let mut kernel = boot();
     create_home(&mut kernel, PLACE);
@@ -73,14 +74,26 @@ struct State {
 }
 
 fn there(kernel: &Kernel<Host>) -> Vec<Word> {
-    SPACES.into_iter().filter(|slot| slot_of(kernel, root(kernel), *slot).kind() == abi::Kind::Space).collect()
+    SPACES
+        .into_iter()
+        .filter(|slot| slot_of(kernel, root(kernel), *slot).kind() == abi::Kind::Space)
+        .collect()
 }
 
 fn state(kernel: &mut Kernel<Host>) -> State {
     State {
         used: used(kernel),
-        ends: there(kernel).into_iter().map(|slot| (slot, kernel.pool[space_of(kernel, slot)].region.end)).collect(),
-        entries: kernel.port.tops.iter().filter(|(_, entry)| **entry != 0).map(|(at, entry)| (*at, *entry)).collect(),
+        ends: there(kernel)
+            .into_iter()
+            .map(|slot| (slot, kernel.pool[space_of(kernel, slot)].region.end))
+            .collect(),
+        entries: kernel
+            .port
+            .tops
+            .iter()
+            .filter(|(_, entry)| **entry != 0)
+            .map(|(at, entry)| (*at, *entry))
+            .collect(),
         moved: kernel.port.moved.clone(),
         shown: kernel.port.shown.clone(),
     }
@@ -93,11 +106,14 @@ fn refused(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4], error: Error) {
     assert_eq!(state(kernel), before, "{op:?} {args:?}");
 }
 
-/// All spaces are as they should be, and each home has what its small spaces have below their sizes.
+/// All spaces are as they should be, and each home has what its small spaces have below their
+/// sizes.
 fn check_all(kernel: &Kernel<Host>) {
-    let spaces: Vec<Ref<Space>> = there(kernel).into_iter().map(|slot| space_of(kernel, slot)).collect();
+    let spaces: Vec<Ref<Space>> =
+        there(kernel).into_iter().map(|slot| space_of(kernel, slot)).collect();
     spaces.iter().for_each(|space| check_space(kernel, *space));
-    let homes: Vec<Ref<Space>> = spaces.into_iter().filter(|space| kernel.pool[*space].is_home()).collect();
+    let homes: Vec<Ref<Space>> =
+        spaces.into_iter().filter(|space| kernel.pool[*space].is_home()).collect();
     check_moved(kernel, &homes);
 }
 
@@ -107,7 +123,8 @@ fn found(kernel: &Kernel<Host>, space: Word) -> Vec<Found> {
 
 /// What there is between two addresses, as from the first one.
 fn part(kernel: &Kernel<Host>, space: Word, start: Word, end: Word) -> Seen {
-    let within = seen(&found(kernel, space)).into_iter().filter(|(at, _)| (start..end).contains(&at.0));
+    let within =
+        seen(&found(kernel, space)).into_iter().filter(|(at, _)| (start..end).contains(&at.0));
     within.map(|(at, what)| (UserAddr(at.0 - start), what)).collect()
 }
 
@@ -119,7 +136,7 @@ fn check_home(kernel: &Kernel<Host>, small: Word) -> usize {
     own.len()
 }
 
-// --- Errors ------------------------------------------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
 #[test]
 fn a_home_is_made_without_slots() {
@@ -160,7 +177,8 @@ fn a_home_has_no_threads() {
         refused(&mut kernel, Op::CreateThread, create(runs_in, PLACE), Error::BadArgument);
     }
     succeeds(&mut kernel, Op::CreateThread, create(SMALL, NATIVE));
-    let (small, thread) = (space_of(&kernel, SMALL), common::named::<kcore::Thread>(&kernel, root(&kernel), THREAD));
+    let (small, thread) =
+        (space_of(&kernel, SMALL), common::named::<kcore::Thread>(&kernel, root(&kernel), THREAD));
     for [runs_in, home] in [[PLACE, NATIVE], [PLACE, 0], [PLACE, PLACE], [SMALL, PLACE]] {
         refused(&mut kernel, Op::Reset, [THREAD, runs_in, home, 0], Error::BadArgument);
         assert!(kernel.pool[thread].space.is(small), "it stays where it is");
@@ -179,7 +197,12 @@ fn what_cannot_be_small_is_not() {
     refused(&mut kernel, Op::Attach, [COPY, odd, THREAD, SIZE], Error::NoRight);
     succeeds(&mut kernel, Op::Delete, [COPY, 0, 0, 0]);
     for rights in (0..RWX).chain([8, RWX + 8, RWX + PAGE_SIZE, RWX + TABLE_SPAN / 2]) {
-        refused(&mut kernel, Op::Attach, [SMALL, odd, COPY, 3 * TABLE_SPAN + rights], Error::BadArgument);
+        refused(
+            &mut kernel,
+            Op::Attach,
+            [SMALL, odd, COPY, 3 * TABLE_SPAN + rights],
+            Error::BadArgument,
+        );
     }
     for rights in [0, 2, 4, 6, 8 + 1, 8 + RWX, PAGE_SIZE + 1] {
         refused(&mut kernel, Op::Attach, [SMALL, 0, SEGMENT, rights], Error::BadArgument);
@@ -195,7 +218,10 @@ fn what_cannot_be_small_is_not() {
     succeeds(&mut kernel, Op::Delete, [COPY, 0, 0, 0]);
     kernel.port.has_no_servers = true;
     let powers = (1..Word::BITS).map(|shift| Word::MAX << shift & !(TABLE_SPAN - 1));
-    let sizes = [bad, LARGEST + TABLE_SPAN, 2 * LARGEST, LARGEST - TABLE_SPAN].into_iter().chain(powers).filter(|size| *size != 0);
+    let sizes = [bad, LARGEST + TABLE_SPAN, 2 * LARGEST, LARGEST - TABLE_SPAN]
+        .into_iter()
+        .chain(powers)
+        .filter(|size| *size != 0);
     for size in sizes.filter(|size| !size.is_power_of_two() || *size > LARGEST) {
         refused(&mut kernel, Op::Attach, attach(SMALL, odd, PLACE, size), Error::BadArgument);
     }
@@ -203,7 +229,15 @@ fn what_cannot_be_small_is_not() {
         refused(&mut kernel, Op::Attach, attach(SMALL, odd, PLACE, size), Error::Unsupported);
     }
     kernel.port.has_no_servers = false;
-    for address in [1, PAGE_SIZE, SIZE - TABLE_SPAN, odd, AT + SIZE / 2, Word::MAX, Word::MAX & !(SIZE / 2 - 1)] {
+    for address in [
+        1,
+        PAGE_SIZE,
+        SIZE - TABLE_SPAN,
+        odd,
+        AT + SIZE / 2,
+        Word::MAX,
+        Word::MAX & !(SIZE / 2 - 1),
+    ] {
         refused(&mut kernel, Op::Attach, attach(SMALL, address, PLACE, SIZE), Error::BadAddress);
     }
     assert_eq!(map(&mut kernel, record(SMALL, SIZE, MEMORY, 1)), 0);
@@ -215,7 +249,8 @@ fn what_cannot_be_small_is_not() {
     }
     // Without a size it would be a server.
     refused(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, 0), Error::BadState);
-    // Something is behind its size: a page, the table that it leaves, a large page, a part of a segment.
+    // Something is behind its size: a page, the table that it leaves, a large page, a part of a
+    // segment.
     let beyond = USER_END;
     assert_eq!(map(&mut kernel, unmap(SMALL, SIZE, TABLE_SPAN)), 0);
     for address in [SIZE, LARGEST, USER_END - TABLE_SPAN] {
@@ -239,12 +274,22 @@ fn what_cannot_be_small_is_not() {
     // It would not lie in the home.
     for size in [TABLE_SPAN, SIZE, LARGEST] {
         for address in [USER_END - USER_END % size, Word::MAX - (size - 1)] {
-            refused(&mut kernel, Op::Attach, attach(PLACE, address, SMALL, size), Error::BadAddress);
+            refused(
+                &mut kernel,
+                Op::Attach,
+                attach(PLACE, address, SMALL, size),
+                Error::BadAddress,
+            );
         }
     }
     succeeds(&mut kernel, Op::Attach, [PLACE, WINDOWS, SERVER, RWX]);
     for address in [WINDOWS, USER_END - TABLE_SPAN] {
-        refused(&mut kernel, Op::Attach, attach(PLACE, address, SMALL, TABLE_SPAN), Error::BadAddress);
+        refused(
+            &mut kernel,
+            Op::Attach,
+            attach(PLACE, address, SMALL, TABLE_SPAN),
+            Error::BadAddress,
+        );
     }
     // Something is there: a page of the home's, a segment, another.
     for address in [AT, AT + SIZE - PAGE_SIZE] {
@@ -258,7 +303,9 @@ fn what_cannot_be_small_is_not() {
         succeeds(&mut kernel, Op::Detach, [PLACE, place, 0, 0]);
     }
     move_in(&mut kernel, NATIVE);
-    for (address, size) in [(AT, SIZE), (AT, TABLE_SPAN), (AT + SIZE - TABLE_SPAN, TABLE_SPAN), (AT, 2 * SIZE)] {
+    for (address, size) in
+        [(AT, SIZE), (AT, TABLE_SPAN), (AT + SIZE - TABLE_SPAN, TABLE_SPAN), (AT, 2 * SIZE)]
+    {
         refused(&mut kernel, Op::Attach, attach(PLACE, address, SMALL, size), Error::Occupied);
     }
     // It is in one home at most, once.
@@ -283,7 +330,9 @@ fn what_is_not_there_is_not_detached() {
     succeeds(&mut kernel, Op::Copy, [PLACE, 0, COPY, RWX]);
     refused(&mut kernel, Op::Detach, detach(COPY, AT), Error::NoRight);
     let beyond = (0..Word::BITS).map(|bit| AT ^ (1 << bit));
-    for address in beyond.chain([0, AT + SIZE, AT + TABLE_SPAN, USER_END, Word::MAX & !(TABLE_SPAN - 1)]) {
+    for address in
+        beyond.chain([0, AT + SIZE, AT + TABLE_SPAN, USER_END, Word::MAX & !(TABLE_SPAN - 1)])
+    {
         refused(&mut kernel, Op::Detach, detach(PLACE, address), Error::NotThere);
     }
     for address in [0, AT, SIZE, WINDOWS, USER_END - TABLE_SPAN, USER_END] {
@@ -308,8 +357,15 @@ fn what_cannot_be_paid_is_not_small() {
         assert!(status == 0 || status == Error::QuotaExceeded as Word, "{bytes} bytes: {status}");
         let (small, home) = (space_of(&kernel, SMALL), space_of(&kernel, POOR));
         assert_eq!(kernel.port.moved.len(), usize::from(status == 0), "{bytes} bytes");
-        assert_eq!(kernel.pool[small].region.end.0, if status == 0 { SIZE } else { USER_END }, "{bytes} bytes");
-        assert_eq!((smallness(&kernel, small).is_some(), records(&kernel, home).len()), (status == 0, usize::from(status == 0)));
+        assert_eq!(
+            kernel.pool[small].region.end.0,
+            if status == 0 { SIZE } else { USER_END },
+            "{bytes} bytes"
+        );
+        assert_eq!(
+            (smallness(&kernel, small).is_some(), records(&kernel, home).len()),
+            (status == 0, usize::from(status == 0))
+        );
         ends.insert(status);
         succeeds(&mut kernel, Op::Delete, [POOR, 0, 0, 0]);
         assert_eq!(kernel.pool[small].region.end.0, USER_END, "{bytes} bytes");
@@ -352,7 +408,10 @@ fn each_maps_in_its_part_alone() {
     succeeds(&mut kernel, Op::Attach, attach(PLACE, AT + SIZE, OTHER, SIZE));
     for space in [SMALL, OTHER] {
         assert_eq!(map(&mut kernel, record(space, 0, MEMORY, 3)), 0);
-        assert_eq!(map(&mut kernel, record(space, SIZE - TABLE_SPAN, MEMORY, TABLE_SPAN / PAGE_SIZE)), 0);
+        assert_eq!(
+            map(&mut kernel, record(space, SIZE - TABLE_SPAN, MEMORY, TABLE_SPAN / PAGE_SIZE)),
+            0
+        );
     }
     move_in(&mut kernel, SMALL);
     assert_eq!(check_home(&kernel, SMALL), (3 + TABLE_SPAN / PAGE_SIZE) as usize);
@@ -363,19 +422,40 @@ fn each_maps_in_its_part_alone() {
         |owner, address, pages| protect(owner, address, pages * PAGE_SIZE, Rights::READ),
     ];
     for change in changes {
-        for (address, pages) in [(SIZE, 1), (SIZE - PAGE_SIZE, 2), (AT, 1), (USER_END - PAGE_SIZE, 1), (0, SIZE / PAGE_SIZE + 1)] {
-            assert_eq!(map(&mut kernel, change(SMALL, address, pages)), Error::BadAddress as Word, "{address:#x} {pages}");
+        for (address, pages) in [
+            (SIZE, 1),
+            (SIZE - PAGE_SIZE, 2),
+            (AT, 1),
+            (USER_END - PAGE_SIZE, 1),
+            (0, SIZE / PAGE_SIZE + 1),
+        ] {
+            assert_eq!(
+                map(&mut kernel, change(SMALL, address, pages)),
+                Error::BadAddress as Word,
+                "{address:#x} {pages}"
+            );
         }
         // To take away what is another's is no error, and has no effect.
-        for (address, pages) in [(AT, 1), (AT + SIZE, 3), (AT + SIZE - TABLE_SPAN, TABLE_SPAN / PAGE_SIZE), (AT, 16)] {
+        for (address, pages) in
+            [(AT, 1), (AT + SIZE, 3), (AT + SIZE - TABLE_SPAN, TABLE_SPAN / PAGE_SIZE), (AT, 16)]
+        {
             let is_map = change(PLACE, address, pages).op() == MapRecord::MAP;
             let expected = if is_map { Error::Occupied as Word } else { 0 };
-            assert_eq!(map(&mut kernel, change(PLACE, address, pages)), expected, "{address:#x} {pages}");
+            assert_eq!(
+                map(&mut kernel, change(PLACE, address, pages)),
+                expected,
+                "{address:#x} {pages}"
+            );
         }
         assert_eq!(seen(&found(&kernel, PLACE)), all);
         check_all(&kernel);
     }
-    for (space, address) in [(SMALL, SIZE), (SMALL, SIZE - 2 * TABLE_SPAN), (SMALL, AT), (PLACE, AT + SIZE - TABLE_SPAN)] {
+    for (space, address) in [
+        (SMALL, SIZE),
+        (SMALL, SIZE - 2 * TABLE_SPAN),
+        (SMALL, AT),
+        (PLACE, AT + SIZE - TABLE_SPAN),
+    ] {
         let error = if space == PLACE { Error::Occupied } else { Error::BadAddress };
         refused(&mut kernel, Op::Attach, [space, address, SEGMENT, RWX], error);
     }
@@ -393,7 +473,7 @@ fn each_maps_in_its_part_alone() {
     check_all(&kernel);
 }
 
-// --- What is in a home -------------------------------------------------------------------------------------------------
+// --- What is in a home ---------------------------------------------------------------------------
 
 #[test]
 fn a_small_space_has_each_size_and_place() {
@@ -408,7 +488,13 @@ fn a_small_space_has_each_size_and_place() {
             assert_eq!(part(&kernel, PLACE, address, address + size), own);
             assert_eq!(kernel.pool[small].region.end.0, size);
             let place = UserAddr(address)..UserAddr(address + size);
-            assert_eq!(kernel.port.moved, HashMap::from([(small.address(), (space_of(&kernel, PLACE).address(), place.clone()))]));
+            assert_eq!(
+                kernel.port.moved,
+                HashMap::from([(
+                    small.address(),
+                    (space_of(&kernel, PLACE).address(), place.clone())
+                )])
+            );
             check_all(&kernel);
             kernel.port.invalidated.clear();
             kernel.port.announced.clear();
@@ -416,7 +502,10 @@ fn a_small_space_has_each_size_and_place() {
             succeeds(&mut kernel, Op::Detach, [PLACE, address, 0, 0]);
             assert!(found(&kernel, PLACE).is_empty() && kernel.port.moved.is_empty());
             check_flushes(&kernel, space_of(&kernel, PLACE), &before, &[]);
-            assert_eq!((kernel.pool[small].region.end.0, &seen(&found(&kernel, SMALL))), (USER_END, &own));
+            assert_eq!(
+                (kernel.pool[small].region.end.0, &seen(&found(&kernel, SMALL))),
+                (USER_END, &own)
+            );
             check_all(&kernel);
         }
     }
@@ -439,14 +528,20 @@ fn what_changes_is_brought_home() {
     assert_eq!(check_home(&kernel, SMALL), 4 + span as usize);
     // The port knows the place: to flush there is its own business.
     let home = space_of(&kernel, PLACE).address();
-    assert!(!kernel.port.invalidated.is_empty() && kernel.port.invalidated.iter().all(|(of, _)| *of != home));
+    assert!(
+        !kernel.port.invalidated.is_empty()
+            && kernel.port.invalidated.iter().all(|(of, _)| *of != home)
+    );
     assert_eq!(kernel.port.all_invalidated, 0);
     // A segment in it, and what changes there.
     assert_eq!(map(&mut kernel, record(SEGMENT, 0, MEMORY, 2)), 0);
     succeeds(&mut kernel, Op::Attach, [SMALL, 4 * TABLE_SPAN, SEGMENT, 1]);
     assert_eq!(check_home(&kernel, SMALL), 6 + span as usize);
     assert!(
-        found(&kernel, PLACE).iter().filter(|found| found.address.0 / TABLE_SPAN == AT / TABLE_SPAN + 4).all(|f| f.rights == Rights::READ)
+        found(&kernel, PLACE)
+            .iter()
+            .filter(|found| found.address.0 / TABLE_SPAN == AT / TABLE_SPAN + 4)
+            .all(|f| f.rights == Rights::READ)
     );
     assert_eq!(map(&mut kernel, record(SEGMENT, TABLE_SPAN, MEMORY, span)), 0);
     assert_eq!(check_home(&kernel, SMALL), 6 + 2 * span as usize);
@@ -459,7 +554,11 @@ fn what_changes_is_brought_home() {
     assert_eq!(check_home(&kernel, SMALL), 4 + span as usize);
     succeeds(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]);
     assert_eq!(check_home(&kernel, SMALL), 0);
-    let tables = entry_of(&kernel, Owner::Space(space_of(&kernel, PLACE)), HostFormat::table_index(UserAddr(AT)));
+    let tables = entry_of(
+        &kernel,
+        Owner::Space(space_of(&kernel, PLACE)),
+        HostFormat::table_index(UserAddr(AT)),
+    );
     assert!(HostFormat::decode_table(tables).is_some(), "the table stays, and the home has it");
 }
 
@@ -472,13 +571,23 @@ fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
     assert_eq!(check_home(&kernel, NATIVE), 1, "the information page");
     for runs_in in [NATIVE, SMALL] {
         let home = if runs_in == NATIVE { 0 } else { NATIVE };
-        let [_, utcb, ..] = succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, runs_in, THREAD, home]);
+        let [_, utcb, ..] =
+            succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, runs_in, THREAD, home]);
         assert_eq!(check_home(&kernel, NATIVE), 2);
-        assert_eq!(part(&kernel, PLACE, AT, AT + SIZE)[&UserAddr(utcb).align_down(PAGE_SIZE)].1, READ_WRITE);
+        assert_eq!(
+            part(&kernel, PLACE, AT, AT + SIZE)[&UserAddr(utcb).align_down(PAGE_SIZE)].1,
+            READ_WRITE
+        );
         kernel.port.invalidated.clear();
         succeeds(&mut kernel, Op::Delete, [THREAD, 0, 0, 0]);
         assert_eq!(check_home(&kernel, NATIVE), 1);
-        assert!(kernel.port.invalidated.iter().any(|(of, range)| *of == native.address() && range.contains(&UserAddr(utcb))));
+        assert!(
+            kernel
+                .port
+                .invalidated
+                .iter()
+                .any(|(of, range)| *of == native.address() && range.contains(&UserAddr(utcb)))
+        );
     }
 }
 
@@ -487,14 +596,22 @@ fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
 fn utcbs_behind_a_size_are_not_brought_home() {
     let mut kernel = boot();
     create_home(&mut kernel, PLACE);
-    let area = Area { start: UserAddr(0), end: UserAddr(8 * TABLE_SPAN), kip: Some(UserAddr(0)), first_slot: UserAddr(TABLE_SPAN) };
+    let area = Area {
+        start: UserAddr(0),
+        end: UserAddr(8 * TABLE_SPAN),
+        kip: Some(UserAddr(0)),
+        first_slot: UserAddr(TABLE_SPAN),
+    };
     kernel.port.area = Some(area);
     create(&mut kernel, NATIVE, Some(0));
     succeeds(&mut kernel, Op::Attach, attach(PLACE, 2 * TABLE_SPAN, NATIVE, TABLE_SPAN));
     let own = part(&kernel, NATIVE, 0, TABLE_SPAN);
     succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, NATIVE, THREAD, 0]);
     assert_eq!(found(&kernel, NATIVE).len(), 2);
-    assert_eq!((part(&kernel, PLACE, 2 * TABLE_SPAN, 3 * TABLE_SPAN), found(&kernel, PLACE).len()), (own, 1));
+    assert_eq!(
+        (part(&kernel, PLACE, 2 * TABLE_SPAN, 3 * TABLE_SPAN), found(&kernel, PLACE).len()),
+        (own, 1)
+    );
     check_space(&kernel, space_of(&kernel, PLACE));
     // They are in reach again when it is large.
     succeeds(&mut kernel, Op::Detach, [PLACE, 2 * TABLE_SPAN, 0, 0]);
@@ -502,7 +619,8 @@ fn utcbs_behind_a_size_are_not_brought_home() {
     check_all(&kernel);
 }
 
-/// The window of a server that a small space shows itself is behind its size, and nothing of the home's.
+/// The window of a server that a small space shows itself is behind its size, and nothing of the
+/// home's.
 #[test]
 fn a_window_is_not_brought_home() {
     for ends in [false, true] {
@@ -545,7 +663,8 @@ fn a_window_is_not_brought_home() {
     }
 }
 
-/// A window is nothing of a small space's, whatever its size. (A wide machine's windows cannot begin as low.)
+/// A window is nothing of a small space's, whatever its size. (A wide machine's windows cannot
+/// begin as low.)
 #[test]
 fn no_small_space_has_a_window() {
     const WINDOW: Word = LARGEST / 2;
@@ -582,15 +701,18 @@ fn a_space_that_shows_a_server_is_as_before() {
     let small = space_of(&kernel, SMALL);
     assert_eq!(kernel.pool[small].region.end.0, WINDOWS);
     assert!(kernel.port.moved.is_empty());
-    assert_eq!(map(&mut kernel, record(SMALL, WINDOWS - PAGE_SIZE, MEMORY, 2)), Error::BadAddress as Word);
+    assert_eq!(
+        map(&mut kernel, record(SMALL, WINDOWS - PAGE_SIZE, MEMORY, 2)),
+        Error::BadAddress as Word
+    );
     assert_eq!(map(&mut kernel, record(SMALL, WINDOWS - PAGE_SIZE, MEMORY, 1)), 0);
     check_all(&kernel);
 }
 
-// --- Steps -------------------------------------------------------------------------------------------------------------
+// --- Steps ---------------------------------------------------------------------------------------
 
-/// A machine in which the small space has a page in its first table and its last one, a large page, and a segment, and is
-/// in its home up to some entry.
+/// A machine in which the small space has a page in its first table and its last one, a large page,
+/// and a segment, and is in its home up to some entry.
 fn in_part(steps: usize) -> Kernel<Host> {
     let mut kernel = machine();
     assert_eq!(map(&mut kernel, record(SMALL, 0, MEMORY, 4)), 0);
@@ -598,7 +720,10 @@ fn in_part(steps: usize) -> Kernel<Host> {
     assert_eq!(map(&mut kernel, record(SMALL, SIZE - TABLE_SPAN, MEMORY, 4)), 0);
     assert_eq!(map(&mut kernel, record(SEGMENT, 0, MEMORY, 4)), 0);
     succeeds(&mut kernel, Op::Attach, [SMALL, 4 * TABLE_SPAN, SEGMENT, RWX]);
-    assert!(begin(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, SIZE)), "it looks at interrupts");
+    assert!(
+        begin(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, SIZE)),
+        "it looks at interrupts"
+    );
     for _ in 0..steps {
         assert!(kernel.carry_on(), "it has not ended");
     }
@@ -628,7 +753,9 @@ fn a_space_moves_in_in_steps() {
         assert_eq!(found(&kernel, PLACE).is_empty(), steps == 0);
         check_all(&kernel);
         // Nobody attaches it once more, nor anything there.
-        let refused_aside = |kernel: &mut Kernel<Host>, args| aside(kernel, |kernel| refused(kernel, Op::Attach, args, Error::Occupied));
+        let refused_aside = |kernel: &mut Kernel<Host>, args| {
+            aside(kernel, |kernel| refused(kernel, Op::Attach, args, Error::Occupied))
+        };
         refused_aside(&mut kernel, attach(PLACE, AT, SMALL, SIZE));
         refused_aside(&mut kernel, attach(PLACE, AT, NATIVE, SIZE));
         // What changes meanwhile is there, too.
@@ -647,7 +774,8 @@ fn a_space_moves_in_in_steps() {
     }
 }
 
-/// While the port does not know that a space is in a home, a processor may still find its pages there.
+/// While the port does not know that a space is in a home, a processor may still find its pages
+/// there.
 #[test]
 fn what_changes_while_a_space_moves_in_is_flushed_in_its_home() {
     let changes: [fn(&mut Kernel<Host>); 9] = [
@@ -681,7 +809,10 @@ fn what_changes_while_a_space_moves_in_is_flushed_in_its_home() {
     // A window is nowhere in the home, and no range of it is flushed there.
     let mut kernel = machine();
     succeeds(&mut kernel, Op::Attach, [SMALL, WINDOWS, SERVER, RWX]);
-    assert!(begin(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, SIZE)), "it looks at interrupts");
+    assert!(
+        begin(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, SIZE)),
+        "it looks at interrupts"
+    );
     stop(&mut kernel);
     kernel.port.invalidated.clear();
     succeeds(&mut kernel, Op::Detach, [SMALL, WINDOWS, 0, 0]);
@@ -706,9 +837,17 @@ fn what_is_there_in_part_is_taken_away() {
                 succeeds(&mut kernel, Op::Delete, [PLACE, 0, 0, 0]);
                 create_home(&mut kernel, PLACE);
             }
-            assert!(kernel.port.invalidated.contains(&(home.address(), UserAddr(AT)..UserAddr(AT + SIZE))));
+            assert!(
+                kernel
+                    .port
+                    .invalidated
+                    .contains(&(home.address(), UserAddr(AT)..UserAddr(AT + SIZE)))
+            );
             assert!(found(&kernel, PLACE).is_empty() && kernel.port.moved.is_empty());
-            assert_eq!((kernel.pool[small].region.end.0, seen(&found(&kernel, SMALL))), (USER_END, own));
+            assert_eq!(
+                (kernel.pool[small].region.end.0, seen(&found(&kernel, SMALL))),
+                (USER_END, own)
+            );
             check_all(&kernel);
             move_in(&mut kernel, SMALL);
             check_home(&kernel, SMALL);
@@ -757,7 +896,11 @@ fn an_attach_goes_on_with_what_it_finds() {
             };
             assert_eq!(outcome(&mut kernel), expected, "{number}");
             check_all(&kernel);
-            assert_eq!(kernel.port.moved.len(), usize::from(![5, 7, 8].contains(&number)), "{number}");
+            assert_eq!(
+                kernel.port.moved.len(),
+                usize::from(![5, 7, 8].contains(&number)),
+                "{number}"
+            );
             if expected == 0 {
                 check_home(&kernel, SMALL);
             }
@@ -772,7 +915,10 @@ fn a_server_is_shown_to_the_end_in_a_space_that_is_small_by_then() {
     for address in [WINDOWS + AREA, USER_END - PAGE_SIZE] {
         assert_eq!(map(&mut kernel, record(SERVER, address, MEMORY, 1)), 0);
     }
-    assert!(begin(&mut kernel, Op::Attach, [SMALL, WINDOWS, SERVER, RWX]), "it looks at interrupts");
+    assert!(
+        begin(&mut kernel, Op::Attach, [SMALL, WINDOWS, SERVER, RWX]),
+        "it looks at interrupts"
+    );
     aside(&mut kernel, |kernel| move_in(kernel, SMALL));
     check_all(&kernel);
     finish(&mut kernel, check_all);
@@ -782,8 +928,8 @@ fn a_server_is_shown_to_the_end_in_a_space_that_is_small_by_then() {
     assert!(found(&kernel, PLACE).is_empty());
 }
 
-/// A revoke that has looked at addresses behind the size ends, though they are not the space's any more; and one that began while
-/// they were not finds what is mapped there.
+/// A revoke that has looked at addresses behind the size ends, though they are not the space's any
+/// more; and one that began while they were not finds what is mapped there.
 #[test]
 fn a_revoke_ends_in_a_space_that_moves_meanwhile() {
     for early in [false, true] {
@@ -797,7 +943,8 @@ fn a_revoke_ends_in_a_space_that_moves_meanwhile() {
         let parts = HostFormat::ENTRIES as u32 / 128;
         let until = low(if early { WINDOWS } else { SIZE } / TABLE_SPAN) * parts;
         for _ in 0..10_000 {
-            let at = kernel.pool[small].region.attached.get().expect("not before it has looked at all");
+            let at =
+                kernel.pool[small].region.attached.get().expect("not before it has looked at all");
             if kernel.pool[at].cursor >= until {
                 break;
             }
@@ -839,21 +986,30 @@ fn what_ends_leaves_no_trace() {
         succeeds(&mut kernel, Op::Attach, attach(PLACE, AT + SIZE, NATIVE, SIZE));
         succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, SMALL, THREAD, NATIVE]);
         check_all(&kernel);
-        let before: BTreeMap<Word, Vec<Found>> = there(&kernel).into_iter().map(|space| (space, found(&kernel, space))).collect();
+        let before: BTreeMap<Word, Vec<Found>> =
+            there(&kernel).into_iter().map(|space| (space, found(&kernel, space))).collect();
         kernel.port.invalidated.clear();
         kernel.port.announced.clear();
         let moved = kernel.port.moved.clone();
         assert!(begin(&mut kernel, Op::Delete, [ends, 0, 0, 0]), "it looks at interrupts");
-        finish(&mut kernel, |kernel| there(kernel).into_iter().for_each(|slot| check_space(kernel, space_of(kernel, slot))));
+        finish(&mut kernel, |kernel| {
+            there(kernel).into_iter().for_each(|slot| check_space(kernel, space_of(kernel, slot)))
+        });
         check_all(&kernel);
         if ends != PLACE {
             flush_homes(&mut kernel, &moved);
-            check_flushes(&kernel, space_of(&kernel, PLACE), &before[&PLACE], &found(&kernel, PLACE));
+            check_flushes(
+                &kernel,
+                space_of(&kernel, PLACE),
+                &before[&PLACE],
+                &found(&kernel, PLACE),
+            );
             assert_eq!(part(&kernel, PLACE, AT, AT + SIZE).is_empty(), ends == SMALL);
             assert_eq!(part(&kernel, PLACE, AT + SIZE, AT + 2 * SIZE).is_empty(), ends == NATIVE);
             assert_eq!(part(&kernel, PLACE, WINDOWS, USER_END).is_empty(), ends == SERVER);
         }
-        let moved = if ends == PLACE { 0 } else { 2 - usize::from(ends == SMALL || ends == NATIVE) };
+        let moved =
+            if ends == PLACE { 0 } else { 2 - usize::from(ends == SMALL || ends == NATIVE) };
         assert_eq!(kernel.port.moved.len(), moved);
         for slot in [THREAD, SMALL, PLACE, SEGMENT, SERVER, NATIVE, MEMORY] {
             if !slot_of(&kernel, root(&kernel), slot).is_empty() {
@@ -875,7 +1031,9 @@ fn a_segment_that_ends_is_not_attached() {
         succeeds(&mut kernel, Op::Attach, [SMALL, place, SEGMENT, RWX]);
     }
     assert!(begin(&mut kernel, Op::Delete, [SEGMENT, 0, 0, 0]), "it looks at interrupts");
-    aside(&mut kernel, |kernel| refused(kernel, Op::Attach, [SMALL, 16 * TABLE_SPAN, SEGMENT, RWX], Error::BadState));
+    aside(&mut kernel, |kernel| {
+        refused(kernel, Op::Attach, [SMALL, 16 * TABLE_SPAN, SEGMENT, RWX], Error::BadState)
+    });
     finish(&mut kernel, check_all);
     assert_eq!(check_home(&kernel, SMALL), 0);
 }
@@ -893,15 +1051,23 @@ fn a_segment_changes_in_many_small_spaces_in_steps() {
     }
     let counts = |kernel: &Kernel<Host>| {
         let all = seen(&found(kernel, PLACE));
-        let of = |number: Word| all.range(UserAddr(number * size)..UserAddr((number + 1) * size)).count();
+        let of = |number: Word| {
+            all.range(UserAddr(number * size)..UserAddr((number + 1) * size)).count()
+        };
         (0..count).map(of).collect::<BTreeSet<_>>()
     };
-    assert!(begin_map(&mut kernel, record(SEGMENT, TABLE_SPAN, MEMORY, 3)), "it looks at interrupts");
+    assert!(
+        begin_map(&mut kernel, record(SEGMENT, TABLE_SPAN, MEMORY, 3)),
+        "it looks at interrupts"
+    );
     assert_eq!(counts(&kernel), BTreeSet::from([0, 3]));
     finish(&mut kernel, check_all);
     assert_eq!(counts(&kernel), BTreeSet::from([3]));
     let (walker, all) = (kernel.port.walker.len(), kernel.port.all_invalidated);
-    assert!(begin_map(&mut kernel, unmap(SEGMENT, TABLE_SPAN, TABLE_SPAN)), "it looks at interrupts");
+    assert!(
+        begin_map(&mut kernel, unmap(SEGMENT, TABLE_SPAN, TABLE_SPAN)),
+        "it looks at interrupts"
+    );
     assert_eq!(counts(&kernel), BTreeSet::from([0, 3]));
     finish(&mut kernel, check_all);
     assert_eq!((counts(&kernel), kernel.port.walker.len()), (BTreeSet::from([0]), walker));

@@ -5,11 +5,16 @@ mod common;
 
 use abi::{HOME, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, RAM, WINDOWS, boot};
-use common::model::{MEMORIES, Model, PARTS, SHARED, SPAN, SPANS, Small, THREADS, found_in, is_there};
-use common::servers::{ALL_WINDOWS, AREA, RWX, STARTS, check_moved, check_space, create, create_home, flush_homes, space_of};
+use common::model::{
+    MEMORIES, Model, PARTS, SHARED, SPAN, SPANS, Small, THREADS, found_in, is_there,
+};
+use common::servers::{
+    ALL_WINDOWS, AREA, RWX, STARTS, check_moved, check_space, create, create_home, flush_homes,
+    space_of,
+};
 use common::{
-    Found, Seen, aside, begin, call, check_flushes_of, check_lookup, derive, low, map, protect, results, seed, seen, slot, some_rights,
-    stop, succeeds, unmap, used,
+    Found, Seen, aside, begin, call, check_flushes_of, check_lookup, derive, low, map, protect,
+    results, seed, seen, slot, some_rights, stop, succeeds, unmap, used,
 };
 use kcore::thread::flag;
 use kcore::{Kernel, Space};
@@ -19,11 +24,29 @@ use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, HashMap};
 
 /// Slots of the spaces: two homes, two spaces of aliens, two native ones, and a server.
-const OWNERS: [Word; 7] = [slot::FREE + 20, slot::FREE + 21, slot::FREE, slot::FREE + 1, slot::FREE + 2, slot::FREE + 3, slot::FREE + 4];
+const OWNERS: [Word; 7] = [
+    slot::FREE + 20,
+    slot::FREE + 21,
+    slot::FREE,
+    slot::FREE + 1,
+    slot::FREE + 2,
+    slot::FREE + 3,
+    slot::FREE + 4,
+];
 /// Threads, one for each space.
 const LAST: Word = THREADS + OWNERS.len() as Word;
-/// Sizes of small spaces; the last ones are none. More entries than are copied in one step are in two of them.
-const SIZES: [Word; 8] = [4 * TABLE_SPAN, 64 * TABLE_SPAN, 4 * TABLE_SPAN, TABLE_SPAN, 2 * TABLE_SPAN, 1 << 30, 3 * TABLE_SPAN, 2 << 30];
+/// Sizes of small spaces; the last ones are none. More entries than are copied in one step are in
+/// two of them.
+const SIZES: [Word; 8] = [
+    4 * TABLE_SPAN,
+    64 * TABLE_SPAN,
+    4 * TABLE_SPAN,
+    TABLE_SPAN,
+    2 * TABLE_SPAN,
+    1 << 30,
+    3 * TABLE_SPAN,
+    2 << 30,
+];
 
 /// A Quota that pays for one of the homes and for a space of aliens.
 const OTHER_QUOTA: Word = slot::FREE + 22;
@@ -40,7 +63,11 @@ fn make(kernel: &mut Kernel<Host>, model: &mut Model, space: Word, number: Word)
     match index {
         0 => create_home(kernel, space),
         1 | 3 => {
-            succeeds(kernel, Op::CreateSpace, [OTHER_QUOTA, 0, space, if index == 1 { HOME } else { 0 }]);
+            succeeds(
+                kernel,
+                Op::CreateSpace,
+                [OTHER_QUOTA, 0, space, if index == 1 { HOME } else { 0 }],
+            );
         }
         _ => create(kernel, space, place),
     }
@@ -48,11 +75,24 @@ fn make(kernel: &mut Kernel<Host>, model: &mut Model, space: Word, number: Word)
     model.spaces.get_mut(&space).expect("it is there").is_home = index < 2;
 }
 
-/// Where something may begin: in the first spans, behind a size or at its end, where small spaces are in their homes, and in
-/// a window.
+/// Where something may begin: in the first spans, behind a size or at its end, where small spaces
+/// are in their homes, and in a window.
 fn span(number: Word) -> Word {
-    let far = [63, 64, 65, 66, 127, 128, (1 << 30) / TABLE_SPAN, USER_END / TABLE_SPAN - 1, (WINDOWS + AREA) / TABLE_SPAN - 1];
-    let far = far.into_iter().chain([(WINDOWS + AREA) / TABLE_SPAN, (STARTS[1] + AREA) / TABLE_SPAN]).nth((number / 4 % 11) as usize);
+    let far = [
+        63,
+        64,
+        65,
+        66,
+        127,
+        128,
+        (1 << 30) / TABLE_SPAN,
+        USER_END / TABLE_SPAN - 1,
+        (WINDOWS + AREA) / TABLE_SPAN - 1,
+    ];
+    let far = far
+        .into_iter()
+        .chain([(WINDOWS + AREA) / TABLE_SPAN, (STARTS[1] + AREA) / TABLE_SPAN])
+        .nth((number / 4 % 11) as usize);
     TABLE_SPAN * if number.is_multiple_of(4) { far.expect("one of them") } else { number / 4 % 8 }
 }
 
@@ -91,7 +131,10 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Vec
         _ => (at, (at + (1 + d % 70) * TABLE_SPAN).min(limit)),
     };
     let (answer, expected) = match what % 24 {
-        0 => (call(kernel, Op::Serve, [space, PARTS[(b % 3) as usize], 0, 0])[0], model.serve(space, STARTS[(b % 3) as usize], 0)),
+        0 => (
+            call(kernel, Op::Serve, [space, PARTS[(b % 3) as usize], 0, 0])[0],
+            model.serve(space, STARTS[(b % 3) as usize], 0),
+        ),
         1 if model.kind(space).place.is_some() => {
             let has_thread = &mut model.spaces.get_mut(&space).expect("it is there").has_thread;
             *has_thread = !*has_thread;
@@ -107,41 +150,75 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Vec
             if !model.spaces.contains_key(&server) {
                 return vec![];
             }
-            let address = model.kind(server).place.filter(|_| d % 8 != 0).unwrap_or(STARTS[(d / 8 % 3) as usize]);
-            (call(kernel, Op::Attach, [space, address, server, RWX])[0], model.show(space, server, address))
+            let address = model
+                .kind(server)
+                .place
+                .filter(|_| d % 8 != 0)
+                .unwrap_or(STARTS[(d / 8 % 3) as usize]);
+            (
+                call(kernel, Op::Attach, [space, address, server, RWX])[0],
+                model.show(space, server, address),
+            )
         }
         4 | 5 => {
             let rights = rights.union(Rights::READ);
-            (call(kernel, Op::Attach, [space, at, SHARED, rights.0 as Word])[0], model.attach(space, at, rights))
+            (
+                call(kernel, Op::Attach, [space, at, SHARED, rights.0 as Word])[0],
+                model.attach(space, at, rights),
+            )
         }
         6 => {
-            let place = model.places.keys().filter(|(s, _)| *s == space).map(|(_, place)| *place).nth((c % 4) as usize);
+            let place = model
+                .places
+                .keys()
+                .filter(|(s, _)| *s == space)
+                .map(|(_, place)| *place)
+                .nth((c % 4) as usize);
             let address = place.unwrap_or(if b % 4 == 0 { at } else { model.large_end(space) });
             (call(kernel, Op::Detach, [space, address, 0, 0])[0], model.detach(space, address))
         }
         7 => {
             let home = OWNERS[(a % 2) as usize];
-            let Some(address) = model.small_in(home).map(|(_, small)| small.address).nth((c % 3) as usize) else { return vec![] };
+            let Some(address) =
+                model.small_in(home).map(|(_, small)| small.address).nth((c % 3) as usize)
+            else {
+                return vec![];
+            };
             (call(kernel, Op::Detach, [home, address, 0, 0])[0], model.detach(home, address))
         }
         8..=11 => {
-            let (home, (address, size)) = (OWNERS[if a % 16 == 0 { index } else { (d % 2) as usize }], place([b, c]));
+            let (home, (address, size)) =
+                (OWNERS[if a % 16 == 0 { index } else { (d % 2) as usize }], place([b, c]));
             if !model.spaces.contains_key(&home) {
                 return vec![];
             }
-            (call(kernel, Op::Attach, [home, address, space, size + RWX])[0], model.make_small(home, address, space, size, false))
+            (
+                call(kernel, Op::Attach, [home, address, space, size + RWX])[0],
+                model.make_small(home, address, space, size, false),
+            )
         }
         12..=17 => {
             let is_large = c % 4 == 2;
             let memory = MEMORIES[if is_large { 2 } else { (d / 4 % 3) as usize }];
             let (first, count) = if is_large { (0, SPAN) } else { (d / 16 % 8, 1 + d % 4) };
-            let record = MapRecord::new(MapRecord::MAP, owner, start, memory, first * PAGE_SIZE, count * PAGE_SIZE, rights);
+            let record = MapRecord::new(
+                MapRecord::MAP,
+                owner,
+                start,
+                memory,
+                first * PAGE_SIZE,
+                count * PAGE_SIZE,
+                rights,
+            );
             (map(kernel, record), model.map(owner, start, (memory, first, count), rights))
         }
         18 | 19 => (map(kernel, unmap(owner, start, end - start)), model.unmap(owner, start, end)),
         20 => {
             let rights = if d % 8 < 3 { Rights::NONE } else { rights };
-            (map(kernel, protect(owner, start, end - start, rights)), model.protect(owner, start, end, rights))
+            (
+                map(kernel, protect(owner, start, end - start, rights)),
+                model.protect(owner, start, end, rights),
+            )
         }
         21 => {
             let memory = MEMORIES[(d % 3) as usize];
@@ -174,13 +251,24 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Vec
 }
 
 fn derive_memory(kernel: &mut Kernel<Host>, memory: Word) -> Word {
-    derive(kernel, slot::RAM, Model::base(memory) - RAM.base, Model::pages_of(memory) * PAGE_SIZE, memory)
+    derive(
+        kernel,
+        slot::RAM,
+        Model::base(memory) - RAM.base,
+        Model::pages_of(memory) * PAGE_SIZE,
+        memory,
+    )
 }
 
 /// Begins to make a space small as random numbers say; how, if it is to be carried on.
-fn begin_small(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Option<(Word, Small)> {
+fn begin_small(
+    kernel: &mut Kernel<Host>,
+    model: &mut Model,
+    numbers: [Word; 5],
+) -> Option<(Word, Small)> {
     let [what, a, b, c, d] = numbers;
-    let ((home, space), (address, size)) = ((OWNERS[(d % 2) as usize], OWNERS[2 + (a % 4) as usize]), place([b, c]));
+    let ((home, space), (address, size)) =
+        ((OWNERS[(d % 2) as usize], OWNERS[2 + (a % 4) as usize]), place([b, c]));
     if what % 4 != 0 || !model.spaces.contains_key(&home) || !model.spaces.contains_key(&space) {
         return None;
     }
@@ -205,14 +293,23 @@ fn begin_small(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5])
 }
 
 /// Carries that on, or leaves it.
-fn end_small(kernel: &mut Kernel<Host>, model: &mut Model, (space, small): (Word, Small), is_left: bool) {
+fn end_small(
+    kernel: &mut Kernel<Host>,
+    model: &mut Model,
+    (space, small): (Word, Small),
+    is_left: bool,
+) {
     if is_left {
         return stop(kernel);
     }
     while kernel.carry_on() {}
     let Small { home, address, size, .. } = small;
     let is_gone = [home, space].iter().any(|space| !model.spaces.contains_key(space));
-    let expected = if is_gone { abi::Error::NoCapability as Word } else { model.make_small(home, address, space, size, true) };
+    let expected = if is_gone {
+        abi::Error::NoCapability as Word
+    } else {
+        model.make_small(home, address, space, size, true)
+    };
     let me = kernel.current().expect("the root server runs");
     assert_eq!(results(&kernel.pool[me])[0], expected, "{small:x?}", small = (home, address, size));
 }
@@ -228,14 +325,20 @@ impl Before {
     fn new(kernel: &mut Kernel<Host>, model: &Model) -> Self {
         kernel.port.invalidated.clear();
         kernel.port.announced.clear();
-        let found = model.spaces.keys().map(|slot| (*slot, found_in(kernel, space_of(kernel, *slot)))).collect();
+        let found = model
+            .spaces
+            .keys()
+            .map(|slot| (*slot, found_in(kernel, space_of(kernel, *slot))))
+            .collect();
         Self { found, shown: kernel.port.shown.clone(), moved: kernel.port.moved.clone() }
     }
 }
 
-/// The kernel is as the model says. Of spaces that are others than before nothing needs to be flushed.
+/// The kernel is as the model says. Of spaces that are others than before nothing needs to be
+/// flushed.
 fn check(kernel: &mut Kernel<Host>, model: &Model, before: &Before, anew: &[Word], start: u32) {
-    let spaces: BTreeMap<Word, Ref<Space>> = model.spaces.keys().map(|space| (*space, space_of(kernel, *space))).collect();
+    let spaces: BTreeMap<Word, Ref<Space>> =
+        model.spaces.keys().map(|space| (*space, space_of(kernel, *space))).collect();
     flush_homes(kernel, &before.moved);
     for (slot, space) in &spaces {
         check_space(kernel, *space);
@@ -244,26 +347,41 @@ fn check(kernel: &mut Kernel<Host>, model: &Model, before: &Before, anew: &[Word
         let (now, mut expected) = (seen(&after), model.seen(*slot));
         for (_, small) in model.small_in(*slot).filter(|(_, small)| !small.is_whole) {
             // Up to some entry it is there.
-            let is_late = |at: &UserAddr| (small.address..small.address + small.size).contains(&at.0) && !now.contains_key(at);
+            let is_late = |at: &UserAddr| {
+                (small.address..small.address + small.size).contains(&at.0) && !now.contains_key(at)
+            };
             expected.retain(|at, _| !is_late(at));
         }
         assert!(now == expected, "space {slot}: {:?}", difference(&now, &expected));
         if !anew.contains(slot) {
-            let of: Vec<u32> = [Some(space.address()), before.shown.get(&space.address()).copied()].into_iter().flatten().collect();
+            let of: Vec<u32> = [Some(space.address()), before.shown.get(&space.address()).copied()]
+                .into_iter()
+                .flatten()
+                .collect();
             check_flushes_of(kernel, &of, &before.found[slot], &after);
         }
-        let look_at = after.iter().step_by(1 + after.len() / 4).map(|found| found.address).collect::<Vec<_>>();
+        let look_at = after
+            .iter()
+            .step_by(1 + after.len() / 4)
+            .map(|found| found.address)
+            .collect::<Vec<_>>();
         for address in look_at.into_iter().filter(|address| address.0 < model.end(*slot)) {
             check_lookup(kernel, *slot, &after, (slot::RAM, RAM.base), address);
         }
     }
     let homes = model.spaces.iter().filter(|(_, kind)| kind.is_home).map(|(slot, _)| spaces[slot]);
     check_moved(kernel, &homes.collect::<Vec<_>>());
-    let small = model.spaces.iter().filter_map(|(slot, kind)| Some((spaces[slot].address(), kind.small.filter(|small| small.is_whole)?)));
-    let moved = small
-        .map(|(space, Small { home, address, size, .. })| (space, (spaces[&home].address(), UserAddr(address)..UserAddr(address + size))));
+    let small = model.spaces.iter().filter_map(|(slot, kind)| {
+        Some((spaces[slot].address(), kind.small.filter(|small| small.is_whole)?))
+    });
+    let moved = small.map(|(space, Small { home, address, size, .. })| {
+        (space, (spaces[&home].address(), UserAddr(address)..UserAddr(address + size)))
+    });
     assert_eq!(kernel.port.moved, moved.collect::<HashMap<_, _>>());
-    let shown = model.spaces.iter().filter_map(|(slot, kind)| Some((spaces[slot].address(), spaces[&kind.shows?].address())));
+    let shown = model
+        .spaces
+        .iter()
+        .filter_map(|(slot, kind)| Some((spaces[slot].address(), spaces[&kind.shows?].address())));
     assert_eq!(kernel.port.shown, shown.collect::<HashMap<_, _>>());
     assert_eq!(all_used(kernel) - start, model.charge());
 }

@@ -13,11 +13,21 @@ fn each_line_of_the_board_notifies_who_is_bound_to_it() {
     const ALL: Word = LINES as Word;
     let mut kernel = boot();
     let me = kernel.current().expect("the root server runs");
-    succeeds(&mut kernel, Op::Copy, [slot::THREAD, 0, slot::FREE, (Rights::ALL.0 | BIT << abi::Delivery::BADGE_SHIFT) as Word]);
+    succeeds(
+        &mut kernel,
+        Op::Copy,
+        [slot::THREAD, 0, slot::FREE, (Rights::ALL.0 | BIT << abi::Delivery::BADGE_SHIFT) as Word],
+    );
     // The first line is the kernel's; the last is behind a word's bits.
     let last = ALL - 1;
-    for (line, status) in [(0, Error::NoCapability as Word), (1, 0), (last, 0), (ALL, Error::WrongKind as Word)] {
-        assert_eq!(call(&mut kernel, Op::BindIrq, [slot::IRQ + line, slot::FREE, 0, 0])[0], status, "line {line}");
+    for (line, status) in
+        [(0, Error::NoCapability as Word), (1, 0), (last, 0), (ALL, Error::WrongKind as Word)]
+    {
+        assert_eq!(
+            call(&mut kernel, Op::BindIrq, [slot::IRQ + line, slot::FREE, 0, 0])[0],
+            status,
+            "line {line}"
+        );
     }
     for line in [last, 1] {
         kernel.interrupt(low(line));

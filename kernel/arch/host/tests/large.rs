@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Large pages against a naive model of single pages: whatever becomes of a part of one, a processor finds
-//! what it would find without them, an owner pays the same, and no translation that is gone stays in a TLB.
+//! Large pages against a naive model of single pages: whatever becomes of a part of one, a
+//! processor finds what it would find without them, an owner pays the same, and no translation that
+//! is gone stays in a TLB.
 
 mod common;
 
-use abi::{Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{
+    Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word,
+};
 use arch_host::{Host, RAM, boot};
 use common::{
-    Found, PAGE, Seen, call, check_flushes, check_lookup, derive, leaves_of, map, named, pages_of, protect, seed, seen, slot, some_rights,
-    unmap, upper_tables, used,
+    Found, PAGE, Seen, call, check_flushes, check_lookup, derive, leaves_of, map, named, pages_of,
+    protect, seed, seen, slot, some_rights, unmap, upper_tables, used,
 };
 use kcore::attach::ATTACHMENT_BYTES;
 use kcore::{Kernel, Owner, Segment, Space, Table};
@@ -22,8 +25,8 @@ const SPACES: [Word; 2] = [slot::FREE, slot::FREE + 1];
 const SEGMENT: Word = slot::FREE + 2;
 const MEMORIES: Word = slot::FREE + 3;
 const MOST: Word = 6;
-/// Pages of a span, and spans of each owner: they begin here in a space, at 0 in the segment. Tables of each level end
-/// behind the first.
+/// Pages of a span, and spans of each owner: they begin here in a space, at 0 in the segment.
+/// Tables of each level end behind the first.
 const SPAN: Word = TABLE_SPAN / PAGE_SIZE;
 const SPANS: Word = 3;
 const BASE: Word = USER_END / 2 - TABLE_SPAN;
@@ -60,7 +63,13 @@ struct Model {
 
 impl Model {
     /// The pages of an owner from `page` on become what `change` makes of them.
-    fn change(&mut self, owner: Word, page: Word, count: Word, change: impl Fn(Word, Option<Page>) -> Option<Page>) {
+    fn change(
+        &mut self,
+        owner: Word,
+        page: Word,
+        count: Word,
+        change: impl Fn(Word, Option<Page>) -> Option<Page>,
+    ) {
         let pages = self.pages.get_mut(&owner).expect("an owner");
         for (i, page) in (0..count).zip(pages.iter_mut().skip(page as usize)) {
             *page = change(i, *page);
@@ -81,18 +90,27 @@ impl Model {
     }
 
     fn revoke(&mut self, memory: Word) {
-        let children: Vec<Word> = self.memories.iter().filter(|(_, part)| part.parent == Some(memory)).map(|(id, _)| *id).collect();
+        let children: Vec<Word> = self
+            .memories
+            .iter()
+            .filter(|(_, part)| part.parent == Some(memory))
+            .map(|(id, _)| *id)
+            .collect();
         for child in children {
             self.revoke(child);
             self.memories.remove(&child);
         }
         let part = self.memories[&memory].clone();
         let gone = |physical: PhysAddr| physical.offset_from(part.base) < part.pages * PAGE_SIZE;
-        let owners: Vec<Word> = self.attached.iter().filter(|(_, m)| *m == memory).map(|(owner, _)| *owner).collect();
+        let owners: Vec<Word> =
+            self.attached.iter().filter(|(_, m)| *m == memory).map(|(owner, _)| *owner).collect();
         for owner in owners {
             for span in 0..SPANS {
                 let pages = &self.pages[&owner][(span * SPAN) as usize..][..SPAN as usize];
-                let hit = pages.iter().filter(|page| page.is_some_and(|page| gone(page.physical))).count();
+                let hit = pages
+                    .iter()
+                    .filter(|page| page.is_some_and(|page| gone(page.physical)))
+                    .count();
                 if hit > 0 && self.large.remove(&(owner, span)) && hit == SPAN as usize {
                     self.tables.remove(&(owner, span));
                 }
@@ -106,10 +124,18 @@ impl Model {
     fn seen(&self, space: Word) -> Seen {
         let of = |owner: Word, base: Word, most: Rights| {
             let pages = (0..).zip(&self.pages[&owner]).filter_map(|(i, page)| Some((i, (*page)?)));
-            let pages = pages.map(move |(i, page)| (base + i * PAGE_SIZE, page.physical, page.rights.intersection(most)));
-            pages.filter(|(.., rights)| *rights != Rights::NONE).map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
+            let pages = pages.map(move |(i, page)| {
+                (base + i * PAGE_SIZE, page.physical, page.rights.intersection(most))
+            });
+            pages
+                .filter(|(.., rights)| *rights != Rights::NONE)
+                .map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
         };
-        let segments = self.places.iter().filter(|((s, _), _)| *s == space).flat_map(|((_, place), most)| of(SEGMENT, *place, *most));
+        let segments = self
+            .places
+            .iter()
+            .filter(|((s, _), _)| *s == space)
+            .flat_map(|((_, place), most)| of(SEGMENT, *place, *most));
         of(space, BASE, Rights::RWX).chain(segments).collect()
     }
 
@@ -122,7 +148,9 @@ impl Model {
     fn charge(&self) -> u32 {
         let tables = self.tables.len() + self.upper.len();
         let attachments = self.attached.len() + self.places.len();
-        tables as u32 * PAGE + attachments as u32 * ATTACHMENT_BYTES + self.memories.len() as u32 * pool::MIN_BYTES
+        tables as u32 * PAGE
+            + attachments as u32 * ATTACHMENT_BYTES
+            + self.memories.len() as u32 * pool::MIN_BYTES
     }
 }
 
@@ -155,12 +183,26 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) {
             // Aligned as the address is, more often than not.
             let first = part.base.0 / PAGE_SIZE;
             let aligned = (page % SPAN + 2 * SPAN - first % SPAN) % SPAN;
-            let offset = if d & 48 == 0 { d / 64 % part.pages } else { (aligned + d / 64 % 3 * SPAN) % part.pages };
+            let offset = if d & 48 == 0 {
+                d / 64 % part.pages
+            } else {
+                (aligned + d / 64 % 3 * SPAN) % part.pages
+            };
             let count = count.min(part.pages - offset);
-            let record = MapRecord::new(MapRecord::MAP, owner, address, memory, offset * PAGE_SIZE, count * PAGE_SIZE, rights);
+            let record = MapRecord::new(
+                MapRecord::MAP,
+                owner,
+                address,
+                memory,
+                offset * PAGE_SIZE,
+                count * PAGE_SIZE,
+                rights,
+            );
             assert_eq!(map(kernel, record), 0);
             let base = part.base + offset * PAGE_SIZE;
-            model.change(owner, page, count, |i, _| Some(Page { physical: base + i * PAGE_SIZE, rights, most: rights }));
+            model.change(owner, page, count, |i, _| {
+                Some(Page { physical: base + i * PAGE_SIZE, rights, most: rights })
+            });
             for (span, whole) in Model::spans(page, count) {
                 model.tables.insert((owner, span));
                 model.need_upper(owner, BASE, span);
@@ -192,12 +234,17 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) {
         }
         8 => {
             let to = MEMORIES + a % MOST;
-            let offset = if b & 1 == 0 { b / 2 % part.pages } else { b / 2 % 4 * SPAN % part.pages };
-            let pages = [1 + c / 4 % SPAN, SPAN, 2 * SPAN, 1 + c / 4 % 4096][c as usize % 4].min(part.pages - offset);
+            let offset =
+                if b & 1 == 0 { b / 2 % part.pages } else { b / 2 % 4 * SPAN % part.pages };
+            let pages = [1 + c / 4 % SPAN, SPAN, 2 * SPAN, 1 + c / 4 % 4096][c as usize % 4]
+                .min(part.pages - offset);
             let made = derive(kernel, memory, offset * PAGE_SIZE, pages * PAGE_SIZE, to) == 0;
             assert_eq!(made, !model.memories.contains_key(&to));
             if made {
-                model.memories.insert(to, Part { parent: Some(memory), base: part.base + offset * PAGE_SIZE, pages });
+                model.memories.insert(
+                    to,
+                    Part { parent: Some(memory), base: part.base + offset * PAGE_SIZE, pages },
+                );
             }
         }
         9 => {
@@ -215,7 +262,10 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) {
                 assert_eq!(call(kernel, Op::Detach, [key.0, key.1, 0, 0])[0], 0);
             } else {
                 let rights = rights.union(Rights::READ);
-                assert_eq!(call(kernel, Op::Attach, [key.0, key.1, SEGMENT, rights.0 as Word])[0], 0);
+                assert_eq!(
+                    call(kernel, Op::Attach, [key.0, key.1, SEGMENT, rights.0 as Word])[0],
+                    0
+                );
                 model.places.insert(key, rights);
                 (0..SPANS).for_each(|span| model.need_upper(key.0, key.1, span));
             }
@@ -228,7 +278,9 @@ fn reserve(kernel: &Kernel<Host>, mut next: Link<Table>) -> usize {
     let mut count = 0;
     while let Some(table) = next.get() {
         count += 1;
-        next = Link::from_value(bytemuck::pod_read_unaligned(kernel.pool.bytes_at(table.address(), 4)));
+        next = Link::from_value(bytemuck::pod_read_unaligned(
+            kernel.pool.bytes_at(table.address(), 4),
+        ));
     }
     count
 }
@@ -247,10 +299,15 @@ fn set_up() -> (Kernel<Host>, Model, [Ref<Space>; 2], Ref<Segment>) {
     for space in SPACES {
         assert_eq!(call(&mut kernel, Op::CreateSpace, [slot::QUOTA, 4, space, 0])[0], 0);
     }
-    assert_eq!(call(&mut kernel, Op::CreateSegment, [slot::QUOTA, SPANS * TABLE_SPAN, SEGMENT, 0])[0], 0);
+    assert_eq!(
+        call(&mut kernel, Op::CreateSegment, [slot::QUOTA, SPANS * TABLE_SPAN, SEGMENT, 0])[0],
+        0
+    );
     assert_eq!(derive(&mut kernel, slot::RAM, 0, RAM.bytes, MEMORIES), 0);
     let mut model = Model::default();
-    model.memories.insert(MEMORIES, Part { parent: None, base: RAM.base, pages: RAM.bytes / PAGE_SIZE });
+    model
+        .memories
+        .insert(MEMORIES, Part { parent: None, base: RAM.base, pages: RAM.bytes / PAGE_SIZE });
     for owner in [SPACES[0], SPACES[1], SEGMENT] {
         model.pages.insert(owner, vec![None; (SPANS * SPAN) as usize]);
     }
@@ -322,11 +379,16 @@ fn a_part_goes_without_memory() {
         assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, limit, POOR, 0])[0], 0);
         assert_eq!(call(&mut kernel, Op::CreateSpace, [POOR, 0, POOR_SPACE, 0])[0], 0);
         assert_eq!(derive(&mut kernel, MEMORIES, OFFSET, PAGE_SIZE, CHILD), 0);
-        let of = |at: Word, memory: Word, bytes: Word| MapRecord::new(MapRecord::MAP, POOR_SPACE, at, memory, 0, bytes, Rights::READ);
+        let of = |at: Word, memory: Word, bytes: Word| {
+            MapRecord::new(MapRecord::MAP, POOR_SPACE, at, memory, 0, bytes, Rights::READ)
+        };
         assert_eq!(map(&mut kernel, of(PART, CHILD, PAGE_SIZE)), 0);
         assert_eq!(map(&mut kernel, of(BASE, MEMORIES, TABLE_SPAN)), 0);
         assert_eq!(call(&mut kernel, Op::QuotaInfo, [POOR, 0, 0, 0])[1], limit, "nothing is left");
-        assert_eq!(map(&mut kernel, of(BASE + TABLE_SPAN, MEMORIES, TABLE_SPAN)), Error::QuotaExceeded as Word);
+        assert_eq!(
+            map(&mut kernel, of(BASE + TABLE_SPAN, MEMORIES, TABLE_SPAN)),
+            Error::QuotaExceeded as Word
+        );
         let me = kernel.current().expect("the root server runs");
         let root = kernel.pool[me].space.get().expect("in its space");
         let space: Ref<Space> = named(&kernel, root, POOR_SPACE);
@@ -334,7 +396,9 @@ fn a_part_goes_without_memory() {
         assert_eq!(take(&mut kernel), 0);
         let left = pages_of(&kernel, space);
         assert_eq!(left.len() as Word, SPAN - 1);
-        let kept = |found: &Found| found.address.0 != PART && found.physical - RAM.base == found.address.0 - BASE;
+        let kept = |found: &Found| {
+            found.address.0 != PART && found.physical - RAM.base == found.address.0 - BASE
+        };
         assert!(left.iter().all(|found| !found.large && kept(found)));
     }
 }

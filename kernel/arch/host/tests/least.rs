@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that a port writes: what it leaves as it is does for a processor that walks the tables itself, whose caches are physical, and
-//! whose spaces share nothing.
+//! The least that a port writes: what it leaves as it is does for a processor that walks the tables
+//! itself, whose caches are physical, and whose spaces share nothing.
 
 use abi::boot::slot;
-use abi::{CacheOp, Delivery, Error, HOME, MapRecord, MessageKind, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, UserAddr, Word};
-use arch_host::{HostFormat, HostRegisters, POOL_BASE, POOL_BYTES, POOL_PHYSICAL, WINDOWS, boot_port, results, set_arguments};
+use abi::{
+    CacheOp, Delivery, Error, HOME, MapRecord, MessageKind, Op, PAGE_SIZE, PhysAddr, Rights,
+    TABLE_SPAN, Tag, UserAddr, Word,
+};
+use arch_host::{
+    HostFormat, HostRegisters, POOL_BASE, POOL_BYTES, POOL_PHYSICAL, WINDOWS, boot_port, results,
+    set_arguments,
+};
 use kcore::port::{Board, Caches, Nothing, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Kernel, Space, Thread};
 use pool::{Link, Pool, Ref};
@@ -77,7 +83,10 @@ fn root(kernel: &mut Kernel<Least>) -> Ref<Thread> {
 fn call(kernel: &mut Kernel<Least>, op: Op, args: [Word; 4]) -> [Word; 5] {
     let me = root(kernel);
     let [a0, a1, a2, a3] = args;
-    set_arguments::<HostRegisters>(&mut kernel.pool[me], [Tag::new(op, 0, 0).0 as Word, a0, a1, a2, a3]);
+    set_arguments::<HostRegisters>(
+        &mut kernel.pool[me],
+        [Tag::new(op, 0, 0).0 as Word, a0, a1, a2, a3],
+    );
     kernel.system_call();
     while kernel.carry_on() {}
     results::<HostRegisters>(&kernel.pool[me])
@@ -110,7 +119,10 @@ fn spaces_and_segments_have_pages() {
         succeeds(kernel, Op::Map, [1, 0, 0, 0]);
     };
     for owner in [SPACE, SEGMENT] {
-        map(&mut kernel, MapRecord::new(MapRecord::MAP, owner, 0, slot::RAM as Word, 0, PAGE_SIZE, Rights::RWX));
+        map(
+            &mut kernel,
+            MapRecord::new(MapRecord::MAP, owner, 0, slot::RAM as Word, 0, PAGE_SIZE, Rights::RWX),
+        );
     }
     for address in [0, TABLE_SPAN] {
         assert!(is_mapped(&mut kernel, SPACE, address), "{address:#x}");
@@ -131,7 +143,10 @@ fn a_message_arrives() {
     let space = kernel.pool[from].space.get().expect("in its space");
     let to: Ref<Thread> = kernel.pool[Space::slot(space, THREAD as u32)].object();
     kernel.pool[to].gate = kcore::thread::gate::OPEN;
-    set_arguments::<HostRegisters>(&mut kernel.pool[from], [Tag::new(Op::Send, 3, 0).0 as Word, THREAD, 7, 8, 9]);
+    set_arguments::<HostRegisters>(
+        &mut kernel.pool[from],
+        [Tag::new(Op::Send, 3, 0).0 as Word, THREAD, 7, 8, 9],
+    );
     kernel.system_call();
     let [delivery, _, words @ ..] = results::<HostRegisters>(&kernel.pool[to]);
     assert_eq!(Delivery(delivery as u32).kind(), MessageKind::Send);

@@ -4,9 +4,14 @@
 
 mod common;
 
-use abi::{Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, USER_END, UserAddr, Word};
+use abi::{
+    Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, USER_END, UserAddr, Word,
+};
 use arch_host::{Host, RAM, boot};
-use common::{Seen, call, call_tag, check_lookup, delivery, derive, map, named, pages_of, protect, seed, seen, slot, some_rights, unmap};
+use common::{
+    Seen, call, call_tag, check_lookup, delivery, derive, map, named, pages_of, protect, seed,
+    seen, slot, some_rights, unmap,
+};
 use kcore::{Kernel, Space};
 use pool::Ref;
 use proptest::prelude::*;
@@ -20,7 +25,8 @@ const MEMORIES: Word = slot::FREE + 3;
 /// Most memories at a time, and pages in the first of them.
 const MOST: Word = 8;
 const PAGES: Word = 16;
-/// Pages go from here in spaces, over the border of tables of each level; from 0 in the segment, which has two tables.
+/// Pages go from here in spaces, over the border of tables of each level; from 0 in the segment,
+/// which has two tables.
 const BASE: Word = USER_END / 2 - 8 * PAGE_SIZE;
 /// Where the segment may be attached.
 const PLACES: [Word; 2] = [0x2000_0000, 0x2000_0000 + 2 * TABLE_SPAN];
@@ -54,14 +60,23 @@ struct Model {
 impl Model {
     /// Every mapping of a memory, and all that derives from it, goes.
     fn revoke(&mut self, memory: Word) {
-        let children: Vec<Word> = self.memories.iter().filter(|(_, part)| part.parent == Some(memory)).map(|(id, _)| *id).collect();
+        let children: Vec<Word> = self
+            .memories
+            .iter()
+            .filter(|(_, part)| part.parent == Some(memory))
+            .map(|(id, _)| *id)
+            .collect();
         for child in children {
             self.revoke(child);
             self.memories.remove(&child);
         }
         let part = self.memories[&memory].clone();
-        let owners: Vec<Word> = self.attached.iter().filter(|(_, m)| *m == memory).map(|(owner, _)| *owner).collect();
-        self.pages.retain(|(owner, _), page| !owners.contains(owner) || page.physical.offset_from(part.base) >= part.pages * PAGE_SIZE);
+        let owners: Vec<Word> =
+            self.attached.iter().filter(|(_, m)| *m == memory).map(|(owner, _)| *owner).collect();
+        self.pages.retain(|(owner, _), page| {
+            !owners.contains(owner)
+                || page.physical.offset_from(part.base) >= part.pages * PAGE_SIZE
+        });
         self.attached.retain(|(_, m)| *m != memory);
     }
 
@@ -69,19 +84,32 @@ impl Model {
     fn seen(&self, space: Word) -> Seen {
         let of = |owner: Word, base: Word, most: Rights| {
             let pages = self.pages.iter().filter(move |((o, _), _)| *o == owner);
-            let pages = pages.map(move |((_, at), page)| (base + at * PAGE_SIZE, page.physical, page.rights.intersection(most)));
-            pages.filter(|(.., rights)| *rights != Rights::NONE).map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
+            let pages = pages.map(move |((_, at), page)| {
+                (base + at * PAGE_SIZE, page.physical, page.rights.intersection(most))
+            });
+            pages
+                .filter(|(.., rights)| *rights != Rights::NONE)
+                .map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
         };
-        let segments = self.places.iter().filter(|((s, _), _)| *s == space).flat_map(|((_, place), most)| of(SEGMENT, *place, *most));
+        let segments = self
+            .places
+            .iter()
+            .filter(|((s, _), _)| *s == space)
+            .flat_map(|((_, place), most)| of(SEGMENT, *place, *most));
         of(space, BASE, Rights::RWX).chain(segments).collect()
     }
 }
 
-/// One record; whether the kernel took it. `alone`: one of one page by the system call that replies, too.
+/// One record; whether the kernel took it. `alone`: one of one page by the system call that
+/// replies, too.
 fn takes(kernel: &mut Kernel<Host>, record: MapRecord, alone: bool) -> bool {
     if alone && record.length() == PAGE_SIZE {
         // Nobody is replied to, and nobody sends.
-        call_tag(kernel, common::tag(Op::MapReplyWait, 0, 0) | Tag::POLL as Word, [0, record.0[0], record.0[1], record.0[2]]);
+        call_tag(
+            kernel,
+            common::tag(Op::MapReplyWait, 0, 0) | Tag::POLL as Word,
+            [0, record.0[0], record.0[1], record.0[2]],
+        );
         let me = kernel.current().expect("the root server runs");
         return delivery(&kernel.pool[me]).error() == Some(Error::WouldBlock);
     }
@@ -105,8 +133,21 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) {
         0..=4 => {
             let offset = d / 16 % part.pages;
             let fits = count <= part.pages - offset;
-            let record = MapRecord::new(MapRecord::MAP, owner, address, memory, offset * PAGE_SIZE, count * PAGE_SIZE, rights);
-            assert_eq!(takes(kernel, record, alone), fits, "map of {count} pages at {offset} of {}", part.pages);
+            let record = MapRecord::new(
+                MapRecord::MAP,
+                owner,
+                address,
+                memory,
+                offset * PAGE_SIZE,
+                count * PAGE_SIZE,
+                rights,
+            );
+            assert_eq!(
+                takes(kernel, record, alone),
+                fits,
+                "map of {count} pages at {offset} of {}",
+                part.pages
+            );
             for i in (0..count).filter(|_| fits) {
                 let physical = part.base + (offset + i) * PAGE_SIZE;
                 model.pages.insert((owner, page + i), Page { physical, rights, most: rights });
@@ -132,7 +173,10 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) {
             let made = derive(kernel, memory, offset * PAGE_SIZE, pages * PAGE_SIZE, to) == 0;
             assert_eq!(made, !model.memories.contains_key(&to));
             if made {
-                model.memories.insert(to, Part { parent: Some(memory), base: part.base + offset * PAGE_SIZE, pages });
+                model.memories.insert(
+                    to,
+                    Part { parent: Some(memory), base: part.base + offset * PAGE_SIZE, pages },
+                );
             }
         }
         8 => {
@@ -150,7 +194,10 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) {
                 assert_eq!(call(kernel, Op::Detach, [key.0, key.1, 0, 0])[0], 0);
             } else {
                 let rights = rights.union(Rights::READ);
-                assert_eq!(call(kernel, Op::Attach, [key.0, key.1, SEGMENT, rights.0 as Word])[0], 0);
+                assert_eq!(
+                    call(kernel, Op::Attach, [key.0, key.1, SEGMENT, rights.0 as Word])[0],
+                    0
+                );
                 model.places.insert(key, rights);
             }
         }

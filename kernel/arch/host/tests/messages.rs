@@ -19,7 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Threads, half of them in the root server's space.
 const THREADS: usize = 6;
-/// Slot of thread `i` in the tables of both spaces; its badge is `i + 1`, and `BADGE` more in the second.
+/// Slot of thread `i` in the tables of both spaces; its badge is `i + 1`, and `BADGE` more in the
+/// second.
 const FIRST: Word = slot::FREE;
 const BADGE: u32 = 0x100;
 
@@ -45,7 +46,8 @@ struct Model {
     senders: Vec<Vec<usize>>,
     handle: Vec<u32>,
     signals: Vec<u32>,
-    /// What a thread finds when it runs next: delivery or status, second register, words; `None`: whatever.
+    /// What a thread finds when it runs next: delivery or status, second register, words; `None`:
+    /// whatever.
     found: Vec<Option<Found>>,
     queues: BTreeMap<Word, VecDeque<usize>>,
     current: Option<usize>,
@@ -77,7 +79,11 @@ impl Model {
         to as u32 + 1 + if from.is_multiple_of(2) { 0 } else { BADGE }
     }
     fn fail(&mut self, me: usize, error: Error, delivery: bool) {
-        let failed = if delivery { Delivery::new(MessageKind::Failed, error as u32, 0, 0) } else { Delivery(error as u32) };
+        let failed = if delivery {
+            Delivery::new(MessageKind::Failed, error as u32, 0, 0)
+        } else {
+            Delivery(error as u32)
+        };
         self.found[me] = Some(found(failed, 0, Words::default()));
     }
     fn done(&mut self, me: usize) {
@@ -116,15 +122,21 @@ impl Model {
         } else {
             self.state[me] = State::Sending(to);
             let priority = self.priority[me];
-            let at = self.senders[to].iter().position(|other| self.priority[*other] < priority).unwrap_or(self.senders[to].len());
+            let at = self.senders[to]
+                .iter()
+                .position(|other| self.priority[*other] < priority)
+                .unwrap_or(self.senders[to].len());
             self.senders[to].insert(at, me);
         }
     }
     fn reply(&mut self, me: usize, handle: Word, words: Words) -> Result<(), Error> {
-        let waits =
-            |t: &usize| matches!(self.state[*t], State::Reply(server) if same_space(server, me)) && self.handle[*t] as Word == handle;
+        let waits = |t: &usize| {
+            matches!(self.state[*t], State::Reply(server) if same_space(server, me))
+                && self.handle[*t] as Word == handle
+        };
         let caller = (0..THREADS).find(waits).ok_or(Error::BadHandle)?;
-        self.found[caller] = Some(found(Delivery::new(MessageKind::Reply, 0, REGISTER_WORDS, 0), 0, words));
+        self.found[caller] =
+            Some(found(Delivery::new(MessageKind::Reply, 0, REGISTER_WORDS, 0), 0, words));
         self.wake(caller);
         Ok(())
     }
@@ -186,13 +198,15 @@ impl Model {
         if let Some(me) = running {
             self.queue(me, true);
         }
-        self.current = self.top().and_then(|top| self.queues.get_mut(&top).and_then(VecDeque::pop_front));
+        self.current =
+            self.top().and_then(|top| self.queues.get_mut(&top).and_then(VecDeque::pop_front));
     }
 }
 
 fn state_of(kernel: &Kernel<Host>, threads: &[Ref<Thread>], thread: usize) -> State {
     let t = &kernel.pool[threads[thread]];
-    let partner = || threads.iter().position(|other| t.partner.is(*other)).expect("a partner of the test");
+    let partner =
+        || threads.iter().position(|other| t.partner.is(*other)).expect("a partner of the test");
     match t.state() {
         gate::READY => State::Ready,
         gate::OPEN => State::Open,
@@ -215,17 +229,25 @@ fn set_up(priorities: &[Word]) -> (Kernel<Host>, Vec<Ref<Thread>>) {
     let originals = FIRST + THREADS as Word;
     for (i, priority) in (0..).zip(priorities) {
         let original = originals + i;
-        assert_eq!(call(k, Op::CreateThread, [slot::QUOTA, spaces[i as usize % 2], original, 0])[0], 0);
+        assert_eq!(
+            call(k, Op::CreateThread, [slot::QUOTA, spaces[i as usize % 2], original, 0])[0],
+            0
+        );
         assert_eq!(call(k, Op::SetPriority, [original, *priority, 100, 0])[0], 0);
         for (from, table) in [0, other].into_iter().enumerate() {
             let badge = Model::badge(from, i as usize) << Delivery::BADGE_SHIFT;
             let rights = Rights::CALL.0 | Rights::NOTIFY.0;
-            assert_eq!(call(k, Op::Copy, [original, table, FIRST + i, (rights | badge) as Word])[0], 0);
+            assert_eq!(
+                call(k, Op::Copy, [original, table, FIRST + i, (rights | badge) as Word])[0],
+                0
+            );
         }
     }
-    let threads: Vec<Ref<Thread>> = (0..THREADS as Word).map(|i| named(&kernel, root, originals + i)).collect();
+    let threads: Vec<Ref<Thread>> =
+        (0..THREADS as Word).map(|i| named(&kernel, root, originals + i)).collect();
     for (i, thread) in (0..).zip(&threads) {
-        let accept = kernel.pool[*thread].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
+        let accept =
+            kernel.pool[*thread].utcb + core::mem::offset_of!(abi::utcb::Utcb, accept) as u32;
         kernel.pool.bytes_mut(accept, 4).copy_from_slice(&1_u32.to_ne_bytes());
         assert_eq!(call(&mut kernel, Op::Start, [originals + i, 0x40_0000, 0x50_0000, 0])[0], 0);
     }
@@ -234,7 +256,9 @@ fn set_up(priorities: &[Word]) -> (Kernel<Host>, Vec<Ref<Thread>>) {
 }
 
 fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) {
-    let current = kernel.current().map(|current| threads.iter().position(|t| *t == current).expect("a thread of the test"));
+    let current = kernel
+        .current()
+        .map(|current| threads.iter().position(|t| *t == current).expect("a thread of the test"));
     assert_eq!(current, model.current, "who runs");
     for i in 0..THREADS {
         assert_eq!(state_of(kernel, threads, i), model.state[i], "thread {i}");
@@ -243,7 +267,8 @@ fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) 
     if let Some(me) = current
         && let Some(expected) = model.found[me].take()
     {
-        let found: Found = std::array::from_fn(|i| HostRegisters::argument(&kernel.pool[threads[me]].context, i));
+        let found: Found =
+            std::array::from_fn(|i| HostRegisters::argument(&kernel.pool[threads[me]].context, i));
         // A status has three results behind it; the other registers are nobody's.
         let registers = if expected[0] < 32 { 4 } else { ARGUMENTS };
         assert_eq!(found[..registers], expected[..registers], "what thread {me} finds");
@@ -305,7 +330,8 @@ proptest! {
                 },
                 Op::ReplyWait if handle == 0 => model.receive(me, None),
                 Op::ReplyWait => match model.reply(me, handle, words) {
-                    // The receive that follows may wake a second thread: the more urgent is offered the processor.
+                    // The receive that follows may wake a second thread: the more urgent is offered
+                    // the processor.
                     Ok(()) => {
                         let first = model.woken.take();
                         model.receive(me, None);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a processor has beside memory, such as I/O ports, against a naive model: after every call a space has what a
-//! list says.
+//! What a processor has beside memory, such as I/O ports, against a naive model: after every call a
+//! space has what a list says.
 
 mod common;
 
@@ -17,7 +17,12 @@ const PART: Word = slot::FREE + 1;
 const ALL: Word = NUMBERS as Word;
 
 /// A record of `map` for ports: its status.
-fn record(kernel: &mut Kernel<Host>, operation: u32, memory: Word, (offset, count): (Word, Word)) -> Word {
+fn record(
+    kernel: &mut Kernel<Host>,
+    operation: u32,
+    memory: Word,
+    (offset, count): (Word, Word),
+) -> Word {
     map(kernel, MapRecord::new(operation, SPACE, 0, memory, offset, count, Rights::WRITE))
 }
 

@@ -26,15 +26,24 @@ fn set_up() -> (Kernel<Host>, Vec<Ref<Thread>>) {
     let me = kernel.current().expect("the root server runs");
     let root = kernel.pool[me].space.get().expect("in its space");
     let threads = (0..THREADS as Word).map(|i| {
-        assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + i, 0])[0], 0);
+        assert_eq!(
+            call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + i, 0])[0],
+            0
+        );
         named(&kernel, root, FIRST + i)
     });
     let threads = threads.collect();
     (kernel, threads)
 }
 
-/// A stopped thread makes a system call in the root server's place, and stops again if it does not wait.
-fn as_thread(kernel: &mut Kernel<Host>, thread: Ref<Thread>, tag: Word, args: [Word; 4]) -> [Word; 5] {
+/// A stopped thread makes a system call in the root server's place, and stops again if it does not
+/// wait.
+fn as_thread(
+    kernel: &mut Kernel<Host>,
+    thread: Ref<Thread>,
+    tag: Word,
+    args: [Word; 4],
+) -> [Word; 5] {
     let root = kernel.current().expect("the root server runs");
     kernel.pool[thread].gate = gate::READY;
     kernel.port.cpu().current = thread.link();
@@ -50,7 +59,8 @@ fn as_thread(kernel: &mut Kernel<Host>, thread: Ref<Thread>, tag: Word, args: [W
 /// The queue as it is linked, and the first of each priority as those are.
 fn queue(kernel: &Kernel<Host>, receiver: Ref<Thread>) -> (Vec<Ref<Thread>>, Vec<Ref<Thread>>) {
     let Some(first) = kernel.pool[receiver].senders.get() else { return (Vec::new(), Vec::new()) };
-    let circle = |next: &dyn Fn(&Thread) -> pool::Link<Thread>, prev: &dyn Fn(&Thread) -> pool::Link<Thread>| {
+    let circle = |next: &dyn Fn(&Thread) -> pool::Link<Thread>,
+                  prev: &dyn Fn(&Thread) -> pool::Link<Thread>| {
         let mut all = vec![first];
         loop {
             let last = *all.last().expect("the first at least");
@@ -143,7 +153,8 @@ proptest! {
                         let mut due: Vec<u64> = model.iter().flatten().copied().filter(|at| *at <= kernel.port.now).collect();
                         due.sort_unstable();
                         kernel.tick();
-                        // The earliest went off; which of those that are due at one time is not said.
+                        // The earliest went off; which of those that are due at one time is not
+                        // said.
                         let mut fired = Vec::new();
                         for (i, at) in model.iter_mut().enumerate() {
                             if kernel.pool[threads[i]].flags & flag::ALARM == 0 && let Some(at) = at.take() {
@@ -180,7 +191,9 @@ fn a_receive_steps_over_senders_in_steps() {
         as_thread(&mut kernel, *sender, tag(Op::Call, 0, 1), [FIRST, 0, 0, 0]);
     }
     let root = kernel.current().expect("the root server runs");
-    let waiting = |kernel: &Kernel<Host>| threads[2..].iter().filter(|t| kernel.pool[**t].state() == gate::SENDING).count();
+    let waiting = |kernel: &Kernel<Host>| {
+        threads[2..].iter().filter(|t| kernel.pool[**t].state() == gate::SENDING).count()
+    };
     kernel.port.pending = true;
     kernel.pool[server].gate = gate::READY;
     kernel.port.cpu().current = server.link();
@@ -213,7 +226,9 @@ fn the_first_entry_is_nobodys() {
 fn an_entry_that_is_used_again_has_other_handles() {
     let (mut kernel, threads) = set_up();
     let (server, client) = (threads[0], threads[1]);
-    let epoch = |handle: u32, kernel: &Kernel<Host>| handle % kcore::thread::SEQUENCE / kernel.threads.count;
+    let epoch = |handle: u32, kernel: &Kernel<Host>| {
+        handle % kcore::thread::SEQUENCE / kernel.threads.count
+    };
     let mut seen = Vec::new();
     for _ in 0..20 {
         as_thread(&mut kernel, client, tag(Op::Call, 0, 0), [FIRST, 0, 0, 0]);
@@ -222,7 +237,10 @@ fn an_entry_that_is_used_again_has_other_handles() {
         assert!(!seen.contains(&epoch(handle, &kernel)), "an ended call's number");
         seen.push(epoch(handle, &kernel));
         assert_eq!(call(&mut kernel, Op::Delete, [FIRST + 1, 0, 0, 0])[0], 0);
-        assert_eq!(call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + 1, 0])[0], 0);
+        assert_eq!(
+            call(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, FIRST + 1, 0])[0],
+            0
+        );
     }
 }
 
@@ -230,10 +248,14 @@ fn an_entry_that_is_used_again_has_other_handles() {
 fn an_entry_that_is_worn_out_is_used_no_more_until_its_quota_ends() {
     let (mut kernel, threads) = set_up();
     let server = threads[0];
-    let (quota, victim, next) = (FIRST + THREADS as Word, FIRST + THREADS as Word + 1, FIRST + THREADS as Word + 2);
-    let root = kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
+    let (quota, victim, next) =
+        (FIRST + THREADS as Word, FIRST + THREADS as Word + 1, FIRST + THREADS as Word + 2);
+    let root =
+        kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
     let in_slot = |kernel: &Kernel<Host>, slot| named::<Thread>(kernel, root, slot);
-    let threads_used = |kernel: &mut Kernel<Host>, quota| call(kernel, Op::QuotaInfo, [quota, 0, 0, 0])[3] & 0xffff;
+    let threads_used = |kernel: &mut Kernel<Host>, quota| {
+        call(kernel, Op::QuotaInfo, [quota, 0, 0, 0])[3] & 0xffff
+    };
     let before = threads_used(&mut kernel, slot::QUOTA);
     assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, PAGE_SIZE, quota, 3])[0], 0);
     assert_eq!(call(&mut kernel, Op::CreateThread, [quota, slot::SPACE, victim, 0])[0], 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quotas against a naive model: who is charged for what, what is refused, and that every byte and
-//! every thread comes back. Quotas lie in quotas; what is charged is small Memory objects and threads.
+//! every thread comes back. Quotas lie in quotas; what is charged is small Memory objects and
+//! threads.
 
 mod common;
 
@@ -86,7 +87,9 @@ impl Model {
         while let Some(done) = self
             .items
             .iter()
-            .find(|(id, item)| matches!(item.what, What::Quota { deleted: true, .. }) && self.used(**id) == (0, 0))
+            .find(|(id, item)| {
+                matches!(item.what, What::Quota { deleted: true, .. }) && self.used(**id) == (0, 0)
+            })
             .map(|(id, _)| *id)
         {
             self.items.remove(&done);
@@ -97,10 +100,15 @@ impl Model {
 fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 4]) {
     let [what, a, b, c] = numbers;
     let to = FIRST + a % SLOTS;
-    let quotas: Vec<(Word, u32)> =
-        model.slots.iter().filter(|(_, id)| matches!(model.items[id].what, What::Quota { .. })).map(|(slot, id)| (*slot, *id)).collect();
+    let quotas: Vec<(Word, u32)> = model
+        .slots
+        .iter()
+        .filter(|(_, id)| matches!(model.items[id].what, What::Quota { .. }))
+        .map(|(slot, id)| (*slot, *id))
+        .collect();
     // Mostly a quota of the model, else the root server's.
-    let (selector, payer) = quotas.get(b as usize % (quotas.len() + 1)).copied().unwrap_or((slot::QUOTA, ROOT));
+    let (selector, payer) =
+        quotas.get(b as usize % (quotas.len() + 1)).copied().unwrap_or((slot::QUOTA, ROOT));
     let free = !model.slots.contains_key(&to);
     let expect = |status: Word, fits: bool| {
         let expected = if !free {
@@ -127,7 +135,15 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 4]) {
         1 => {
             let cost = (MEMORY_BYTES, 0);
             let fits = model.fits(payer, cost);
-            if expect(call_with(kernel, Op::DeriveMemory, [slot::RAM, 0, PAGE_SIZE, to], &[(3, selector)])[0], fits) {
+            if expect(
+                call_with(
+                    kernel,
+                    Op::DeriveMemory,
+                    [slot::RAM, 0, PAGE_SIZE, to],
+                    &[(3, selector)],
+                )[0],
+                fits,
+            ) {
                 model.add(to, payer, What::Charge(cost));
             }
         }
@@ -172,7 +188,10 @@ fn locked_ranges_are_divided() {
     let lock = |kernel: &mut Kernel<Host>, space: Word, page: Word, what: CacheOp| {
         call(kernel, Op::Cache, [space, page * PAGE_SIZE, PAGE_SIZE, what as Word])[0]
     };
-    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 16, CHILD, (all + 1) << 24])[0], Error::QuotaExceeded as Word);
+    assert_eq!(
+        call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 16, CHILD, (all + 1) << 24])[0],
+        Error::QuotaExceeded as Word
+    );
     assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 16, CHILD, 1 << 24])[0], 0);
     assert_eq!((locks(&mut kernel, slot::QUOTA), locks(&mut kernel, CHILD)), ((1, all), (0, 1)));
     assert_eq!(call(&mut kernel, Op::CreateSpace, [CHILD, 0, SPACE, 0])[0], 0);
@@ -227,7 +246,10 @@ proptest! {
 }
 
 /// Creates in the root server's slots from the first on until it fails: how many, and the error.
-fn exhaust(kernel: &mut Kernel<Host>, mut create: impl FnMut(&mut Kernel<Host>, Word) -> Word) -> (Word, Word) {
+fn exhaust(
+    kernel: &mut Kernel<Host>,
+    mut create: impl FnMut(&mut Kernel<Host>, Word) -> Word,
+) -> (Word, Word) {
     let mut to = FIRST + SLOTS;
     loop {
         match create(kernel, to) {
@@ -243,7 +265,8 @@ fn a_chain_of_quotas_ends_at_its_depth() {
     let (before, _) = figures(&mut kernel, slot::QUOTA);
     let mut parent = slot::QUOTA;
     let (made, error) = exhaust(&mut kernel, |kernel, to| {
-        let [status, ..] = call(kernel, Op::CreateQuota, [parent, 65536 - 128 * (to - FIRST), to, 3]);
+        let [status, ..] =
+            call(kernel, Op::CreateQuota, [parent, 65536 - 128 * (to - FIRST), to, 3]);
         parent = to;
         status
     });
@@ -273,9 +296,16 @@ fn threads_promised_to_one_are_not_taken_by_another() {
     assert_eq!(most.1, kernel.threads.count as Word - 1);
     let left = most.1 - used.1;
     assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 0, MODEST, 5])[0], 0);
-    assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 4])[0], Error::QuotaExceeded as Word);
+    assert_eq!(
+        call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 4])[0],
+        Error::QuotaExceeded as Word
+    );
     assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, 1 << 20, GREEDY, left - 5])[0], 0);
-    let threads_of = |quota| move |kernel: &mut Kernel<Host>, to: Word| call(kernel, Op::CreateThread, [quota, slot::SPACE, to, 0])[0];
+    let threads_of = |quota| {
+        move |kernel: &mut Kernel<Host>, to: Word| {
+            call(kernel, Op::CreateThread, [quota, slot::SPACE, to, 0])[0]
+        }
+    };
     assert_eq!(exhaust(&mut kernel, threads_of(GREEDY)), (left - 5, Error::QuotaExceeded as Word));
     assert_eq!(threads_of(slot::QUOTA)(&mut kernel, FIRST + 2), Error::QuotaExceeded as Word);
     for to in FIRST + 2..FIRST + 7 {
@@ -288,7 +318,11 @@ fn threads_promised_to_one_are_not_taken_by_another() {
 fn what_is_promised_is_there() {
     let mut kernel = boot();
     let (used, most) = figures(&mut kernel, slot::QUOTA);
-    assert_eq!(most.0 - used.0, free_bytes(&kernel), "a byte of the pool for each that can be charged");
+    assert_eq!(
+        most.0 - used.0,
+        free_bytes(&kernel),
+        "a byte of the pool for each that can be charged"
+    );
 }
 
 /// What `quota_info` tells of slots: used, limit.
@@ -300,7 +334,8 @@ fn slots(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
-    /// Two Quotas and spaces that are relocated: those of one share its slots alone, evenly, and nobody has one too many.
+    /// Two Quotas and spaces that are relocated: those of one share its slots alone, evenly, and
+    /// nobody has one too many.
     #[test]
     fn slots_are_divided(limits in [0..4 as Word, 0..4 as Word], steps in prop::collection::vec((0..2_usize, 0..12 as Word), 1..60)) {
         const PAYERS: [Word; 2] = [FIRST, FIRST + 1];
@@ -363,7 +398,10 @@ fn more_than_there_is_is_not_promised() {
     let mut kernel = boot();
     for most in [Word::MAX, 1 << (Word::BITS - 1)] {
         for [bytes, threads] in [[most, 0], [0, most]] {
-            assert_eq!(call(&mut kernel, Op::CreateQuota, [slot::QUOTA, bytes, FIRST, threads])[0], Error::QuotaExceeded as Word);
+            assert_eq!(
+                call(&mut kernel, Op::CreateQuota, [slot::QUOTA, bytes, FIRST, threads])[0],
+                Error::QuotaExceeded as Word
+            );
         }
     }
 }

@@ -16,8 +16,8 @@ fn pages(ranges: &[Range]) -> Vec<Word> {
 }
 
 proptest! {
-    /// Holes are taken out of one piece of RAM: what is left is what no hole touches, but for the smallest pieces if there
-    /// are too many.
+    /// Holes are taken out of one piece of RAM: what is left is what no hole touches, but for the
+    /// smallest pieces if there are too many.
     #[test]
     fn what_no_hole_touches_is_left(holes in prop::collection::vec((0..PAGES * PAGE_SIZE, 1..3 * PAGE_SIZE), 0..60)) {
         let mut ram = Ram::default();

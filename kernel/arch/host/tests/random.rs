@@ -19,7 +19,10 @@ use proptest::test_runner::RngSeed;
 use std::collections::HashSet;
 
 fn threads(kernel: &Kernel<Host>) -> Vec<Ref<Thread>> {
-    (0..kernel.threads.count).filter_map(|i| kernel.threads.get(i)).filter(|t| !kernel.pool[*t].space.is_null()).collect()
+    (0..kernel.threads.count)
+        .filter_map(|i| kernel.threads.get(i))
+        .filter(|t| !kernel.pool[*t].space.is_null())
+        .collect()
 }
 
 /// A ready thread runs or is in the queue of its priority, once; a waiting one is in none.
@@ -41,7 +44,11 @@ fn check_queues(kernel: &mut Kernel<Host>) {
     for thread in threads(kernel) {
         let ready = kernel.pool[thread].state() == gate::READY;
         let runs = current == Some(thread);
-        assert_eq!(ready, runs || queued.contains(&thread.address()), "ready means queued or running");
+        assert_eq!(
+            ready,
+            runs || queued.contains(&thread.address()),
+            "ready means queued or running"
+        );
         assert!(!(runs && queued.contains(&thread.address())), "the running thread is in a queue");
     }
     let top = kernel.sched.top().unwrap_or(0);
@@ -69,11 +76,17 @@ fn check_partners(kernel: &Kernel<Host>) {
             assert!(found, "a sender is in its receiver's queue");
         }
         if t.state() == gate::REPLY {
-            assert!(t.partner.get().is_some_and(|p| !kernel.pool[p].space.is_null()), "nobody waits for the dead");
+            assert!(
+                t.partner.get().is_some_and(|p| !kernel.pool[p].space.is_null()),
+                "nobody waits for the dead"
+            );
         }
         if t.state() == gate::RUN {
             let alien = t.partner.get().map(|p| &kernel.pool[p]);
-            assert!(alien.is_some_and(|a| a.is_alien() && !a.space.is_null()), "who runs an alien has one");
+            assert!(
+                alien.is_some_and(|a| a.is_alien() && !a.space.is_null()),
+                "who runs an alien has one"
+            );
         }
     }
 }
@@ -88,9 +101,12 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
                 covered.push((m.base, m.bytes));
             }
         });
-        for page in leaves_of(kernel, Owner::Space(*space)).into_iter().filter(|found| !found.shared) {
+        for page in
+            leaves_of(kernel, Owner::Space(*space)).into_iter().filter(|found| !found.shared)
+        {
             let in_ram = page.physical.offset_from(RAM.base) < RAM.bytes;
-            let allowed = covered.iter().any(|(base, bytes)| page.physical.offset_from(*base) < *bytes);
+            let allowed =
+                covered.iter().any(|(base, bytes)| page.physical.offset_from(*base) < *bytes);
             assert!(!in_ram || allowed, "{page:?} is mapped without authority");
         }
     }
@@ -99,8 +115,14 @@ fn check_authority(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
 /// A Space counts the threads that run in it or have their UTCB slots in it.
 fn check_counts(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     for space in spaces {
-        let bound = |thread: &&Ref<Thread>| kernel.pool[**thread].space.is(*space) || kernel.pool[**thread].home.is(*space);
-        assert_eq!(usize::from(kernel.pool[*space].threads), threads(kernel).iter().filter(bound).count(), "threads of a Space");
+        let bound = |thread: &&Ref<Thread>| {
+            kernel.pool[**thread].space.is(*space) || kernel.pool[**thread].home.is(*space)
+        };
+        assert_eq!(
+            usize::from(kernel.pool[*space].threads),
+            threads(kernel).iter().filter(bound).count(),
+            "threads of a Space"
+        );
     }
 }
 
@@ -139,18 +161,20 @@ struct Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let op = prop::sample::select(abi::syscall::ALL.to_vec());
-    (op, selector(), [value(), value(), value()], prop::array::uniform8(value()), any::<bool>()).prop_map(
-        |(op, a, [b, c, d], words, pending)| {
+    (op, selector(), [value(), value(), value()], prop::array::uniform8(value()), any::<bool>())
+        .prop_map(|(op, a, [b, c, d], words, pending)| {
             let first = match op {
                 Op::Map => a % 3,
                 Op::MapReplyWait => b & (a % 2).wrapping_neg(),
-                // Its own Quota, Space and Thread stay; so does the RAM, whose parts are enough to revoke.
-                Op::Delete | Op::Revoke | Op::Stop | Op::Reset | Op::SetPriority if a < FIRST => FIRST,
+                // Its own Quota, Space and Thread stay; so does the RAM, whose parts are enough to
+                // revoke.
+                Op::Delete | Op::Revoke | Op::Stop | Op::Reset | Op::SetPriority if a < FIRST => {
+                    FIRST
+                }
                 _ => a,
             };
             Step { op, args: [first, b, c, d], words, pending }
-        },
-    )
+        })
 }
 
 proptest! {
@@ -203,7 +227,8 @@ proptest! {
             }
             call(&mut kernel, Op::Revoke, [slot::RAM, 0, 0, 0]);
             let after = used(&mut kernel);
-            // What it mapped into its own space stays: tables of each level below the highest, and attachments.
+            // What it mapped into its own space stays: tables of each level below the highest, and
+            // attachments.
             prop_assert!(after <= before + 16 * (HostFormat::LEVELS - 1) * PAGE, "{} bytes before, {} after", before, after);
         }
     }

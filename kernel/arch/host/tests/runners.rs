@@ -31,7 +31,8 @@ fn run_by_another() -> (Kernel<Host>, Ref<Thread>, Ref<Thread>) {
     let me = kernel.current().unwrap();
     let root = kernel.pool[me].space.get().unwrap();
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
-    let handle = succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, SPACE, ALIEN, slot::SPACE])[2];
+    let handle =
+        succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, SPACE, ALIEN, slot::SPACE])[2];
     succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, slot::SPACE, RUNNER, 0]);
     succeeds(&mut kernel, Op::SetHandler, [ALIEN, slot::THREAD, 0, 0]);
     succeeds(&mut kernel, Op::Start, [RUNNER, ENTRY, STACK, 0]);
@@ -82,7 +83,11 @@ fn it_does_not_stop_an_alien_that_its_handler_runs() {
     succeeds(&mut kernel, Op::Start, [RINGER, ENTRY, STACK, 0]);
     succeeds(&mut kernel, Op::SetPriority, [ALIEN, 1, 1, 0]);
     call(&mut kernel, Op::Run, [handle, 0, 0, 0]);
-    assert_eq!(kernel.current(), Some(named(&kernel, root, RINGER)), "the alien is ready, but less urgent");
+    assert_eq!(
+        kernel.current(),
+        Some(named(&kernel, root, RINGER)),
+        "the alien is ready, but less urgent"
+    );
     succeeds(&mut kernel, Op::Notify, [BELL, 0, 0, 0]);
     assert_eq!(kernel.pool[alien].gate, gate::READY);
     assert!(kernel.pool[alien].partner.is(me));
@@ -93,5 +98,9 @@ fn it_does_not_stop_an_alien_that_its_handler_runs() {
 fn accept(kernel: &mut Kernel<Host>, thread: Ref<Thread>) {
     let at = kernel.pool[thread].utcb + offset_of!(abi::utcb::Utcb, accept) as u32;
     kernel.pool.bytes_mut(at, 4).copy_from_slice(&1_u32.to_ne_bytes());
-    succeeds(kernel, Op::Copy, [RUNNER, 0, BELL, (Rights::NOTIFY.0 | 1 << Delivery::BADGE_SHIFT) as Word]);
+    succeeds(
+        kernel,
+        Op::Copy,
+        [RUNNER, 0, BELL, (Rights::NOTIFY.0 | 1 << Delivery::BADGE_SHIFT) as Word],
+    );
 }

@@ -4,12 +4,17 @@
 mod common;
 
 use abi::utcb::AREA_END;
-use abi::{Error, MapRecord, MessageKind, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
+use abi::{
+    Error, MapRecord, MessageKind, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word,
+};
 use arch_host::{Host, HostFormat, RAM, WINDOWS, boot, boot_with};
-use common::servers::{ALL_WINDOWS, AREA, READ_WRITE, RWX, STARTS, check_shown, check_space, create, fails, records, root, space_of};
+use common::servers::{
+    ALL_WINDOWS, AREA, READ_WRITE, RWX, STARTS, check_shown, check_space, create, fails, records,
+    root, space_of,
+};
 use common::{
-    Found, aside, begin, begin_map, call, delivery, derive, finish, leaves_of, low, map, protect, record, results, seen, slot, slot_of,
-    stop, succeeds, unmap, used,
+    Found, aside, begin, begin_map, call, delivery, derive, finish, leaves_of, low, map, protect,
+    record, results, seen, slot, slot_of, stop, succeeds, unmap, used,
 };
 use kcore::{Kernel, Owner, Space};
 use mmu::Format;
@@ -48,13 +53,20 @@ fn machine() -> Kernel<Host> {
     kernel
 }
 
-// --- Errors ------------------------------------------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
 #[test]
 fn a_place_is_where_the_kernels_part_fits() {
     let mut kernel = boot();
     let before = used(&mut kernel);
-    for place in [PAGE_SIZE, WINDOWS + PAGE_SIZE, USER_END, USER_END - AREA + TABLE_SPAN, Word::MAX & !(TABLE_SPAN - 1), Word::MAX] {
+    for place in [
+        PAGE_SIZE,
+        WINDOWS + PAGE_SIZE,
+        USER_END,
+        USER_END - AREA + TABLE_SPAN,
+        Word::MAX & !(TABLE_SPAN - 1),
+        Word::MAX,
+    ] {
         fails(&mut kernel, Op::CreateSpace, [slot::QUOTA, 4, SERVER, place], Error::BadAddress);
     }
     for place in [TABLE_SPAN, WINDOWS, 2] {
@@ -65,7 +77,11 @@ fn a_place_is_where_the_kernels_part_fits() {
         create(&mut kernel, SERVER, Some(place));
         assert_eq!(derive(&mut kernel, slot::RAM, 0, 16 * PAGE_SIZE, MEMORY), 0);
         for address in [place, place + AREA - PAGE_SIZE] {
-            assert_eq!(map(&mut kernel, record(SERVER, address, MEMORY, 1)), Error::BadAddress as Word, "{address:#x}");
+            assert_eq!(
+                map(&mut kernel, record(SERVER, address, MEMORY, 1)),
+                Error::BadAddress as Word,
+                "{address:#x}"
+            );
         }
         let beside = [place.wrapping_sub(PAGE_SIZE), place + AREA];
         for address in beside.into_iter().filter(|address| *address < USER_END) {
@@ -91,7 +107,8 @@ fn a_server_is_made_of_a_fresh_space_and_its_window() {
     fails(&mut kernel, Op::Serve, serve(SERVER, OTHER, 0), Error::NoCapability);
     fails(&mut kernel, Op::Serve, serve(SEGMENT, ALL_WINDOWS, 0), Error::WrongKind);
     fails(&mut kernel, Op::Serve, serve(SERVER, PROCESS, 0), Error::WrongKind);
-    for (of, args) in [(SERVER, serve(COPY, ALL_WINDOWS, 0)), (ALL_WINDOWS, serve(SERVER, COPY, 0))] {
+    for (of, args) in [(SERVER, serve(COPY, ALL_WINDOWS, 0)), (ALL_WINDOWS, serve(SERVER, COPY, 0))]
+    {
         succeeds(&mut kernel, Op::Copy, [of, 0, COPY, RWX]);
         fails(&mut kernel, Op::Serve, args, Error::NoRight);
         succeeds(&mut kernel, Op::Delete, [COPY, 0, 0, 0]);
@@ -101,7 +118,9 @@ fn a_server_is_made_of_a_fresh_space_and_its_window() {
     fails(&mut kernel, Op::Serve, serve(SERVER, slot::PORTS, 0), Error::BadArgument);
     fails(&mut kernel, Op::Serve, serve(SERVER, ALL_WINDOWS, 2), Error::BadArgument);
     let bytes = USER_END - WINDOWS;
-    for (offset, bytes) in [(0, bytes - TABLE_SPAN), (TABLE_SPAN, bytes - TABLE_SPAN), (PAGE_SIZE, bytes - PAGE_SIZE)] {
+    for (offset, bytes) in
+        [(0, bytes - TABLE_SPAN), (TABLE_SPAN, bytes - TABLE_SPAN), (PAGE_SIZE, bytes - PAGE_SIZE)]
+    {
         assert_eq!(derive(&mut kernel, ALL_WINDOWS, offset, bytes, PART), 0);
         fails(&mut kernel, Op::Serve, serve(SERVER, PART, 0), Error::BadAddress);
         succeeds(&mut kernel, Op::Delete, [PART, 0, 0, 0]);
@@ -169,7 +188,10 @@ fn the_only_server_is_the_only_one() {
 #[test]
 fn what_cannot_be_shown_is_not() {
     let mut kernel = machine();
-    assert_eq!(derive(&mut kernel, ALL_WINDOWS, STARTS[1] - WINDOWS, USER_END - STARTS[1], PART), 0);
+    assert_eq!(
+        derive(&mut kernel, ALL_WINDOWS, STARTS[1] - WINDOWS, USER_END - STARTS[1], PART),
+        0
+    );
     create(&mut kernel, OTHER, Some(STARTS[1]));
     let attach = |to, server| [to, WINDOWS, server, RWX];
     fails(&mut kernel, Op::Attach, attach(PROCESS, OTHER), Error::BadState);
@@ -186,8 +208,17 @@ fn what_cannot_be_shown_is_not() {
     for rights in (0..RWX).chain([RWX + 8]) {
         fails(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, rights], Error::BadArgument);
     }
-    let beyond = (0..Word::BITS).map(|bit| WINDOWS.wrapping_add(1 << bit)).filter(|address| *address >= USER_END);
-    for address in beyond.chain([0, WINDOWS - TABLE_SPAN, WINDOWS + PAGE_SIZE, WINDOWS + TABLE_SPAN, STARTS[1], USER_END]) {
+    let beyond = (0..Word::BITS)
+        .map(|bit| WINDOWS.wrapping_add(1 << bit))
+        .filter(|address| *address >= USER_END);
+    for address in beyond.chain([
+        0,
+        WINDOWS - TABLE_SPAN,
+        WINDOWS + PAGE_SIZE,
+        WINDOWS + TABLE_SPAN,
+        STARTS[1],
+        USER_END,
+    ]) {
         fails(&mut kernel, Op::Attach, [PROCESS, address, SERVER, RWX], Error::BadAddress);
     }
     // The kernel's part of the space is in the window.
@@ -222,9 +253,17 @@ fn what_cannot_be_shown_is_not() {
     fails(&mut kernel, Op::Attach, attach(PROCESS, THREAD), Error::Occupied);
     // Nothing of another's window is the space's.
     fails(&mut kernel, Op::Attach, [PROCESS, STARTS[1], OTHER, RWX], Error::BadAddress);
-    fails(&mut kernel, Op::Attach, [PROCESS, WINDOWS - 2 * TABLE_SPAN, SEGMENT, 1], Error::BadAddress);
+    fails(
+        &mut kernel,
+        Op::Attach,
+        [PROCESS, WINDOWS - 2 * TABLE_SPAN, SEGMENT, 1],
+        Error::BadAddress,
+    );
     fails(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SEGMENT, 1], Error::BadAddress);
-    assert_eq!(kernel.port.shown, HashMap::from([(process.address(), space_of(&kernel, SERVER).address())]));
+    assert_eq!(
+        kernel.port.shown,
+        HashMap::from([(process.address(), space_of(&kernel, SERVER).address())])
+    );
     check_space(&kernel, process);
 }
 
@@ -266,7 +305,9 @@ fn what_is_not_there_is_not_detached() {
     fails(&mut kernel, Op::Detach, detach(SEGMENT, WINDOWS), Error::WrongKind);
     succeeds(&mut kernel, Op::Copy, [PROCESS, 0, COPY, RWX]);
     fails(&mut kernel, Op::Detach, detach(COPY, WINDOWS), Error::NoRight);
-    let beyond = (0..Word::BITS).map(|bit| WINDOWS.wrapping_add(1 << bit)).filter(|address| *address != WINDOWS);
+    let beyond = (0..Word::BITS)
+        .map(|bit| WINDOWS.wrapping_add(1 << bit))
+        .filter(|address| *address != WINDOWS);
     for address in beyond.chain([0, USER_END, Word::MAX & !(TABLE_SPAN - 1)]) {
         fails(&mut kernel, Op::Detach, detach(PROCESS, address), Error::NotThere);
     }
@@ -296,7 +337,10 @@ fn each_maps_in_its_part_alone() {
         let me = kernel.current().expect("the root server runs");
         call(&mut kernel, Op::MapReplyWait, [0, words, address, offset]);
         let answer = delivery(&kernel.pool[me]);
-        assert_eq!((answer.kind(), answer.badge()), (MessageKind::Failed, Error::BadArgument as u32));
+        assert_eq!(
+            (answer.kind(), answer.badge()),
+            (MessageKind::Failed, Error::BadArgument as u32)
+        );
         fails(&mut kernel, Op::Lookup, [PROCESS, AREA_END, window, 0], Error::BadArgument);
     }
     let changes: [fn(Word, Word, Word) -> MapRecord; 3] = [
@@ -328,7 +372,11 @@ fn each_maps_in_its_part_alone() {
             (OTHER, WINDOWS, 1, false),
         ] {
             let expected = if fits { 0 } else { Error::BadAddress as Word };
-            assert_eq!(map(&mut kernel, change(owner, address, pages)), expected, "{owner} {address:#x} {pages}");
+            assert_eq!(
+                map(&mut kernel, change(owner, address, pages)),
+                expected,
+                "{owner} {address:#x} {pages}"
+            );
             for space in [SERVER, PROCESS, OTHER] {
                 check_space(&kernel, space_of(&kernel, space));
             }
@@ -336,19 +384,22 @@ fn each_maps_in_its_part_alone() {
     }
 }
 
-// --- What is shown ------------------------------------------------------------------------------------------------------
+// --- What is shown -------------------------------------------------------------------------------
 
 #[test]
 fn threads_of_a_server_have_their_utcbs_where_it_is_shown() {
     let mut kernel = machine();
     show(&mut kernel, PROCESS, SERVER);
     let (server, process) = (space_of(&kernel, SERVER), space_of(&kernel, PROCESS));
-    let both = |kernel: &Kernel<Host>| [server, process].map(|space| seen(&leaves_of(kernel, Owner::Space(space))));
+    let both = |kernel: &Kernel<Host>| {
+        [server, process].map(|space| seen(&leaves_of(kernel, Owner::Space(space))))
+    };
     let [before, shown] = both(&kernel);
     assert_eq!((&before, before.len()), (&shown, 1), "the information page");
     for home in [0, SERVER] {
         let runs_in = if home == 0 { SERVER } else { PROCESS };
-        let [_, utcb, ..] = succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, runs_in, THREAD, home]);
+        let [_, utcb, ..] =
+            succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, runs_in, THREAD, home]);
         let [made, shown] = both(&kernel);
         assert_eq!(made, shown);
         assert_eq!(made[&UserAddr(utcb).align_down(PAGE_SIZE)].1, READ_WRITE);
@@ -357,7 +408,13 @@ fn threads_of_a_server_have_their_utcbs_where_it_is_shown() {
         succeeds(&mut kernel, Op::Delete, [THREAD, 0, 0, 0]);
         let [left, shown] = both(&kernel);
         assert_eq!((&left, &shown), (&before, &before));
-        assert!(kernel.port.invalidated.iter().any(|(of, range)| *of == server.address() && range.contains(&UserAddr(utcb))));
+        assert!(
+            kernel
+                .port
+                .invalidated
+                .iter()
+                .any(|(of, range)| *of == server.address() && range.contains(&UserAddr(utcb)))
+        );
     }
 }
 
@@ -380,7 +437,8 @@ fn a_server_has_no_table_that_users_reach() {
     check_space(&kernel, space_of(&kernel, PROCESS));
 }
 
-/// A revoke that has looked at the window's addresses ends, though they are not the space's any more.
+/// A revoke that has looked at the window's addresses ends, though they are not the space's any
+/// more.
 #[test]
 fn a_revoke_ends_in_a_space_that_shows_a_server_meanwhile() {
     let mut kernel = machine();
@@ -388,7 +446,8 @@ fn a_revoke_ends_in_a_space_that_shows_a_server_meanwhile() {
     assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it looks at interrupts");
     let process = space_of(&kernel, PROCESS);
     for _ in 0..10_000 {
-        let at = kernel.pool[process].region.attached.get().expect("not before it has looked at all");
+        let at =
+            kernel.pool[process].region.attached.get().expect("not before it has looked at all");
         if kernel.pool[at].cursor >= attach_cursor(USER_END) {
             break;
         }
@@ -407,7 +466,7 @@ fn attach_cursor(address: Word) -> u32 {
     low(address / TABLE_SPAN) * (HostFormat::ENTRIES as u32 / 128)
 }
 
-// --- Steps --------------------------------------------------------------------------------------------------------------
+// --- Steps ---------------------------------------------------------------------------------------
 
 /// Spaces that show the server; more than get a copy of an entry in one step.
 const SPACES: Word = 100;
@@ -430,7 +489,12 @@ fn shared() -> (Kernel<Host>, Vec<Ref<Space>>) {
 /// How many of the memory's pages the spaces find.
 fn counts(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) -> BTreeSet<usize> {
     let in_ram = |found: &Found| found.physical.offset_from(RAM.base) < RAM.bytes;
-    spaces.iter().map(|space| leaves_of(kernel, Owner::Space(*space)).iter().filter(|found| in_ram(found)).count()).collect()
+    spaces
+        .iter()
+        .map(|space| {
+            leaves_of(kernel, Owner::Space(*space)).iter().filter(|found| in_ram(found)).count()
+        })
+        .collect()
 }
 
 fn check_all(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
@@ -443,11 +507,14 @@ fn a_new_table_of_a_server_reaches_all_spaces_in_steps() {
     let (mut kernel, spaces) = shared();
     assert!(begin_map(&mut kernel, record(SERVER, INSIDE, MEMORY, 5)), "it looks at interrupts");
     assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0, 5]));
-    // In between a space begins to show it, and others do so no more: the first and the next to be visited.
+    // In between a space begins to show it, and others do so no more: the first and the next to be
+    // visited.
     let late = space_of(&kernel, PROCESS);
     let server = space_of(&kernel, SERVER);
     let next = kernel.pool[kernel.pool[server].region.visit.get().expect("it is not ready")].owner;
-    let next = (FIRST..FIRST + SPACES).find(|space| space_of(&kernel, *space).address() == next).expect("one of them");
+    let next = (FIRST..FIRST + SPACES)
+        .find(|space| space_of(&kernel, *space).address() == next)
+        .expect("one of them");
     aside(&mut kernel, |kernel| {
         show(kernel, PROCESS, SERVER);
         for space in [next, FIRST] {
@@ -456,7 +523,8 @@ fn a_new_table_of_a_server_reaches_all_spaces_in_steps() {
         succeeds(kernel, Op::Delete, [FIRST + 1, 0, 0, 0]);
     });
     let gone = [next, FIRST, FIRST + 1].map(|space| spaces[(space - FIRST) as usize]);
-    let mut left: Vec<Ref<Space>> = spaces.into_iter().filter(|space| !gone.contains(space)).collect();
+    let mut left: Vec<Ref<Space>> =
+        spaces.into_iter().filter(|space| !gone.contains(space)).collect();
     left.push(late);
     finish(&mut kernel, |kernel| check_all(kernel, &left));
     assert_eq!(counts(&kernel, &left), BTreeSet::from([5]));
@@ -464,7 +532,8 @@ fn a_new_table_of_a_server_reaches_all_spaces_in_steps() {
     check_all(&kernel, &left);
 }
 
-/// Who is stopped while a table goes leaves copies behind; what comes next must not end before they are gone.
+/// Who is stopped while a table goes leaves copies behind; what comes next must not end before they
+/// are gone.
 #[test]
 fn what_somebody_left_is_finished() {
     let next: [fn(&mut Kernel<Host>); 5] = [
@@ -478,17 +547,30 @@ fn what_somebody_left_is_finished() {
         for large in [false, true] {
             let (mut kernel, spaces) = shared();
             let address = INSIDE + if large { 0 } else { PAGE_SIZE };
-            assert_eq!(map(&mut kernel, record(SERVER, address, MEMORY, if large { TABLE_SPAN / PAGE_SIZE } else { 7 })), 0);
+            assert_eq!(
+                map(
+                    &mut kernel,
+                    record(SERVER, address, MEMORY, if large { TABLE_SPAN / PAGE_SIZE } else { 7 })
+                ),
+                0
+            );
             let pages = if large { (TABLE_SPAN / PAGE_SIZE) as usize } else { 7 };
             assert_eq!(counts(&kernel, &spaces), BTreeSet::from([pages]));
             let charged = used(&mut kernel);
-            assert!(begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)), "it looks at interrupts");
+            assert!(
+                begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)),
+                "it looks at interrupts"
+            );
             assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0, pages]));
             stop(&mut kernel);
             assert_eq!(used(&mut kernel), charged, "the table cannot be free yet");
             kernel.port.all_invalidated = 0;
             next(&mut kernel);
-            assert_eq!(counts(&kernel, &spaces), BTreeSet::from([usize::from(number == 1)]), "{number}");
+            assert_eq!(
+                counts(&kernel, &spaces),
+                BTreeSet::from([usize::from(number == 1)]),
+                "{number}"
+            );
             assert!(kernel.port.all_invalidated > 0, "no translation is left");
             check_all(&kernel, &spaces);
         }
@@ -505,7 +587,10 @@ fn what_is_revoked_is_nowhere() {
         finish(&mut kernel, |kernel| check_all(kernel, &spaces));
         assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0]));
         let server = space_of(&kernel, SERVER);
-        assert!(kernel.pool[server].region.changing == 0 && kernel.pool[server].region.attached.is_null());
+        assert!(
+            kernel.pool[server].region.changing == 0
+                && kernel.pool[server].region.attached.is_null()
+        );
     }
 }
 
@@ -566,7 +651,10 @@ fn what_is_shown_in_part_is_taken_away() {
         assert_eq!(map(&mut kernel, record(SERVER, address, MEMORY, 1)), 0);
     }
     let (server, process) = (space_of(&kernel, SERVER), space_of(&kernel, PROCESS));
-    assert!(begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]), "it looks at interrupts");
+    assert!(
+        begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]),
+        "it looks at interrupts"
+    );
     assert!(kernel.port.shown.is_empty(), "not yet");
     check_all(&kernel, &[process]);
     kernel.carry_on();
@@ -576,19 +664,35 @@ fn what_is_shown_in_part_is_taken_away() {
     check_all(&kernel, &[process]);
     // It has the place.
     fails(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX], Error::Occupied);
-    assert_eq!(map(&mut kernel, record(PROCESS, USER_END - PAGE_SIZE, MEMORY, 1)), Error::BadAddress as Word);
+    assert_eq!(
+        map(&mut kernel, record(PROCESS, USER_END - PAGE_SIZE, MEMORY, 1)),
+        Error::BadAddress as Word
+    );
     // What changes is right in what is there.
     assert_eq!(map(&mut kernel, record(SERVER, INSIDE + 2 * TABLE_SPAN, MEMORY, 1)), 0);
     assert_eq!(map(&mut kernel, unmap(SERVER, INSIDE - INSIDE % TABLE_SPAN, TABLE_SPAN)), 0);
     check_all(&kernel, &[process]);
     kernel.port.invalidated.clear();
     succeeds(&mut kernel, Op::Detach, [PROCESS, WINDOWS, 0, 0]);
-    assert!(kernel.port.invalidated.contains(&(process.address(), UserAddr(WINDOWS)..UserAddr(USER_END))));
-    assert!(leaves_of(&kernel, Owner::Space(process)).is_empty() && records(&kernel, process).is_empty());
+    assert!(
+        kernel
+            .port
+            .invalidated
+            .contains(&(process.address(), UserAddr(WINDOWS)..UserAddr(USER_END)))
+    );
+    assert!(
+        leaves_of(&kernel, Owner::Space(process)).is_empty()
+            && records(&kernel, process).is_empty()
+    );
     check_all(&kernel, &[process]);
     // It is shown once more, and this time to the end, whatever comes between.
-    assert!(begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]), "it looks at interrupts");
-    aside(&mut kernel, |kernel| assert_eq!(map(kernel, record(SERVER, WINDOWS + 50 * TABLE_SPAN, MEMORY, 1)), 0));
+    assert!(
+        begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]),
+        "it looks at interrupts"
+    );
+    aside(&mut kernel, |kernel| {
+        assert_eq!(map(kernel, record(SERVER, WINDOWS + 50 * TABLE_SPAN, MEMORY, 1)), 0)
+    });
     finish(&mut kernel, |kernel| check_all(kernel, &[process]));
     assert_eq!(kernel.port.shown, HashMap::from([(process.address(), server.address())]));
     assert_eq!(counts(&kernel, &[process]), counts(&kernel, &[server]));
@@ -602,7 +706,10 @@ fn a_server_that_ends_while_it_is_attached_leaves_no_trace() {
         let mut kernel = machine();
         let start = used(&mut kernel);
         let left = space_of(&kernel, stays);
-        assert!(begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]), "it looks at interrupts");
+        assert!(
+            begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]),
+            "it looks at interrupts"
+        );
         aside(&mut kernel, |kernel| succeeds(kernel, Op::Delete, [ends, 0, 0, 0]));
         check_all(&kernel, &[left]);
         kernel.port.pending = false;

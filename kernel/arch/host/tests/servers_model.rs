@@ -8,15 +8,20 @@ use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word
 use arch_host::{Host, RAM, WINDOWS, boot};
 use common::model::{MEMORIES, Model, PARTS, SHARED, SPAN, SPANS, THREADS, found_in, is_there};
 use common::servers::{ALL_WINDOWS, AREA, RWX, STARTS, check_space, create, space_of};
-use common::{Found, call, check_flushes_of, check_lookup, derive, map, protect, seed, seen, slot, some_rights, succeeds, unmap, used};
+use common::{
+    Found, call, check_flushes_of, check_lookup, derive, map, protect, seed, seen, slot,
+    some_rights, succeeds, unmap, used,
+};
 use kcore::{Kernel, Space};
 use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, HashMap};
 
-/// Slots of the spaces: the first two are servers at the beginning, then come two of aliens and a native one.
-const OWNERS: [Word; 5] = [slot::FREE, slot::FREE + 1, slot::FREE + 2, slot::FREE + 3, slot::FREE + 4];
+/// Slots of the spaces: the first two are servers at the beginning, then come two of aliens and a
+/// native one.
+const OWNERS: [Word; 5] =
+    [slot::FREE, slot::FREE + 1, slot::FREE + 2, slot::FREE + 3, slot::FREE + 4];
 /// Where something may begin or end: borders of windows and what is near.
 fn border(number: Word) -> Word {
     let start = STARTS[(number / 4 % 3) as usize];
@@ -37,19 +42,24 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
     let owner = if a % 8 == 7 { SHARED } else { space };
     let rights = some_rights(d / 64);
     if !model.spaces.contains_key(&space) {
-        let place = [None, Some(0), Some(STARTS[0]), Some(STARTS[1]), Some(STARTS[2]), Some(STARTS[1])][(b % 6) as usize];
+        let place =
+            [None, Some(0), Some(STARTS[0]), Some(STARTS[1]), Some(STARTS[2]), Some(STARTS[1])]
+                [(b % 6) as usize];
         create(kernel, space, place);
         model.create(space, place);
         return Some(space);
     }
     let thread = THREADS + (a % 5);
-    // A range from one border to another, a few pages around one, or a span; in the segment likewise.
+    // A range from one border to another, a few pages around one, or a span; in the segment
+    // likewise.
     let near = c / 8 % 5 * PAGE_SIZE;
     let limit = if owner == SHARED { SPANS * TABLE_SPAN } else { Word::MAX };
     let at = if owner == SHARED { b % SPANS * TABLE_SPAN + 2 * PAGE_SIZE } else { border(b) };
     let other = if owner == SHARED { SPANS * TABLE_SPAN } else { border(d) + near };
     let (start, end) = match c % 8 {
-        0..=2 => (at - 2 * PAGE_SIZE + near, at + (d % 4 + near / PAGE_SIZE) * PAGE_SIZE - PAGE_SIZE),
+        0..=2 => {
+            (at - 2 * PAGE_SIZE + near, at + (d % 4 + near / PAGE_SIZE) * PAGE_SIZE - PAGE_SIZE)
+        }
         3 | 4 => (at - at % TABLE_SPAN, (at - at % TABLE_SPAN + TABLE_SPAN).min(limit)),
         _ => (at.min(other), at.max(other)),
     };
@@ -57,7 +67,10 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
     let (answer, expected) = match what % 16 {
         0 => {
             let global = Word::from(d % 4 == 0);
-            (call(kernel, Op::Serve, [space, PARTS[(b % 3) as usize], global, 0])[0], model.serve(space, STARTS[(b % 3) as usize], global))
+            (
+                call(kernel, Op::Serve, [space, PARTS[(b % 3) as usize], global, 0])[0],
+                model.serve(space, STARTS[(b % 3) as usize], global),
+            )
         }
         1 if model.kind(space).place.is_some() => {
             let has_thread = &mut model.spaces.get_mut(&space).expect("it is there").has_thread;
@@ -71,20 +84,37 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
         }
         2..=4 => {
             let server = OWNERS[(b % 5) as usize];
-            let address = model.kind(server).place.filter(|_| d % 8 != 0).unwrap_or(STARTS[(d / 8 % 3) as usize]);
+            let address = model
+                .kind(server)
+                .place
+                .filter(|_| d % 8 != 0)
+                .unwrap_or(STARTS[(d / 8 % 3) as usize]);
             if !model.spaces.contains_key(&server) {
                 return None;
             }
-            (call(kernel, Op::Attach, [space, address, server, RWX])[0], model.show(space, server, address))
+            (
+                call(kernel, Op::Attach, [space, address, server, RWX])[0],
+                model.show(space, server, address),
+            )
         }
         5 => {
-            let place = border(b).max(SPANS * TABLE_SPAN) - [0, 1, 3][(c % 3) as usize] * TABLE_SPAN;
+            let place =
+                border(b).max(SPANS * TABLE_SPAN) - [0, 1, 3][(c % 3) as usize] * TABLE_SPAN;
             let rights = rights.union(Rights::READ);
-            (call(kernel, Op::Attach, [space, place, SHARED, rights.0 as Word])[0], model.attach(space, place, rights))
+            (
+                call(kernel, Op::Attach, [space, place, SHARED, rights.0 as Word])[0],
+                model.attach(space, place, rights),
+            )
         }
         6 => {
-            let place = model.places.keys().filter(|(s, _)| *s == space).map(|(_, place)| *place).nth((c % 4) as usize);
-            let address = place.unwrap_or(if b % 4 == 0 { border(b / 4) } else { model.end(space) });
+            let place = model
+                .places
+                .keys()
+                .filter(|(s, _)| *s == space)
+                .map(|(_, place)| *place)
+                .nth((c % 4) as usize);
+            let address =
+                place.unwrap_or(if b % 4 == 0 { border(b / 4) } else { model.end(space) });
             (call(kernel, Op::Detach, [space, address, 0, 0])[0], model.detach(space, address))
         }
         7..=11 => {
@@ -92,13 +122,24 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
             let memory = MEMORIES[if is_large { 2 } else { (d / 4 % 3) as usize }];
             let (first, count) = if is_large { (0, SPAN) } else { (d / 16 % 8, 1 + d % 4) };
             let start = if is_large { at - at % TABLE_SPAN } else { at - 2 * PAGE_SIZE + near };
-            let record = MapRecord::new(MapRecord::MAP, owner, start, memory, first * PAGE_SIZE, count * PAGE_SIZE, rights);
+            let record = MapRecord::new(
+                MapRecord::MAP,
+                owner,
+                start,
+                memory,
+                first * PAGE_SIZE,
+                count * PAGE_SIZE,
+                rights,
+            );
             (map(kernel, record), model.map(owner, start, (memory, first, count), rights))
         }
         12 => (map(kernel, unmap(owner, start, end - start)), model.unmap(owner, start, end)),
         13 => {
             let rights = if d % 8 < 3 { Rights::NONE } else { rights };
-            (map(kernel, protect(owner, start, end - start, rights)), model.protect(owner, start, end, rights))
+            (
+                map(kernel, protect(owner, start, end - start, rights)),
+                model.protect(owner, start, end, rights),
+            )
         }
         14 => {
             let memory = MEMORIES[(d % 3) as usize];
@@ -121,7 +162,9 @@ fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Opt
 /// Two servers, spaces for both kinds of threads, a segment, and the memories.
 fn set_up() -> (Kernel<Host>, Model) {
     let (mut kernel, mut model) = (boot(), Model::default());
-    for (number, place) in [Some(STARTS[0]), Some(STARTS[1]), None, None, Some(0)].into_iter().enumerate() {
+    for (number, place) in
+        [Some(STARTS[0]), Some(STARTS[1]), None, None, Some(0)].into_iter().enumerate()
+    {
         create(&mut kernel, OWNERS[number], place);
         model.create(OWNERS[number], place);
     }
@@ -135,7 +178,10 @@ fn set_up() -> (Kernel<Host>, Model) {
     }
     for memory in MEMORIES {
         let bytes = Model::pages_of(memory) * PAGE_SIZE;
-        assert_eq!(derive(&mut kernel, slot::RAM, Model::base(memory) - RAM.base, bytes, memory), 0);
+        assert_eq!(
+            derive(&mut kernel, slot::RAM, Model::base(memory) - RAM.base, bytes, memory),
+            0
+        );
     }
     (kernel, model)
 }

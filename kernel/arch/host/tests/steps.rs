@@ -28,7 +28,15 @@ fn in_the_middle(kernel: &mut Kernel<Host>) -> Ref<Thread> {
     assert_eq!(call(kernel, Op::Start, [THREAD, 0x40_0000, 0x50_0000, 0]), 0);
     assert_eq!(call(kernel, Op::Yield, [0; 4]), 0);
     let other = kernel.current().filter(|t| *t != me).expect("the second thread runs");
-    let record = MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, slot::RAM, 0, RAM.bytes, Rights(3));
+    let record = MapRecord::new(
+        MapRecord::MAP,
+        slot::SPACE,
+        0x1000_0000,
+        slot::RAM,
+        0,
+        RAM.bytes,
+        Rights(3),
+    );
     set_words(kernel, other, 0, &record.0);
     kernel.port.pending = true;
     call(kernel, Op::Map, [1, 0, 0, 0]);
@@ -58,7 +66,11 @@ fn a_stopped_call_is_not_carried_on() {
     assert_eq!(call(&mut kernel, Op::Stop, [THREAD, 0, 0, 0]), 0);
     assert_eq!(kernel.pool[other].state(), gate::STOPPED);
     let result = results(&kernel.pool[other])[0];
-    assert_eq!(result, Error::Interrupted as Word, "what it finds if it goes on by `set_registers`");
+    assert_eq!(
+        result,
+        Error::Interrupted as Word,
+        "what it finds if it goes on by `set_registers`"
+    );
     assert_eq!(call(&mut kernel, Op::Start, [THREAD, 0x40_0000, 0x50_0000, 0]), 0);
     call(&mut kernel, Op::Yield, [0; 4]);
     assert_eq!(kernel.current(), Some(other));
@@ -70,7 +82,8 @@ fn a_stopped_call_is_not_carried_on() {
 fn a_failed_map_leaves_nothing_of_its_arguments() {
     let mut kernel = boot();
     let me = kernel.current().expect("the root server runs");
-    let record = MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, THREAD, 0, PAGE_SIZE, Rights(3));
+    let record =
+        MapRecord::new(MapRecord::MAP, slot::SPACE, 0x1000_0000, THREAD, 0, PAGE_SIZE, Rights(3));
     set_words(&mut kernel, me, 0, &record.0);
     assert_eq!(call(&mut kernel, Op::Map, [1, 7, 8, 9]), Error::NoCapability as Word);
     assert_eq!(results(&kernel.pool[me])[1..4], [0; 3], "no record was done");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's saved registers on IA-32: where each is in [`Context`], what a handler sees of them, and
-//! what the kernel takes of what a handler writes. Nothing here touches the processor, so that the host
-//! can test it.
+//! A thread's saved registers on IA-32: where each is in [`Context`], what a handler sees of them,
+//! and what the kernel takes of what a handler writes. Nothing here touches the processor, so that
+//! the host can test it.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,10 +23,11 @@ pub mod hw {
     pub const DIRECTORY: usize = 0;
     /// The address of the way into it (`switch.S`).
     pub const ENTER: usize = 1;
-    /// The server that it shows; of a server, itself; or null. Of a small space, which shows what its home does: [`REGION_HIGH`].
+    /// The server that it shows; of a server, itself; or null. Of a small space, which shows what
+    /// its home does: [`REGION_HIGH`].
     pub const SERVER: usize = 2;
-    /// Of a small space, the upper word of the segment descriptor of its threads' data (`mmu::descriptor::region`): never a
-    /// server's address, which lies above all bases.
+    /// Of a small space, the upper word of the segment descriptor of its threads' data
+    /// (`mmu::descriptor::region`): never a server's address, which lies above all bases.
     pub const REGION_HIGH: usize = SERVER;
     /// The code segment of its threads, and in the upper half their stack segment.
     pub const SEGMENTS: usize = 3;
@@ -49,11 +50,11 @@ pub mod loaded {
     /// The current thread entered with a single step pending.
     pub const STEP_PENDING: u32 = 2;
     /// The loaded alien's handler must not run with what is loaded, so no fast path leads
-    /// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own; and fast paths
-    /// know the first TLS segment descriptor alone.
+    /// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own;
+    /// and fast paths know the first TLS segment descriptor alone.
     pub const PRIVATE: u32 = 4;
-    /// The loaded alien's FS and GS are noted in the thread, and null in the processor; its TLS segment descriptor
-    /// cannot be loaded. A server runs, which could reach the kernel by them.
+    /// The loaded alien's FS and GS are noted in the thread, and null in the processor; its TLS
+    /// segment descriptor cannot be loaded. A server runs, which could reach the kernel by them.
     pub const AWAY: u32 = 8;
     /// All of them.
     pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE | AWAY;
@@ -189,7 +190,13 @@ impl Registers for Ia32 {
         }
     }
 
-    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
+    fn start(
+        context: &mut Context,
+        entry: UserAddr,
+        stack: UserAddr,
+        utcb: UserAddr,
+        argument: u32,
+    ) {
         let data = u32::from(selector::USER_DATA);
         *context = [0; CONTEXT_WORDS];
         for (index, value) in [
@@ -206,8 +213,8 @@ impl Registers for Ia32 {
         }
     }
 
-    // It does so by `sysexit`, which destroys ECX and EDX: only a thread that entered by `sysenter` expects that. And it
-    // loads nothing lazily.
+    // It does so by `sysexit`, which destroys ECX and EDX: only a thread that entered by `sysenter`
+    // expects that. And it loads nothing lazily.
     fn resumes_fast(thread: &Thread) -> bool {
         thread.context[word::VECTOR] == vector::SYSENTER && thread.lazy == 0 && !thread.is_alien()
     }
@@ -232,10 +239,15 @@ pub struct State {
     pub debug: [u32; 6],
     /// Of an alien in a small space: the first TLS descriptor as it was last in the processor.
     pub shown: [u32; 2],
-    /// The segment descriptor that the space had then. If it has that still, the other may be loaded again. 0: no space has it.
+    /// The segment descriptor that the space had then. If it has that still, the other may be
+    /// loaded again. 0: no space has it.
     pub shown_in: [u32; 2],
 }
-const _: () = assert!(size_of::<State>() == STATE_WORDS * 4 && word::SS + 1 == CONTEXT_WORDS && hw::LARGE_SERVER + 1 == HW_WORDS);
+const _: () = assert!(
+    size_of::<State>() == STATE_WORDS * 4
+        && word::SS + 1 == CONTEXT_WORDS
+        && hw::LARGE_SERVER + 1 == HW_WORDS
+);
 
 /// Which parts of [`State`] a thread has: bits of `Thread::lazy`.
 pub mod lazy {
@@ -281,7 +293,8 @@ fn set_tls(thread: &mut Thread, index: u32, [base, limit]: [u32; 2]) -> Result<(
     let tls = &mut state_mut(thread).tls;
     let slot = tls.get_mut(index as usize).filter(|_| limit < 1 << 24).ok_or(Error::BadArgument)?;
     *slot = mmu::descriptor::tls(base, limit);
-    let (present, more) = (tls.iter().any(|d| *d != [0, 0]), tls.iter().skip(1).any(|d| *d != [0, 0]));
+    let (present, more) =
+        (tls.iter().any(|d| *d != [0, 0]), tls.iter().skip(1).any(|d| *d != [0, 0]));
     state_mut(thread).shown_in = [0; 2];
     set_part(thread, lazy::TLS, present);
     set_part(thread, lazy::MORE_TLS, more);
@@ -317,7 +330,8 @@ pub fn limit_debug(debug: &mut [u32; 6], end: UserAddr) {
     }
 }
 
-/// A data selector as a thread has it in a small space, or in one that is not: both name the same there.
+/// A data selector as a thread has it in a small space, or in one that is not: both name the same
+/// there.
 #[must_use]
 pub const fn translated(selector: u16, is_small: bool) -> u16 {
     match (selector | 3, is_small) {
@@ -336,15 +350,18 @@ const fn flat_selectors(both: u32) -> u32 {
 
 /// Selectors that can be loaded without a fault: null, flat data, and TLS slots that are present.
 pub fn checked_selectors(fs_gs: u32, tls: &[[u32; 2]; 3]) -> u32 {
-    u32::from(checked_selector(fs_gs as u16, tls)) | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
+    u32::from(checked_selector(fs_gs as u16, tls))
+        | u32::from(checked_selector((fs_gs >> 16) as u16, tls)) << 16
 }
 
-/// `selector` if a ring-3 thread with these TLS segment descriptors could load it as data, else null.
+/// `selector` if a ring-3 thread with these TLS segment descriptors could load it as data, else
+/// null.
 pub fn checked_selector(selector: u16, tls: &[[u32; 2]; 3]) -> u16 {
     let slot = usize::from(selector >> 3);
     let first = usize::from(selector::TLS >> 3);
     let present = tls.get(slot.wrapping_sub(first)).is_some_and(|d| *d != [0, 0]);
-    let flat = [selector::USER_DATA, selector::USER_CODE, selector::SMALL_DATA, selector::SMALL_CODE];
+    let flat =
+        [selector::USER_DATA, selector::USER_CODE, selector::SMALL_DATA, selector::SMALL_CODE];
     let known = flat.iter().any(|flat| slot == usize::from(flat >> 3)) || present;
     // Bit 2 would name a descriptor of an LDT, which nobody has.
     if selector & 4 == 0 && known { selector | 3 } else { 0 }

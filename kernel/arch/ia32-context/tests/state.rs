@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's rarely loaded state: which parts it has, and what of its breakpoints counts where its space ends early.
+//! A thread's rarely loaded state: which parts it has, and what of its breakpoints counts where its
+//! space ends early.
 
 use abi::state::{DEBUG, TLS, TLS_COUNT};
 use abi::{USER_END, UserAddr};
@@ -18,7 +19,8 @@ const fn is_on(control: u32, index: usize) -> bool {
 }
 
 proptest! {
-    /// Fast paths know the first TLS descriptor alone: who has another one is told from who has not, whatever was set before.
+    /// Fast paths know the first TLS descriptor alone: who has another one is told from who has
+    /// not, whatever was set before.
     #[test]
     fn a_thread_with_another_tls_descriptor_than_the_first_is_known(
         steps in prop::collection::vec((0..TLS_COUNT, any::<u32>(), 0u32..1 << 23, any::<bool>()), 1..12),
@@ -42,7 +44,8 @@ proptest! {
         prop_assert_eq!(thread.lazy, before);
     }
 
-    /// Breakpoints below the end are as they were; none is hit at or above it, and nothing else changes.
+    /// Breakpoints below the end are as they were; none is hit at or above it, and nothing else
+    /// changes.
     #[test]
     fn no_breakpoint_is_hit_where_the_space_ends(
         addresses in prop::array::uniform4(prop_oneof![0..USER_END, (0u32..16).prop_map(|near| 0x6000_0000 - 8 + near)]),

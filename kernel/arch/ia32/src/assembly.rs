@@ -88,13 +88,17 @@ const fn delivery(kind: MessageKind, words: u32) -> u32 {
     (kind as u32) << Delivery::KIND_SHIFT | words
 }
 
-/// A bit that the selectors of small spaces have, and those of large ones not, but for the last of TLS.
+/// A bit that the selectors of small spaces have, and those of large ones not, but for the last of
+/// TLS.
 const SMALL_BIT: u16 = 1 << 6;
-const _: () =
-    assert!(selector::SMALL_CODE & selector::SMALL_DATA & SMALL_BIT != 0 && (selector::USER_CODE | selector::USER_DATA) & SMALL_BIT == 0);
+const _: () = assert!(
+    selector::SMALL_CODE & selector::SMALL_DATA & SMALL_BIT != 0
+        && (selector::USER_CODE | selector::USER_DATA) & SMALL_BIT == 0
+);
 /// CF PF AF ZF SF OF.
 const ARITHMETIC_FLAGS: u32 = 0x8d5;
-/// What an upper-level entry of an owner's own table has, and of that and others the bits that tell them apart.
+/// What an upper-level entry of an owner's own table has, and of that and others the bits that tell
+/// them apart.
 const TABLE: u32 = bits::PRESENT | bits::WRITABLE | bits::USER;
 const TABLE_KIND: u32 = TABLE | bits::LARGE | bits::SHARED;
 /// What `pushad`, the vector, the error code and the processor on an entry from ring 3 push.
@@ -370,7 +374,11 @@ pub fn read_faults(offset: u32) -> bool {
 pub fn ways() -> Ways {
     let large = [enter_large as *const () as u32, event_large as *const () as u32];
     let server = [enter_server as *const () as u32, event_server as *const () as u32];
-    Ways { large, server, small: [enter_small as *const () as u32, event_small as *const () as u32] }
+    Ways {
+        large,
+        server,
+        small: [enter_small as *const () as u32, event_small as *const () as u32],
+    }
 }
 
 /// Entry points for the interrupt table, and of the double fault's task.
@@ -387,18 +395,32 @@ pub fn handlers() -> ([u32; 256], u32) {
 // `context` ends where a reference to the Thread points.
 const _: () = assert!(field!(context) == -128 && offset_of!(Thread, context) == 0);
 // `alien.S`: `test dl` sees all flags of `Cpu::loaded`, and without them the word is the thread.
-const _: () = assert!(loaded::FLAGS < ANCHOR && loaded::FLAGS <= 0xff && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
-const _: () = assert!(ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && kcore::thread::TABLE.is_multiple_of(1 << 8));
+const _: () = assert!(
+    loaded::FLAGS < ANCHOR
+        && loaded::FLAGS <= 0xff
+        && ANCHOR.is_power_of_two()
+        && BYTES.is_multiple_of(ANCHOR)
+);
+const _: () = assert!(
+    ANCHOR < 1 << 8 && BYTES.is_multiple_of(1 << 8) && kcore::thread::TABLE.is_multiple_of(1 << 8)
+);
 // Selectors that a user can load have one of the bits 4 to 6, which no flag has, and nothing above.
-const _: () = assert!(selector::USER_CODE >> 4 != 0 && selector::SMALL_DATA < 1 << 7 && loaded::FLAGS < 1 << 4);
+const _: () = assert!(
+    selector::USER_CODE >> 4 != 0 && selector::SMALL_DATA < 1 << 7 && loaded::FLAGS < 1 << 4
+);
 // `map.S`: the kernel's part of a space is one entry of its directory.
 const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_SPAN);
-// `map.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that allows it.
+// `map.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that
+// allows it.
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
-// `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its order.
-const _: () = assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);
+// `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its
+// order.
+const _: () =
+    assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);
 // `notify.S`, as the test that executes it knows the kernel: the scheduler, then the clock.
-const _: () = assert!(SCHEDULER == 0 && clock!(base) == size_of::<Scheduler>() && clock!(mult) == clock!(base) + 8);
+const _: () = assert!(
+    SCHEDULER == 0 && clock!(base) == size_of::<Scheduler>() && clock!(mult) == clock!(base) + 8
+);
 const _: () = assert!(clock!(shift) == clock!(mult) + 4);
 // `switch.S`: the descriptors of a small space are pushed.
 const _: () = assert!(selector::SMALL_CODE + 8 == selector::SMALL_DATA);

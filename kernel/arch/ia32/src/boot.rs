@@ -23,7 +23,8 @@ const MAGIC: u32 = 0x2BAD_B002;
 pub enum Spaces {
     /// If segment limits hold, which keep them off the kernel.
     Auto,
-    /// In any case: for measurements on an emulator that does not check limits, or for servers that are trusted.
+    /// In any case: for measurements on an emulator that does not check limits, or for servers that
+    /// are trusted.
     Force,
     /// Never.
     No,
@@ -41,10 +42,16 @@ pub struct Boot {
 
 fn check_processor() -> Features {
     if !features::has_cpuid() {
-        refuse::<Pc>(format_args!("this processor is too old: it has no CPUID (a Pentium or later is needed)"));
+        refuse::<Pc>(format_args!(
+            "this processor is too old: it has no CPUID (a Pentium or later is needed)"
+        ));
     }
     let (signature, bits) = features::cpuid1();
-    for (bit, what) in [(cpuid::FPU, "FPU"), (cpuid::PSE, "4 MiB pages (PSE)"), (cpuid::TSC, "time-stamp counter (TSC)")] {
+    for (bit, what) in [
+        (cpuid::FPU, "FPU"),
+        (cpuid::PSE, "4 MiB pages (PSE)"),
+        (cpuid::TSC, "time-stamp counter (TSC)"),
+    ] {
         if bits & bit == 0 {
             refuse::<Pc>(format_args!("this processor lacks what the kernel needs: {what}"));
         }
@@ -74,19 +81,25 @@ fn spaces(info: u32) -> Spaces {
             }
         }
     }
-    let mut options = line.split(|byte| byte.is_ascii_whitespace() || *byte == 0).filter_map(|word| word.strip_prefix(OPTION));
+    let mut options = line
+        .split(|byte| byte.is_ascii_whitespace() || *byte == 0)
+        .filter_map(|word| word.strip_prefix(OPTION));
     match options.next() {
         None => Spaces::Auto,
         Some(b"force") => Spaces::Force,
         Some(b"no") => Spaces::No,
-        Some(_) => refuse::<Pc>(format_args!("the kernel's command line is wrong: smallspaces= takes force or no")),
+        Some(_) => refuse::<Pc>(format_args!(
+            "the kernel's command line is wrong: smallspaces= takes force or no"
+        )),
     }
 }
 
 /// RAM below 4 GiB as the loader reports it, whole pages.
 fn memory_map(info: u32) -> Ram {
     if peek(info) & 1 << 6 == 0 {
-        refuse::<Pc>(format_args!("the boot loader gave no memory map: use a Multiboot loader such as GRUB"));
+        refuse::<Pc>(format_args!(
+            "the boot loader gave no memory map: use a Multiboot loader such as GRUB"
+        ));
     }
     let mut ram = Ram::default();
     let (bytes, start) = (peek(info + 44), peek(info + 48));
@@ -138,11 +151,15 @@ pub fn find(magic: u32, info: u32) -> Boot {
     }
     let spaces = spaces(info);
     let Some(image) = module(info, 0) else {
-        refuse::<Pc>(format_args!("the boot loader gave no boot image: name it as the first module"))
+        refuse::<Pc>(format_args!(
+            "the boot loader gave no boot image: name it as the first module"
+        ))
     };
     let bytes = (&raw const kernel_end) as u32 - KERNEL_BASE;
     let kernel = Range { base: PhysAddr(0), bytes: bytes.max(1 << 20) };
     // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
-    let memory = unsafe { look::<Pc>(Found { ram: memory_map(info), kernel, image, symbols: module(info, 1) }) };
+    let memory = unsafe {
+        look::<Pc>(Found { ram: memory_map(info), kernel, image, symbols: module(info, 1) })
+    };
     Boot { memory, features, spaces }
 }

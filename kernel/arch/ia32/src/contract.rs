@@ -43,8 +43,8 @@ impl Ia32 {
 
     /// The hot words and the lazily switched state, at once.
     pub fn parts(&mut self) -> (&mut Cpu, &mut Lazy) {
-        // SAFETY: boot mapped the processor's page, the words are plain data, and the fast path touches
-        // them only while no Rust runs; `&mut self` keeps it unique.
+        // SAFETY: boot mapped the processor's page, the words are plain data, and the fast path
+        // touches them only while no Rust runs; `&mut self` keeps it unique.
         (unsafe { &mut *(CPU as *mut Cpu) }, &mut self.lazy)
     }
 }
@@ -96,12 +96,16 @@ impl Translation for Ia32 {
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        // The TLB has translations of the processor's tables alone, and a server's, which may be global: a write of CR3 drops
-        // all that are not.
+        // The TLB has translations of the processor's tables alone, and a server's, which may be
+        // global: a write of CR3 drops all that are not.
         if space::is_entered(pool, space) || space::is_server(pool, space) {
             let base = space::base(pool, space);
-            // A small space has nothing of what lies beyond its size: the window of a server that it shows when it is large.
-            paging::flush(base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0), space::is_server(pool, space));
+            // A small space has nothing of what lies beyond its size: the window of a server that
+            // it shows when it is large.
+            paging::flush(
+                base.wrapping_add(range.start.0)..base.wrapping_add(range.end.0),
+                space::is_server(pool, space),
+            );
         }
     }
 
@@ -139,12 +143,20 @@ impl Placement for Ia32 {
         self.limits
     }
 
-    fn space_moved(&mut self, pool: &mut Pool, space: Ref<Space>, home: Link<Space>, place: Range<UserAddr>) {
+    fn space_moved(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        home: Link<Space>,
+        place: Range<UserAddr>,
+    ) {
         let (cpu, lazy) = self.parts();
         lazy.unload_of(cpu, pool, space);
         match (home.get(), pool[space].region.top.get()) {
             (Some(home), _) => space::move_in(pool, space, home, place, self.ways),
-            (None, Some(top)) => space::move_out(pool, space, place::physical(top.address()), self.ways),
+            (None, Some(top)) => {
+                space::move_out(pool, space, place::physical(top.address()), self.ways)
+            }
             (None, None) => {}
         }
     }

@@ -51,7 +51,8 @@ pub unsafe fn set(features: Features) {
 
 /// What the processor can do.
 pub fn get() -> Features {
-    // SAFETY: boot wrote it (`set`) before the first thread could exist, and nobody writes it again.
+    // SAFETY: boot wrote it (`set`) before the first thread could exist, and nobody writes it
+    // again.
     unsafe { *(*FEATURES.get()).assume_init_ref() }
 }
 

@@ -6,7 +6,8 @@ use core::arch::asm;
 
 /// Where the image of `fxsave` has MXCSR.
 const MXCSR: usize = 24;
-/// And the bits of it that the processor has; 0 where it has those of the first SSE (Intel SDM volume 1, 11.6.6).
+/// And the bits of it that the processor has; 0 where it has those of the first SSE (Intel SDM
+/// volume 1, 11.6.6).
 const MXCSR_MASK: usize = 28;
 const FIRST_MXCSR_BITS: u32 = 0xffbf;
 
@@ -14,7 +15,8 @@ const FIRST_MXCSR_BITS: u32 = 0xffbf;
 #[repr(C, align(16))]
 struct Image([u8; 512]);
 
-/// Bits of MXCSR that can be set, where there is `fxsave`. CR4 says so already; the FPU does not trap.
+/// Bits of MXCSR that can be set, where there is `fxsave`. CR4 says so already; the FPU does not
+/// trap.
 pub fn mxcsr_bits(features: Features) -> u32 {
     let mut image = Image([0; 512]);
     save(features, &mut image.0);
@@ -50,9 +52,9 @@ pub fn restore(features: Features, area: &mut [u8]) {
     if let Some(bytes) = area.get_mut(MXCSR..MXCSR + 4).filter(|_| features.fxsr) {
         bytes.copy_from_slice(&mxcsr.to_le_bytes());
     }
-    // What is in the FPU is nobody's. An exception that it holds would come here, as `frstor` waits for
-    // it; and some processors' `fxrstor` leaves the last instruction's address (AMD64 manual, 11.5).
-    // SAFETY: as above; with MXCSR's reserved bits clear no image faults.
+    // What is in the FPU is nobody's. An exception that it holds would come here, as `frstor` waits
+    // for it; and some processors' `fxrstor` leaves the last instruction's address (AMD64 manual,
+    // 11.5). SAFETY: as above; with MXCSR's reserved bits clear no image faults.
     unsafe {
         if features.fxsr {
             asm!("fninit", "fxrstor [{}]", in(reg) at);
@@ -66,7 +68,8 @@ pub fn restore(features: Features, area: &mut [u8]) {
 pub fn initial(features: Features, area: &mut [u8]) {
     area.fill(0);
     // Control word 0x37f: all exceptions masked, 64-bit precision; tag word: all empty.
-    let words: &[(usize, u16)] = if features.fxsr { &[(0, 0x37f), (MXCSR, 0x1f80)] } else { &[(0, 0x37f), (8, 0xffff)] };
+    let words: &[(usize, u16)] =
+        if features.fxsr { &[(0, 0x37f), (MXCSR, 0x1f80)] } else { &[(0, 0x37f), (8, 0xffff)] };
     for (offset, word) in words {
         if let Some(bytes) = area.get_mut(*offset..offset + 2) {
             bytes.copy_from_slice(&word.to_le_bytes());

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segment descriptors: the GDT and the task-state segments (Intel SDM, volume 3, chapters 3 and 7).
+//! Segment descriptors: the GDT and the task-state segments (Intel SDM, volume 3, chapters 3 and
+//! 7).
 
 use crate::layout::{IO_BITMAP, KERNEL_BASE, TSS};
 use crate::regs;
 use arch_common::shared::{Lines, Shared};
 use core::arch::asm;
-use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA};
+use ia32_context::selector::{
+    SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, TLS, USER_CODE, USER_DATA,
+};
 use mmu::descriptor::{self, segment};
 
 /// Ring-0 code; `sysenter` wants ring-0 data, ring-3 code and data to follow.
@@ -74,8 +77,8 @@ pub mod task {
     pub const IO: usize = 25;
 }
 
-/// The global descriptor table. This module alone writes it, `fast/alien.S` the segment descriptors of TLS, and
-/// `switch.S` those of small spaces.
+/// The global descriptor table. This module alone writes it, `fast/alien.S` the segment descriptors
+/// of TLS, and `switch.S` those of small spaces.
 pub static GDT: Shared<Lines<[[u32; 2]; ENTRIES]>> = Shared::new(Lines([[0; 2]; ENTRIES]));
 static DOUBLE_FAULT_TSS: Shared<Lines<[u32; task::WORDS]>> = Shared::new(Lines([0; task::WORDS]));
 static DOUBLE_FAULT_STACK: Shared<Lines<[u32; 1024]>> = Shared::new(Lines([0; 1024]));
@@ -91,8 +94,8 @@ pub struct Pointer {
 
 /// Changes the table.
 fn change<T>(how: impl FnOnce(&mut [[u32; 2]; ENTRIES]) -> T) -> T {
-    // SAFETY: one processor, interrupts off, and no `how` calls anything that changes it: nobody else has a reference. The
-    // processor reads it only when a selector is loaded.
+    // SAFETY: one processor, interrupts off, and no `how` calls anything that changes it: nobody
+    // else has a reference. The processor reads it only when a selector is loaded.
     how(unsafe { &mut (*GDT.get()).0 })
 }
 
@@ -103,10 +106,13 @@ pub fn init(double_fault: u32) {
         gdt[2] = segment(0, 0xf_ffff, access::FLAT | access::DATA);
         gdt[3] = segment(0, 0xf_ffff, access::FLAT | access::CODE | access::RING3);
         gdt[4] = segment(0, 0xf_ffff, access::FLAT | access::DATA | access::RING3);
-        gdt[usize::from(SERVER_CODE >> 3)] = segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING1);
-        gdt[usize::from(SERVER_DATA >> 3)] = segment(0, BELOW_KERNEL, access::FLAT | access::DATA | access::RING1);
+        gdt[usize::from(SERVER_CODE >> 3)] =
+            segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING1);
+        gdt[usize::from(SERVER_DATA >> 3)] =
+            segment(0, BELOW_KERNEL, access::FLAT | access::DATA | access::RING1);
         gdt[usize::from(TASK >> 3)] = segment(TSS, TASK_LIMIT, access::TASK);
-        gdt[usize::from(DOUBLE_FAULT_TASK >> 3)] = segment(DOUBLE_FAULT_TSS.address(), task::WORDS as u32 * 4 - 1, access::TASK);
+        gdt[usize::from(DOUBLE_FAULT_TASK >> 3)] =
+            segment(DOUBLE_FAULT_TSS.address(), task::WORDS as u32 * 4 - 1, access::TASK);
     });
     init_double_fault(double_fault);
     // SAFETY: the task-state segment lies in the processor's page, which boot mapped; only the
@@ -131,19 +137,26 @@ pub fn init(double_fault: u32) {
 
 /// A task of its own for the double fault, whose stack cannot be trusted.
 fn init_double_fault(handler: u32) {
-    // SAFETY: one processor at boot; the processor writes it only on a double fault, which ends all.
+    // SAFETY: one processor at boot; the processor writes it only on a double fault, which ends
+    // all.
     let tss = unsafe { &mut (*DOUBLE_FAULT_TSS.get()).0 };
     tss[task::CR3] = regs::read_cr3();
     tss[task::EIP] = handler;
     tss[task::EFLAGS] = 2;
     tss[task::ESP] = DOUBLE_FAULT_STACK.address() + 4096;
-    for (index, selector) in [(task::ES, KERNEL_DATA), (task::CS, KERNEL_CODE), (task::SS, KERNEL_DATA), (task::DS, KERNEL_DATA)] {
+    for (index, selector) in [
+        (task::ES, KERNEL_DATA),
+        (task::CS, KERNEL_CODE),
+        (task::SS, KERNEL_DATA),
+        (task::DS, KERNEL_DATA),
+    ] {
         tss[index] = u32::from(selector);
     }
 }
 
-/// Whether the machine checks segment limits: QEMU does not. At boot, when exceptions can be taken. `faults` says whether a
-/// read through FS at this offset does; FS is a segment of one byte, at the start of the kernel's image.
+/// Whether the machine checks segment limits: QEMU does not. At boot, when exceptions can be taken.
+/// `faults` says whether a read through FS at this offset does; FS is a segment of one byte, at the
+/// start of the kernel's image.
 pub fn probe_limits(faults: impl FnOnce(u32) -> bool) -> bool {
     let set = |descriptor| change(|gdt| gdt[usize::from(PROBE >> 3)] = descriptor);
     set(segment(KERNEL_BASE, 0, access::FLAT & !access::PAGES | access::DATA));
@@ -162,8 +175,9 @@ pub fn limit_users() {
     });
 }
 
-/// Gives ring 3 the segments of a small space (`mmu::descriptor::region`) and no other, or those of large spaces. A thread whose space
-/// was small may have kept its selectors: then they name those, too.
+/// Gives ring 3 the segments of a small space (`mmu::descriptor::region`) and no other, or those of
+/// large spaces. A thread whose space was small may have kept its selectors: then they name those,
+/// too.
 pub fn set_region(region: Option<[u32; 2]>) {
     change(|gdt| {
         let accesses = if region.is_some() { [0; 2] } else { USER_ACCESS };
@@ -172,13 +186,15 @@ pub fn set_region(region: Option<[u32; 2]>) {
             *high = *high & !access::ALL | u32::from(access) << (8 * (ACCESS_BYTE - 4));
         }
         let large = [gdt[usize::from(USER_CODE >> 3)], gdt[usize::from(USER_DATA >> 3)]];
-        let [code, data] = region.map_or(large, |[low, high]| [[low, high | descriptor::CODE], [low, high]]);
+        let [code, data] =
+            region.map_or(large, |[low, high]| [[low, high | descriptor::CODE], [low, high]]);
         gdt[usize::from(SMALL_CODE >> 3)] = code;
         gdt[usize::from(SMALL_DATA >> 3)] = data;
     });
 }
 
-/// Makes the first TLS segment descriptor one that cannot be loaded, but keeps its base and limit. `switch.S` does the same.
+/// Makes the first TLS segment descriptor one that cannot be loaded, but keeps its base and limit.
+/// `switch.S` does the same.
 pub fn hide_tls() {
     change(|gdt| gdt[usize::from(TLS >> 3)][1] &= !access::ALL);
 }

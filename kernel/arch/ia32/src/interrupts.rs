@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vectors and interrupt lines: the IDT, which lines there are, and what comes while the kernel runs.
+//! Vectors and interrupt lines: the IDT, which lines there are, and what comes while the kernel
+//! runs.
 //!
 //! Interrupts are off in the kernel, except in [`open`]. One that comes there is only noted, by
 //! `from_kernel` in `entry.S`.
@@ -38,7 +39,10 @@ pub fn init(handlers: &[u32; 256]) {
     let idt = unsafe { &mut (*IDT.get()).0 };
     for (vector, handler) in handlers.iter().enumerate().filter(|(_, handler)| **handler != 0) {
         let users = if matches!(vector, 3 | 4) || vector >= 0x30 { FOR_USERS } else { 0 };
-        idt[vector] = [u32::from(KERNEL_CODE) << 16 | handler & 0xffff, handler & 0xffff_0000 | INTERRUPT_GATE | users];
+        idt[vector] = [
+            u32::from(KERNEL_CODE) << 16 | handler & 0xffff,
+            handler & 0xffff_0000 | INTERRUPT_GATE | users,
+        ];
     }
     idt[DOUBLE_FAULT] = [u32::from(DOUBLE_FAULT_TASK) << 16, TASK_GATE];
     let pointer = Pointer { limit: 256 * 8 - 1, base: IDT.address() };
@@ -51,7 +55,8 @@ pub fn init(handlers: &[u32; 256]) {
 /// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].
 pub fn open(wait: bool) {
     // SAFETY: in kernel mode an interrupt only sets a bit in `PENDING` and closes interrupts again
-    // (`from_kernel`). `sti` takes effect behind the next instruction, so none can slip in before `hlt`.
+    // (`from_kernel`). `sti` takes effect behind the next instruction, so none can slip in before
+    // `hlt`.
     unsafe {
         if wait {
             asm!("sti", "hlt", "cli");

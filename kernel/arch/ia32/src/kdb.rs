@@ -24,7 +24,12 @@ impl Debugged for Pc {
 pub fn trace(kernel: &Kernel<Ia32>, current: Ref<Thread>) {
     let c = &kernel.pool[current].context;
     let registers = [c[word::EAX], c[word::EBX]];
-    kdb::trace::<Pc>(&Entry { thread: kernel.threads.index(current), vector: c[word::VECTOR], registers, pc: c[word::EIP] });
+    kdb::trace::<Pc>(&Entry {
+        thread: kernel.threads.index(current),
+        vector: c[word::VECTOR],
+        registers,
+        pc: c[word::EIP],
+    });
 }
 
 /// Takes commands until one lets the machine go on.

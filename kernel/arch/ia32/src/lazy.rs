@@ -2,10 +2,10 @@
 //! State that is switched only when somebody uses it: FS and GS, TLS segment descriptors, debug
 //! registers, the I/O bitmap, the FPU.
 //!
-//! `Cpu::loaded` names the thread whose state of this kind is in the processor. While it is zero, FS
-//! and GS are null, the TLS segment descriptors are empty, no debug register is set, no port is open
-//! and the FPU traps. Registers of the FPU may stay there longer (`Lazy::fpu_owner`): they are out of
-//! reach until their owner uses the FPU again.
+//! `Cpu::loaded` names the thread whose state of this kind is in the processor. While it is zero,
+//! FS and GS are null, the TLS segment descriptors are empty, no debug register is set, no port is
+//! open and the FPU traps. Registers of the FPU may stay there longer (`Lazy::fpu_owner`): they are
+//! out of reach until their owner uses the FPU again.
 
 use crate::features::Features;
 use crate::layout::KERNEL_BASE;
@@ -15,7 +15,9 @@ use abi::frame::{CHANGED_SEGMENTS, Frame};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
 use ia32_context::loaded::{AWAY, FLAGS, FPU_OPEN, PRIVATE, STEP_PENDING};
-use ia32_context::{State, checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut, translated};
+use ia32_context::{
+    State, checked_selectors, lazy, limit_debug, names_any, set_fs_gs, state, state_mut, translated,
+};
 use kcore::thread::gate;
 use kcore::{Cpu, Space, Thread};
 use mmu::descriptor;
@@ -46,9 +48,12 @@ fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
     Link::from_value(pool[space].special).get()
 }
 
-/// Whether FS or GS names the data of a small space: outside of that they would be flat when they are loaded again.
+/// Whether FS or GS names the data of a small space: outside of that they would be flat when they
+/// are loaded again.
 fn names_small(fs_gs: u32) -> bool {
-    [fs_gs as u16, (fs_gs >> 16) as u16].into_iter().any(|selector| translated(selector, false) != selector)
+    [fs_gs as u16, (fs_gs >> 16) as u16]
+        .into_iter()
+        .any(|selector| translated(selector, false) != selector)
 }
 
 /// Whether a thread's space is small.
@@ -69,7 +74,13 @@ impl Lazy {
 
     /// On entry: notes what the current thread did to FS and GS by itself. Returns
     /// whether a single step was pending.
-    pub fn entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>, fs_gs: u32) -> bool {
+    pub fn entered(
+        &mut self,
+        cpu: &mut Cpu,
+        pool: &mut Pool,
+        current: Ref<Thread>,
+        fs_gs: u32,
+    ) -> bool {
         let step = cpu.loaded & STEP_PENDING != 0;
         cpu.loaded &= !STEP_PENDING;
         match loaded(cpu) {
@@ -84,10 +95,18 @@ impl Lazy {
         step
     }
 
-    /// The handler of the loaded alien entered the kernel. If FS and GS are not the alien's any more, the
-    /// handler loaded them itself, and they become its own. If it has written other selectors to the
-    /// alien's frame by now, that cannot be told: what the processor has counts as the alien's.
-    fn handler_entered(&mut self, cpu: &mut Cpu, pool: &mut Pool, alien: Ref<Thread>, handler: Ref<Thread>, fs_gs: u32) {
+    /// The handler of the loaded alien entered the kernel. If FS and GS are not the alien's any
+    /// more, the handler loaded them itself, and they become its own. If it has written other
+    /// selectors to the alien's frame by now, that cannot be told: what the processor has counts as
+    /// the alien's.
+    fn handler_entered(
+        &mut self,
+        cpu: &mut Cpu,
+        pool: &mut Pool,
+        alien: Ref<Thread>,
+        handler: Ref<Thread>,
+        fs_gs: u32,
+    ) {
         if cpu.loaded & AWAY != 0 {
             if names_any(fs_gs) {
                 self.put_away(cpu, pool, alien, false);
@@ -101,9 +120,11 @@ impl Lazy {
                 // They are in the processor, which has the truth while the alien is loaded.
                 return;
             }
-            let frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
+            let frame: Frame =
+                bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
             // The fast path notes them there alone.
-            state_mut(&mut pool[alien]).fs_gs = if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
+            state_mut(&mut pool[alien]).fs_gs =
+                if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
         }
         if state(&pool[alien]).fs_gs == fs_gs {
             return;
@@ -169,14 +190,17 @@ impl Lazy {
         let region = space.and_then(|space| space::region(pool, space));
         if let Some(space) = space {
             if space::is_server(pool, space) {
-                tls.iter_mut().for_each(|segment| *segment = descriptor::clipped(*segment, KERNEL_BASE));
+                tls.iter_mut()
+                    .for_each(|segment| *segment = descriptor::clipped(*segment, KERNEL_BASE));
             }
             // What is above may be a server's: no breakpoint is hit there.
             limit_debug(&mut debug, pool[space].region.end);
             if let Some(region) = region {
                 let base = descriptor::base(region);
                 let end = pool[space].region.end.0;
-                tls.iter_mut().for_each(|segment| *segment = descriptor::moved(descriptor::clipped(*segment, end), base));
+                tls.iter_mut().for_each(|segment| {
+                    *segment = descriptor::moved(descriptor::clipped(*segment, end), base)
+                });
                 debug[..4].iter_mut().for_each(|address| *address = address.wrapping_add(base));
                 state_mut(&mut pool[thread]).shown = tls[0];
                 state_mut(&mut pool[thread]).shown_in = region;
@@ -184,7 +208,8 @@ impl Lazy {
         }
         // Fast paths take it that a TLS descriptor that was asked for is there.
         let is_cut_off = is_asked_for && tls[0] == [0; 2];
-        cpu.loaded = thread.address() | if parts & PRIVATE_PARTS == 0 && !is_cut_off { 0 } else { PRIVATE };
+        cpu.loaded =
+            thread.address() | if parts & PRIVATE_PARTS == 0 && !is_cut_off { 0 } else { PRIVATE };
         if parts & lazy::TLS != 0 {
             gdt::load_tls(&tls);
         }
@@ -196,11 +221,13 @@ impl Lazy {
         {
             self.open_ports(map);
         }
-        let [fs, gs] = [fs_gs as u16, (fs_gs >> 16) as u16].map(|selector| u32::from(translated(selector, region.is_some())));
+        let [fs, gs] = [fs_gs as u16, (fs_gs >> 16) as u16]
+            .map(|selector| u32::from(translated(selector, region.is_some())));
         regs::set_fs_gs(checked_selectors(fs | gs << 16, &tls));
     }
 
-    /// Takes out of the processor what of a space's thread is loaded, and saves it: it is to be loaded in another way.
+    /// Takes out of the processor what of a space's thread is loaded, and saves it: it is to be
+    /// loaded in another way.
     pub fn unload_of(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         if let Some(thread) = loaded(cpu).filter(|thread| pool[*thread].space.is(space)) {
             self.put_away(cpu, pool, thread, true);
@@ -223,7 +250,8 @@ impl Lazy {
         }
     }
 
-    /// Takes a thread's state out of the processor, but for the registers of the FPU: they are put out of reach.
+    /// Takes a thread's state out of the processor, but for the registers of the FPU: they are put
+    /// out of reach.
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
         if keep && cpu.loaded & AWAY == 0 {
@@ -278,11 +306,14 @@ impl Lazy {
         note_fpu(pool, thread, place::LOADED);
     }
 
-    /// The current thread did what only a thread with I/O ports may do. If its space has some and they
-    /// were not loaded, they are loaded with the thread from now on. Returns whether that is so.
+    /// The current thread did what only a thread with I/O ports may do. If its space has some and
+    /// they were not loaded, they are loaded with the thread from now on. Returns whether that is
+    /// so.
     pub fn use_ports(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) -> bool {
         let t = &pool[current];
-        if t.lazy & lazy::PORTS != 0 || t.space.get().and_then(|space| ports_of(pool, space)).is_none() {
+        if t.lazy & lazy::PORTS != 0
+            || t.space.get().and_then(|space| ports_of(pool, space)).is_none()
+        {
             return false;
         }
         if loaded(cpu) == Some(current) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own translations: its half GiB, which is the same in every space, and what boot maps
-//! for a while. The tables of spaces are the portable kernel's.
+//! The kernel's own translations: its half GiB, which is the same in every space, and what boot
+//! maps for a while. The tables of spaces are the portable kernel's.
 
 use crate::features::{self, Features};
 use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE};
@@ -55,7 +55,9 @@ fn set_directory(index: u32, entry: u32) {
 /// Maps a page of the processor's area, in all spaces at once.
 fn set_cpu_area(index: usize, physical: u32) {
     // SAFETY: the table is written only here, with interrupts off; its pages are the kernel's own.
-    unsafe { (*CPU_TABLE.get()).0[index] = physical | PRESENT | WRITABLE | global(features::get()) };
+    unsafe {
+        (*CPU_TABLE.get()).0[index] = physical | PRESENT | WRITABLE | global(features::get())
+    };
 }
 
 /// Maps the processor's page, and the page of ones behind the I/O bitmap.

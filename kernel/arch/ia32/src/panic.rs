@@ -23,7 +23,9 @@ impl Platform for Pc {
 pub fn frame() -> u32 {
     let frame: u32;
     // SAFETY: reads a register.
-    unsafe { core::arch::asm!("mov {}, ebp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!("mov {}, ebp", out(reg) frame, options(nomem, nostack, preserves_flags))
+    };
     frame
 }
 

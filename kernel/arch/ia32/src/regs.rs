@@ -69,7 +69,9 @@ pub fn clts() {
 /// Makes the FPU trap.
 pub fn set_ts() {
     // SAFETY: as `clts`.
-    unsafe { asm!("mov {0}, cr0", "or {0}, {1}", "mov cr0, {0}", out(reg) _, const CR0_TS, options(nomem, nostack)) };
+    unsafe {
+        asm!("mov {0}, cr0", "or {0}, {1}", "mov cr0, {0}", out(reg) _, const CR0_TS, options(nomem, nostack))
+    };
 }
 
 /// Sets a bit of CR4.
@@ -78,12 +80,16 @@ pub fn set_ts() {
 /// The processor has the feature.
 pub unsafe fn set_cr4(bits: u32) {
     // SAFETY: the caller's.
-    unsafe { asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", out(reg) _, in(reg) bits, options(nostack)) };
+    unsafe {
+        asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", out(reg) _, in(reg) bits, options(nostack))
+    };
 }
 
-/// Drops all translations, global ones, too, if the processor has global pages: a change of the bit in CR4 does.
+/// Drops all translations, global ones, too, if the processor has global pages: a change of the bit
+/// in CR4 does.
 pub fn flip_global() {
-    // SAFETY: the bit is as it was afterwards, and only translations that are looked up again are dropped.
+    // SAFETY: the bit is as it was afterwards, and only translations that are looked up again are
+    // dropped.
     unsafe {
         asm!("mov {0}, cr4", "mov {1}, {0}", "and {1}, {2}", "mov cr4, {1}", "mov cr4, {0}", out(reg) _, out(reg) _, const !CR4_PGE, options(nostack));
     }
@@ -102,7 +108,9 @@ pub unsafe fn init_cr0() {
 
 fn write_msr(register: u32, value: u32) {
     // SAFETY: only called with the registers below.
-    unsafe { asm!("wrmsr", in("ecx") register, in("eax") value, in("edx") 0, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("wrmsr", in("ecx") register, in("eax") value, in("edx") 0, options(nostack, preserves_flags))
+    };
 }
 
 /// Sets up `sysenter`.
@@ -119,21 +127,27 @@ pub unsafe fn init_sysenter(code: u16, stack: u32, entry: u32) {
 pub fn fs_gs() -> u32 {
     let (fs, gs): (u32, u32);
     // SAFETY: reads two registers.
-    unsafe { asm!("mov {0:e}, fs", "mov {1:e}, gs", out(reg) fs, out(reg) gs, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("mov {0:e}, fs", "mov {1:e}, gs", out(reg) fs, out(reg) gs, options(nomem, nostack, preserves_flags))
+    };
     fs & 0xffff | gs << 16
 }
 
-/// Loads FS and GS with selectors that the caller has checked (`ia32_context::checked_selectors`) or 0.
+/// Loads FS and GS with selectors that the caller has checked (`ia32_context::checked_selectors`)
+/// or 0.
 pub fn set_fs_gs(fs_gs: u32) {
-    // SAFETY: the kernel uses neither register, and the selectors are null or name segment descriptors of data that are present.
-    unsafe { asm!("mov fs, {0:x}", "mov gs, {1:x}", in(reg) fs_gs, in(reg) fs_gs >> 16, options(nostack, preserves_flags)) };
+    // SAFETY: the kernel uses neither register, and the selectors are null or name segment
+    // descriptors of data that are present.
+    unsafe {
+        asm!("mov fs, {0:x}", "mov gs, {1:x}", in(reg) fs_gs, in(reg) fs_gs >> 16, options(nostack, preserves_flags))
+    };
 }
 
 /// Loads debug registers 0 to 3, 6 and 7.
 pub fn load_debug(values: &[u32; 6]) {
     let [a, b, c, d, status, control] = *values;
-    // SAFETY: `ia32_context::set_debug` lets no address of the kernel and no reserved bit in. DR7 is
-    // cleared first, so that no half-set breakpoint is live.
+    // SAFETY: `ia32_context::set_debug` lets no address of the kernel and no reserved bit in. DR7
+    // is cleared first, so that no half-set breakpoint is live.
     unsafe {
         asm!("mov dr7, {}", in(reg) 0);
         asm!("mov dr0, {}", in(reg) a);

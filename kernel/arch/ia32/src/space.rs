@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of a space, and entering one: the one place for all Rust that changes the page directory of the processor
-//! for another space. `switch.S` is the same for the assembly.
+//! What the port keeps of a space, and entering one: the one place for all Rust that changes the
+//! page directory of the processor for another space. `switch.S` is the same for the assembly.
 
 use crate::gdt;
 use crate::layout::{CPU, TSS};
@@ -8,7 +8,9 @@ use crate::{paging, regs};
 use abi::UserAddr;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
-use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
+use ia32_context::hw::{
+    DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER,
+};
 use ia32_context::selector;
 use kcore::Space;
 use mmu::descriptor;
@@ -36,21 +38,21 @@ pub struct Ways {
     pub small: [u32; 2],
 }
 
-/// Where it is noted whose page directory is the processor's, while a server runs and from [`arrived`] on: in a word of
-/// the task-state segment for entries to ring 1, which no gate leads to. So it is in the cache line that fast paths read
-/// anyway.
+/// Where it is noted whose page directory is the processor's, while a server runs and from
+/// [`arrived`] on: in a word of the task-state segment for entries to ring 1, which no gate leads
+/// to. So it is in the cache line that fast paths read anyway.
 pub const DIRECTORY_OF: u32 = TSS + 4 * gdt::task::ESP1 as u32;
 const _: () = assert!(DIRECTORY_OF + 4 <= CPU + 32);
 
-/// The page directory of the home whose small spaces alone ring 3 has segments for; 0: it has those of large spaces. A word of the
-/// task-state segment as [`DIRECTORY_OF`].
+/// The page directory of the home whose small spaces alone ring 3 has segments for; 0: it has those
+/// of large spaces. A word of the task-state segment as [`DIRECTORY_OF`].
 pub const SMALL_HOME: u32 = TSS + 4 * gdt::task::ESP2 as u32;
 const _: () = assert!(SMALL_HOME + 4 <= CPU + 32);
 
 /// One of these words.
 fn word<const AT: u32>() -> &'static AtomicU32 {
-    // SAFETY: `AT` is one of the constants above. Boot mapped the processor's page; the word is plain data, and `switch.S` writes it
-    // while no Rust runs.
+    // SAFETY: `AT` is one of the constants above. Boot mapped the processor's page; the word is
+    // plain data, and `switch.S` writes it while no Rust runs.
     unsafe { &*(AT as *const AtomicU32) }
 }
 
@@ -58,8 +60,8 @@ fn noted() -> &'static AtomicU32 {
     word::<DIRECTORY_OF>()
 }
 
-/// The kernel was entered from a space. Fast paths note the tables for a server only: the tables of others are their
-/// own, or their home's.
+/// The kernel was entered from a space. Fast paths note the tables for a server only: the tables of
+/// others are their own, or their home's.
 pub fn arrived(pool: &Pool, space: Option<Ref<Space>>) {
     if let Some(space) = space.filter(|space| !is_server(pool, *space)) {
         noted().store(pool[space].hw[HOME], Ordering::Relaxed);
@@ -76,8 +78,9 @@ fn shown(pool: &Pool) -> Link<Space> {
     directory_of().get().map_or(Link::NULL, |space| Link::from_value(pool[space].hw[SERVER]))
 }
 
-/// What of the processor's tables a thread depends on that goes on without a look at them: whose they are, and what they
-/// show. None for a thread of a small space, whose segments are to be looked at.
+/// What of the processor's tables a thread depends on that goes on without a look at them: whose
+/// they are, and what they show. None for a thread of a small space, whose segments are to be
+/// looked at.
 pub fn tables(pool: &Pool, space: Option<Ref<Space>>) -> Option<(Link<Space>, Link<Space>)> {
     space.filter(|space| region(pool, *space).is_none()).map(|_| (directory_of(), shown(pool)))
 }
@@ -104,7 +107,13 @@ pub fn serve(pool: &mut Pool, space: Ref<Space>, ways: Ways) {
 }
 
 /// A space becomes small: its home's tables have its pages at `place`.
-pub fn move_in(pool: &mut Pool, space: Ref<Space>, home: Ref<Space>, place: Range<UserAddr>, ways: Ways) {
+pub fn move_in(
+    pool: &mut Pool,
+    space: Ref<Space>,
+    home: Ref<Space>,
+    place: Range<UserAddr>,
+    ways: Ways,
+) {
     let directory = pool[home].hw[DIRECTORY];
     let hw = &mut pool[space].hw;
     hw[DIRECTORY] = directory;
@@ -158,7 +167,8 @@ pub fn is_server(pool: &Pool, space: Ref<Space>) -> bool {
     pool[space].hw[SERVER] == space.address()
 }
 
-/// Whether the processor's tables have this space's pages: its own, its home's, or those of one that shows it.
+/// Whether the processor's tables have this space's pages: its own, its home's, or those of one
+/// that shows it.
 pub fn is_entered(pool: &Pool, space: Ref<Space>) -> bool {
     directory_of().value() == pool[space].hw[HOME] || shown(pool).is(space)
 }
@@ -175,7 +185,8 @@ pub fn enter(pool: &Pool, space: Ref<Space>) {
     }
 }
 
-/// Leaves the space's tables, if they are the processor's, for boot's, which have the kernel's part and nothing else.
+/// Leaves the space's tables, if they are the processor's, for boot's, which have the kernel's part
+/// and nothing else.
 pub fn leave(space: Ref<Space>) {
     if directory_of().is(space) {
         noted().store(0, Ordering::Relaxed);

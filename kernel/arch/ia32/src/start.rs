@@ -42,7 +42,13 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     gdt::init(double_fault);
     if boot.features.sep {
         // SAFETY: the entry code is ready, and `CPU.current` is set before user mode is.
-        unsafe { regs::init_sysenter(gdt::KERNEL_CODE, ENTRY_STACK_TOP, assembly::sysenter_entry as *const () as u32) };
+        unsafe {
+            regs::init_sysenter(
+                gdt::KERNEL_CODE,
+                ENTRY_STACK_TOP,
+                assembly::sysenter_entry as *const () as u32,
+            )
+        };
     }
     regs::set_ts();
     interrupts::init(&handlers);

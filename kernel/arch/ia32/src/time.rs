@@ -10,8 +10,12 @@ use plat_pc::{Fault, pit, tsc};
 pub fn clock() -> Clock {
     match tsc::calibrate() {
         Ok((mult, shift)) => Clock { base: ticks(), mult, shift },
-        Err(Fault::Contradiction) => refuse::<Pc>("no clock: the time-stamp counter and the timer do not run evenly"),
-        Err(Fault::Vague) => refuse::<Pc>("no clock: the time-stamp counter cannot be measured by the timer"),
+        Err(Fault::Contradiction) => {
+            refuse::<Pc>("no clock: the time-stamp counter and the timer do not run evenly")
+        }
+        Err(Fault::Vague) => {
+            refuse::<Pc>("no clock: the time-stamp counter cannot be measured by the timer")
+        }
     }
 }
 

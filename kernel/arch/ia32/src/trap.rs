@@ -36,7 +36,11 @@ pub extern "C" fn enter() {
                 Some((kernel.port.parts().0.loaded, kernel.pool[current].lazy, tables))
             };
             let before = state(kernel);
-            if kernel.system_call() && before.is_some() && state(kernel) == before && !interrupts::is_pending() {
+            if kernel.system_call()
+                && before.is_some()
+                && state(kernel) == before
+                && !interrupts::is_pending()
+            {
                 // It goes on, and its tables and its lazily loaded state are the processor's still.
                 return;
             }
@@ -52,7 +56,8 @@ pub extern "C" fn enter() {
         vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
         _ => {
             if vector == DEBUG {
-                ia32_context::state_mut(&mut kernel.pool[current]).debug[4] = regs::take_debug_status();
+                ia32_context::state_mut(&mut kernel.pool[current]).debug[4] =
+                    regs::take_debug_status();
             }
             kernel.exception();
         }
@@ -72,7 +77,9 @@ pub extern "C" fn enter_virtual() {
     context.copy_within(word::EDI - VIRTUAL_WORDS..=word::SS - VIRTUAL_WORDS, word::EDI);
     let cause = context[word::VECTOR];
     // The processor left null selectors in DS, ES, FS and GS.
-    [word::DS, word::ES, word::FS, word::GS, word::ERROR].into_iter().for_each(|index| context[index] = 0);
+    [word::DS, word::ES, word::FS, word::GS, word::ERROR]
+        .into_iter()
+        .for_each(|index| context[index] = 0);
     context[word::EFLAGS] = FIXED_FLAGS;
     context[word::VECTOR] = vector::GENERAL_PROTECTION;
     note_selectors(kernel, current);
@@ -83,11 +90,13 @@ pub extern "C" fn enter_virtual() {
     leave(kernel);
 }
 
-/// Words that an exception at `iret` pushes between what that loads and the saved registers: EFLAGS, CS and EIP of the kernel.
+/// Words that an exception at `iret` pushes between what that loads and the saved registers:
+/// EFLAGS, CS and EIP of the kernel.
 const IRET_WORDS: usize = 3;
 
-/// The current thread was to go on beyond its code segment, and that faulted in the kernel: a protection fault of its own. Its
-/// saved registers but those that `iret` loads lie [`IRET_WORDS`] too low.
+/// The current thread was to go on beyond its code segment, and that faulted in the kernel: a
+/// protection fault of its own. Its saved registers but those that `iret` loads lie [`IRET_WORDS`]
+/// too low.
 pub extern "C" fn enter_beyond() {
     // SAFETY: as in `enter`.
     let (kernel, current) = unsafe { KERNEL.enter() };
@@ -112,7 +121,8 @@ fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     }
 }
 
-/// Whether a protection fault may have been a thread's first use of an I/O port. The thread tries again then.
+/// Whether a protection fault may have been a thread's first use of an I/O port. The thread tries
+/// again then.
 fn use_ports(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) -> bool {
     let (pool, port) = (&mut kernel.pool, &mut kernel.port);
     let (cpu, lazy) = port.parts();
@@ -149,7 +159,9 @@ fn take_interrupts(kernel: &mut Kernel<Ia32>) {
 /// Makes the processor ready for the thread that runs next; idles until there is one.
 pub fn leave(kernel: &mut Kernel<Ia32>) {
     let next = leave::next(kernel, take_interrupts, || interrupts::open(true));
-    let Some(space) = kernel.pool[next].space.get() else { panic!("a thread without a space is to run") };
+    let Some(space) = kernel.pool[next].space.get() else {
+        panic!("a thread without a space is to run")
+    };
     space::enter(&kernel.pool, space);
     let kind = space::kind(&kernel.pool, space);
     let (cpu, lazy) = kernel.port.parts();
@@ -160,7 +172,8 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
     }
 }
 
-/// A fast path leaves to the current thread, whose registers are in its context, in a space that asks for more care.
+/// A fast path leaves to the current thread, whose registers are in its context, in a space that
+/// asks for more care.
 pub extern "C" fn leave_with_care() {
     // SAFETY: as in `enter`.
     leave(unsafe { KERNEL.take() });

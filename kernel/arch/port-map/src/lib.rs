@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports: a map for each Space that was ever given one, a bit each, as IA-32 has it. There the processor reads the map itself, so a bit
-//! counts at once; a thread is let use the map when it first asks for it. On PowerPC the kernel reads it, which makes the access.
+//! I/O ports: a map for each Space that was ever given one, a bit each, as IA-32 has it. There the
+//! processor reads the map itself, so a bit counts at once; a thread is let use the map when it
+//! first asks for it. On PowerPC the kernel reads it, which makes the access.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -22,7 +23,8 @@ impl Special for PortMap {
 
     fn set(&mut self, first: u32, count: u32, open: bool) {
         let last = first + (count - 1);
-        let words = self.0.get_mut((first / 32) as usize..=(last / 32) as usize).unwrap_or_default();
+        let words =
+            self.0.get_mut((first / 32) as usize..=(last / 32) as usize).unwrap_or_default();
         let (low, high) = (u32::MAX << (first % 32), u32::MAX >> (31 - last % 32));
         let change = |word: &mut u32, bits: u32| if open { *word &= !bits } else { *word |= bits };
         match words {
@@ -41,6 +43,8 @@ impl PortMap {
     /// Whether all of `count` ports from `first` on are open; at least one, and at most four.
     #[must_use]
     pub fn is_open(&self, first: u32, count: u32) -> bool {
-        (first..first + count).all(|port| self.0.get((port / 32) as usize).is_some_and(|word| word & 1 << (port % 32) == 0))
+        (first..first + count).all(|port| {
+            self.0.get((port / 32) as usize).is_some_and(|word| word & 1 << (port % 32) == 0)
+        })
     }
 }

@@ -27,7 +27,8 @@ proptest! {
             let ports = first..first + count;
             if opens { open.extend(ports) } else { open.retain(|port| !ports.contains(port)) }
         }
-        // The processor reads the bit of a port: set means refused (IA-32 manual, volume 1, Input/Output: I/O permission bit map).
+        // The processor reads the bit of a port: set means refused (IA-32 manual, volume 1,
+        // Input/Output: I/O permission bit map).
         for port in 0..PORTS {
             let refused = map.0[(port / 32) as usize] >> (port % 32) & 1 != 0;
             prop_assert_eq!(refused, !open.contains(&port), "port {}", port);

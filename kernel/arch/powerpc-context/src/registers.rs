@@ -46,7 +46,8 @@ impl Registers for PowerPc {
 
     fn frame(thread: &Thread) -> Frame {
         let c = &thread.context;
-        let has_address = matches!(c[word::VECTOR], frame::vector::PAGE_FAULT | frame::vector::ALIGNMENT);
+        let has_address =
+            matches!(c[word::VECTOR], frame::vector::PAGE_FAULT | frame::vector::ALIGNMENT);
         Frame {
             gpr: core::array::from_fn(|index| c[word::GPR + index]),
             lr: c[word::LR],
@@ -82,7 +83,13 @@ impl Registers for PowerPc {
         thread.lazy = thread.lazy & !lazy::STATE | if has_flags { lazy::STATE } else { 0 };
     }
 
-    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: u32) {
+    fn start(
+        context: &mut Context,
+        entry: UserAddr,
+        stack: UserAddr,
+        utcb: UserAddr,
+        argument: u32,
+    ) {
         *context = [0; CONTEXT_WORDS];
         for (index, value) in [
             (FIRST, utcb.0),
@@ -97,6 +104,8 @@ impl Registers for PowerPc {
     }
     // It keeps r1 and r2, and what a `sc` did not come with.
     fn resumes_fast(thread: &Thread) -> bool {
-        thread.context[word::VECTOR] == vector::SYSTEM_CALL && thread.lazy == 0 && !thread.is_alien()
+        thread.context[word::VECTOR] == vector::SYSTEM_CALL
+            && thread.lazy == 0
+            && !thread.is_alien()
     }
 }

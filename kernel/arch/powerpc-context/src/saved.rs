@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where each register is saved, what the port keeps of a space, and bits of the machine state.
 
-/// Which word of a context is what. The general registers end it, so that one instruction stores all of them right below a Thread.
+/// Which word of a context is what. The general registers end it, so that one instruction stores
+/// all of them right below a Thread.
 pub mod word {
     /// What ends a reservation: its value is no matter.
     pub const RESERVATION: usize = 7;
@@ -25,7 +26,8 @@ pub mod word {
     pub const GPR: usize = 16;
 }
 
-/// Entries in [`word::VECTOR`] that no frame names so: the number of 256 bytes before an exception's code.
+/// Entries in [`word::VECTOR`] that no frame names so: the number of 256 bytes before an
+/// exception's code.
 pub mod vector {
     /// An access to data, which a table does not allow or have.
     pub const DATA: u32 = 3;
@@ -51,8 +53,8 @@ pub mod lazy {
 
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
-    /// A word that says that its context counts (`mmu::vsid::token`) if it uses no other segments than the two lowest, so that a switch to it
-    /// writes these two; else 0.
+    /// A word that says that its context counts (`mmu::vsid::token`) if it uses no other segments
+    /// than the two lowest, so that a switch to it writes these two; else 0.
     pub const SIMPLE: usize = 0;
     /// The VSID of its lowest segment.
     pub const VSID_0: usize = 1;
@@ -60,11 +62,13 @@ pub mod hw {
     pub const VSID_1: usize = 2;
     /// The physical address of its directory.
     pub const DIRECTORY: usize = 3;
-    /// Which segments it uses, a bit each; in the upper half, which of them a Segment has as a whole.
+    /// Which segments it uses, a bit each; in the upper half, which of them a Segment has as a
+    /// whole.
     pub const SEGMENTS: usize = 4;
     /// Its context, of which its VSIDs follow.
     pub const CONTEXT: usize = 5;
-    /// Since when it has that, the lower word: a context counts until all are taken back. Both words 0: it has none.
+    /// Since when it has that, the lower word: a context counts until all are taken back. Both
+    /// words 0: it has none.
     pub const EPOCH: usize = 6;
     /// The upper word of that.
     pub const EPOCH_HIGH: usize = 7;

@@ -13,7 +13,11 @@ fn the_six_instructions_are_known() {
         (0x7c03_242c, 0, 4, false),  // lwbrx r0, r3, r4
         (0x7c03_252c, 0, 4, true),   // stwbrx
     ] {
-        assert_eq!(decode(instruction), Some(Access { register, bytes, is_write }), "{instruction:#x}");
+        assert_eq!(
+            decode(instruction),
+            Some(Access { register, bytes, is_write }),
+            "{instruction:#x}"
+        );
     }
 }
 

@@ -13,8 +13,8 @@
 //! | `mem.S` | filling and copying memory |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
-//! A name in braces in these files is a constant or a symbol of the list below. The compiler refuses a name that is not in the list,
-//! and one in the list that nobody uses.
+//! A name in braces in these files is a constant or a symbol of the list below. The compiler
+//! refuses a name that is not in the list, and one in the list that nobody uses.
 
 use crate::cache::LINE;
 use crate::layout::{CPU, RELOAD, Reload};
@@ -41,11 +41,14 @@ use mmu::powerpc::{NO_WRITE, bits};
 use mmu::vsid::{KEY, SHUT, USER_SEGMENTS};
 use powerpc_context::{hw, msr, vector, word};
 
-/// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's Manual*, table 2-2).
+/// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's
+/// Manual*, table 2-2).
 const SHADOW: u32 = 1 << 1;
-/// Why an access failed, or a fetch, in the upper half of DSISR or SRR1: neither the TLB nor the hashed table has the page.
+/// Why an access failed, or a fetch, in the upper half of DSISR or SRR1: neither the TLB nor the
+/// hashed table has the page.
 const NOT_FOUND: u32 = 1 << 14;
-/// The two words that a caller leaves for a function: where the caller's are, and where to return to.
+/// The two words that a caller leaves for a function: where the caller's are, and where to return
+/// to.
 const LINKAGE: usize = 16;
 
 /// The numbers of a mask's first and last bit as instructions count them, the highest as 0.
@@ -56,9 +59,14 @@ const fn last_bit(mask: u32) -> u32 {
     31 - mask.trailing_zeros()
 }
 // `alien.S`: a 32 moves to the bit that opens the FPU, and the flags are neighbours.
-const _: () = assert!(msr::FPU == 32 << 8 && USER_FLAGS.count_ones() == last_bit(USER_FLAGS) - first_bit(USER_FLAGS) + 1);
+const _: () = assert!(
+    msr::FPU == 32 << 8
+        && USER_FLAGS.count_ones() == last_bit(USER_FLAGS) - first_bit(USER_FLAGS) + 1
+);
 // `hash.S`, `page_fault.S`: one bit becomes the other; what cannot be written can be read.
-const _: () = assert!(fault::WRITE == 1 << (31 - 30) && dsisr::STORE.is_power_of_two() && bits::READ_ONLY == 3);
+const _: () = assert!(
+    fault::WRITE == 1 << (31 - 30) && dsisr::STORE.is_power_of_two() && bits::READ_ONLY == 3
+);
 // `page_fault.S`: from LR to the error, a context has what a frame has, each stored at once.
 const _: () = assert!(word::ERROR + 1 == word::GPR && word::ERROR - word::LR == 31 - 24);
 const _: () = assert!(offset_of!(Frame, error) - offset_of!(Frame, lr) == 4 * (31 - 24));
@@ -66,7 +74,9 @@ const _: () = assert!(offset_of!(Frame, error) - offset_of!(Frame, lr) == 4 * (3
 const _: () = assert!(SHUT << 16 == 0);
 // `alien.S`: what follows the general registers in a frame is stored at once, and ends it.
 const _: () = assert!(
-    offset_of!(Frame, lr) == 4 * GENERAL && offset_of!(Frame, changed) + 4 == size_of::<Frame>() && WORDS as usize - GENERAL == 32 - 22
+    offset_of!(Frame, lr) == 4 * GENERAL
+        && offset_of!(Frame, changed) + 4 == size_of::<Frame>()
+        && WORDS as usize - GENERAL == 32 - 22
 );
 
 /// An entry of a leaf table for RAM that can be read only, without the address.
@@ -235,6 +245,7 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    /// Leaves to the thread in `Cpu::current`, whose context is complete and whose space was entered.
+    /// Leaves to the thread in `Cpu::current`, whose context is complete and whose space was
+    /// entered.
     pub fn leave_kernel() -> !;
 }

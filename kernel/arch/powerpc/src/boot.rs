@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine has. No firmware ran: the emulator put kernel and boot image into memory, and before the image a page of words
-//! (`options.rs`). After the boot image come the kernel's symbols.
+//! What the machine has. No firmware ran: the emulator put kernel and boot image into memory, and
+//! before the image a page of words (`options.rs`). After the boot image come the kernel's symbols.
 
 use crate::hash::Place;
 use crate::layout::{IMAGE, REACHED};
@@ -19,7 +19,8 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Moves what lies after the words to the end of the RAM that the kernel reaches, so that free RAM is in one piece.
+/// Moves what lies after the words to the end of the RAM that the kernel reaches, so that free RAM
+/// is in one piece.
 fn move_up(bytes: u32, ram_end: u32) -> Range {
     let base = ram_end.min(REACHED).saturating_sub(bytes) / PAGE_SIZE * PAGE_SIZE;
     if base < IMAGE {
@@ -60,17 +61,23 @@ fn take_hash(boot: &mut Boot, contexts: u32) -> Place {
     let place = Place::new(boot.pool.end(), boot.ram_end.0, contexts);
     let range = place.range();
     if !is_free(boot.ram.ranges(), range) {
-        refuse::<AmigaOne>(format_args!("too little memory: no free {} KiB for the hashed table", range.bytes >> 10));
+        refuse::<AmigaOne>(format_args!(
+            "too little memory: no free {} KiB for the hashed table",
+            range.bytes >> 10
+        ));
     }
     boot.ram.exclude(range);
     place
 }
 
-/// Looks at what is there. With what the kernel starts with comes where the hashed table is, if the processor walks one.
+/// Looks at what is there. With what the kernel starts with comes where the hashed table is, if the
+/// processor walks one.
 pub fn find(options: &Options) -> (Boot, Option<Place>) {
     let (ram_end, bytes) = (number("memory"), number("image"));
     if ram_end > RAM_END || !ram_end.is_multiple_of(PAGE_SIZE) {
-        refuse::<AmigaOne>(format_args!("there cannot be {ram_end} bytes of RAM: at most {RAM_END}, and whole pages"));
+        refuse::<AmigaOne>(format_args!(
+            "there cannot be {ram_end} bytes of RAM: at most {RAM_END}, and whole pages"
+        ));
     }
     let mut ram = Ram::default();
     ram.add(PhysAddr(0), PhysAddr(ram_end));

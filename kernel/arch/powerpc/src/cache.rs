@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caches. They are physical, and data and code have one each: what was written as data comes to code by way of memory.
+//! The caches. They are physical, and data and code have one each: what was written as data comes
+//! to code by way of memory.
 
 use crate::regs;
 use core::arch::asm;
@@ -20,14 +21,17 @@ pub enum Lines {
     Code,
 }
 
-/// Does something about the lines of a range of addresses, which the kernel reaches: with translation off any physical ones.
+/// Does something about the lines of a range of addresses, which the kernel reaches: with
+/// translation off any physical ones.
 pub fn on_lines(start: u32, bytes: u32, what: Lines) {
     let lines = || (start & !(LINE - 1)..start + bytes).step_by(LINE as usize);
     for line in lines() {
         // SAFETY: lines change their place, not what they hold.
         unsafe {
             match what {
-                Lines::Clean | Lines::Code => asm!("dcbst 0, {}", in(reg) line, options(nostack, preserves_flags)),
+                Lines::Clean | Lines::Code => {
+                    asm!("dcbst 0, {}", in(reg) line, options(nostack, preserves_flags))
+                }
                 Lines::Drop => asm!("dcbf 0, {}", in(reg) line, options(nostack, preserves_flags)),
             }
         }
@@ -43,11 +47,14 @@ pub fn on_lines(start: u32, bytes: u32, what: Lines) {
     }
 }
 
-/// Writes all of the data cache to memory, and drops all of the instruction cache: 4,100 instructions.
+/// Writes all of the data cache to memory, and drops all of the instruction cache: 4,100
+/// instructions.
 pub fn clean_all() {
     for line in (0..PUSHED).step_by(LINE as usize) {
         // SAFETY: reads the kernel's image, which is there.
-        unsafe { asm!("lbz {}, 0({})", out(reg) _, in(reg_nonzero) line + abi::PAGE_SIZE, options(nostack, readonly, preserves_flags)) };
+        unsafe {
+            asm!("lbz {}, 0({})", out(reg) _, in(reg_nonzero) line + abi::PAGE_SIZE, options(nostack, readonly, preserves_flags))
+        };
     }
     regs::dropped();
     regs::drop_code();

@@ -40,7 +40,8 @@ impl PowerPc {
 
     /// The hot words and the spaces, at once.
     pub fn parts(&mut self) -> (&mut Cpu, &mut Spaces) {
-        // SAFETY: the words are plain data, and assembly touches them only while no Rust runs; `&mut self` keeps it unique.
+        // SAFETY: the words are plain data, and assembly touches them only while no Rust runs;
+        // `&mut self` keeps it unique.
         (unsafe { &mut *CPU.get() }, &mut self.spaces)
     }
 }
@@ -104,7 +105,13 @@ impl Translation for PowerPc {
         self.spaces.forget_all();
     }
 
-    fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
+    fn fault_in(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        address: UserAddr,
+        access: Rights,
+    ) -> FaultIn {
         self.spaces.fault_in(pool, space, address, access)
     }
 }

@@ -11,7 +11,8 @@ use powerpc_context::lazy;
 
 global_asm!(
     ".section .text.fpu, \"ax\"",
-    // r3: the area: 32 registers, and after them the status. What it has is hostile: exceptions of the FPU are not raised in the kernel.
+    // r3: the area: 32 registers, and after them the status. What it has is hostile: exceptions of
+    // the FPU are not raised in the kernel.
     "fpu_save:",
     ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
     "stfd \\n, 8 * \\n(3)",

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hashed table of a 604, which lies in RAM that nobody else has. After it are the bits that say which contexts are somebody's.
+//! The hashed table of a 604, which lies in RAM that nobody else has. After it are the bits that
+//! say which contexts are somebody's.
 //!
-//! `hash.S` puts entries in. [`insert`] is the same for what it does not do, and with `reload=slow` for all.
+//! `hash.S` puts entries in. [`insert`] is the same for what it does not do, and with `reload=slow`
+//! for all.
 
 use crate::cache::{Lines, on_lines};
 use crate::layout::RELOAD;
@@ -11,7 +13,8 @@ use kcore::boot::Range;
 use mmu::hash::{Group, Inserted, LEAST};
 use mmu::sweep::{least_contexts, words};
 
-/// Bytes of a table for so much RAM: an entry for each two pages, as Linux/PPC has it, and at least what the processor wants.
+/// Bytes of a table for so much RAM: an entry for each two pages, as Linux/PPC has it, and at least
+/// what the processor wants.
 const fn table_bytes(ram: u32) -> u32 {
     let wanted = (ram / 1024).next_power_of_two();
     let least = (LEAST * size_of::<Group>()) as u32;
@@ -49,7 +52,10 @@ impl Place {
 
     /// All that it takes, in whole pages.
     pub const fn range(&self) -> Range {
-        Range { base: self.table.base, bytes: self.table.bytes + self.live_bytes().next_multiple_of(abi::PAGE_SIZE) }
+        Range {
+            base: self.table.base,
+            bytes: self.table.bytes + self.live_bytes().next_multiple_of(abi::PAGE_SIZE),
+        }
     }
 
     /// Makes the processor walk the table.
@@ -58,9 +64,10 @@ impl Place {
     /// Once, at boot; the kernel reaches the RAM, and nobody else has it.
     pub unsafe fn set_up(self) -> Tables {
         let Range { base: PhysAddr(base), bytes } = self.range();
-        let (groups, end) = (self.table.bytes as usize / size_of::<Group>(), base + self.table.bytes);
-        // SAFETY: the caller's: RAM is aligned for words, and only these references name it. All bits of an entry can be zero. The
-        // processor only reads the table, as R and C are preset.
+        let (groups, end) =
+            (self.table.bytes as usize / size_of::<Group>(), base + self.table.bytes);
+        // SAFETY: the caller's: RAM is aligned for words, and only these references name it. All
+        // bits of an entry can be zero. The processor only reads the table, as R and C are preset.
         unsafe {
             core::ptr::write_bytes(base as *mut u8, 0, bytes as usize);
             regs::set_hash(base, self.table.bytes);
@@ -91,14 +98,17 @@ unsafe fn write_code(at: *const u32, instruction: u32) {
     on_lines(at as u32, 4, Lines::Code);
 }
 
-/// Writes into `hash.S` where the table is and how large: `rlwinm` with the first bit of a mask, `oris` with the upper half of an address.
+/// Writes into `hash.S` where the table is and how large: `rlwinm` with the first bit of a mask,
+/// `oris` with the upper half of an address.
 ///
 /// # Safety
 /// No user runs yet.
 unsafe fn place_in_code(table: Range) {
-    let [group, base] = [0, 1].map(|index| (&raw const hash_groups).cast::<u32>().wrapping_add(index));
+    let [group, base] =
+        [0, 1].map(|index| (&raw const hash_groups).cast::<u32>().wrapping_add(index));
     let first_bit = (table.bytes - 1).leading_zeros();
-    // SAFETY: the two instructions there, which only a user's misses execute; and the only reference to `RELOAD`.
+    // SAFETY: the two instructions there, which only a user's misses execute; and the only
+    // reference to `RELOAD`.
     unsafe {
         write_code(group, group.read_volatile() | first_bit << 6);
         write_code(base, base.read_volatile() | table.base.0 >> 16);
@@ -111,7 +121,10 @@ unsafe fn place_in_code(table: Range) {
 /// # Safety
 /// No user runs yet.
 pub unsafe fn reload_slowly() {
-    for [from, to] in [[&raw const data_missed, &raw const data_slow], [&raw const fetch_missed_here, &raw const fetch_slow]] {
+    for [from, to] in [
+        [&raw const data_missed, &raw const data_slow],
+        [&raw const fetch_missed_here, &raw const fetch_slow],
+    ] {
         // SAFETY: the caller's: only users' accesses execute them. `b`, relative.
         unsafe { write_code(from, 18 << 26 | (to as u32).wrapping_sub(from as u32) & 0x03ff_fffc) };
     }

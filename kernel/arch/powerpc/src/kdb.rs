@@ -25,7 +25,12 @@ impl Debugged for AmigaOne {
 pub fn trace(kernel: &Kernel<PowerPc>, current: Ref<Thread>) {
     let c = &kernel.pool[current].context;
     let registers = [c[word::GPR + 3], c[word::GPR + 4]];
-    kdb::trace::<AmigaOne>(&Entry { thread: kernel.threads.index(current), vector: c[word::VECTOR], registers, pc: c[word::PC] });
+    kdb::trace::<AmigaOne>(&Entry {
+        thread: kernel.threads.index(current),
+        vector: c[word::VECTOR],
+        registers,
+        pc: c[word::PC],
+    });
 }
 
 /// Takes commands until one lets the machine go on.

@@ -34,7 +34,9 @@ pub struct Reload {
 
 /// See [`Reload`].
 #[unsafe(link_section = ".hot")]
-pub static RELOAD: Shared<Reload> = Shared::new(Reload { saved: [0; 7], mask: 0, hand: 0, evicts: 0 });
+pub static RELOAD: Shared<Reload> =
+    Shared::new(Reload { saved: [0; 7], mask: 0, hand: 0, evicts: 0 });
 
-/// What an interrupt saves that comes while no thread runs. A reference to it points to its end, as one to a Thread does.
+/// What an interrupt saves that comes while no thread runs. A reference to it points to its end, as
+/// one to a Thread does.
 pub static IDLE: Shared<Lines<[u32; CONTEXT_WORDS]>> = Shared::new(Lines([0; CONTEXT_WORDS]));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to PowerPC: the 603, whose TLB is filled by software, and the 604, which walks a hashed table (docs/powerpc.md).
+//! The port to PowerPC: the 603, whose TLB is filled by software, and the 604, which walks a hashed
+//! table (docs/powerpc.md).
 //!
-//! The kernel has no translation tables. It lies at its physical addresses, which block address translation registers (BATs) show to the
-//! supervisor only: users have the same addresses for themselves.
+//! The kernel has no translation tables. It lies at its physical addresses, which block address
+//! translation registers (BATs) show to the supervisor only: users have the same addresses for
+//! themselves.
 //!
 //! A module uses only modules above it.
 //!

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words in the page before the boot image: how much RAM there is and how many bytes lie there, and what a user wants of the kernel
-//! (docs/powerpc.md, *Boot words*).
+//! The words in the page before the boot image: how much RAM there is and how many bytes lie there,
+//! and what a user wants of the kernel (docs/powerpc.md, *Boot words*).
 
 use crate::layout::WORDS;
 use crate::panic::AmigaOne;
@@ -16,7 +16,11 @@ fn page() -> &'static [u8] {
 
 /// What is after a name and `=`.
 fn value(name: &str) -> Option<&'static str> {
-    let text = page().split(|byte| *byte == 0).next().and_then(|text| core::str::from_utf8(text).ok()).unwrap_or_default();
+    let text = page()
+        .split(|byte| *byte == 0)
+        .next()
+        .and_then(|text| core::str::from_utf8(text).ok())
+        .unwrap_or_default();
     text.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
@@ -33,11 +37,13 @@ pub fn number(name: &str) -> u32 {
 /// What a user may say; if nothing, `usual`.
 fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> T {
     let Some(value) = value(name) else { return usual };
-    parse(value).unwrap_or_else(|| refuse::<AmigaOne>(format_args!("the kernel's command line is wrong: {name}= takes {what}")))
+    parse(value).unwrap_or_else(|| {
+        refuse::<AmigaOne>(format_args!("the kernel's command line is wrong: {name}= takes {what}"))
+    })
 }
 
-/// So many contexts there are at least: a space needs one of each half for itself, for the server that it shows, and for the Segment in
-/// each of its segments, all at once.
+/// So many contexts there are at least: a space needs one of each half for itself, for the server
+/// that it shows, and for the Segment in each of its segments, all at once.
 const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
 
 /// What a user wants of the kernel.
@@ -63,10 +69,13 @@ impl Options {
     /// As the words say.
     pub fn read() -> Self {
         Self {
-            contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok()).max(LEAST_CONTEXTS),
+            contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok())
+                .max(LEAST_CONTEXTS),
             sweep: unless("sweep", "off"),
             fast_reload: unless("reload", "slow"),
-            cut_off: chosen("cutoff", CUT_OFF, "a number or all", |value| if value == "all" { Some(u32::MAX) } else { value.parse().ok() }),
+            cut_off: chosen("cutoff", CUT_OFF, "a number or all", |value| {
+                if value == "all" { Some(u32::MAX) } else { value.parse().ok() }
+            }),
             lazy_flush: unless("flush", "eager"),
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of the processor (*Programming Environments for 32-bit Microprocessors*, chapters 2 and 7).
+//! Registers of the processor (*Programming Environments for 32-bit Microprocessors*, chapters 2
+//! and 7).
 
 use crate::layout::IDLE;
 use core::arch::asm;
@@ -65,17 +66,22 @@ pub fn set_decrementer(ticks: u32) {
 /// Has a segment of users' addresses this VSID from the way back to user mode on.
 pub fn set_segment(segment: u32, vsid: u32) {
     // SAFETY: the kernel reaches memory by BATs only, so no address of its own changes.
-    unsafe { asm!("mtsrin {}, {}", in(reg) vsid, in(reg) segment << 28, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("mtsrin {}, {}", in(reg) vsid, in(reg) segment << 28, options(nostack, preserves_flags))
+    };
 }
 
-/// Names the hashed table, which lies at a multiple of its bytes, a power of two and at least 64 KiB.
+/// Names the hashed table, which lies at a multiple of its bytes, a power of two and at least 64
+/// KiB.
 ///
 /// # Safety
 /// The table is the processor's from now on.
 pub unsafe fn set_hash(table: u32, bytes: u32) {
     let mask = (bytes >> 16) - 1;
     // SAFETY: the caller's; no page is translated by it yet.
-    unsafe { asm!("sync", "mtspr 25, {}", "isync", in(reg) table | mask, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("sync", "mtspr 25, {}", "isync", in(reg) table | mask, options(nostack, preserves_flags))
+    };
 }
 
 /// Drops what the TLB has of this address, of any space, and of others in the same set.
@@ -107,7 +113,9 @@ const CACHES: u32 = 1 << 15 | 1 << 14;
 
 fn set_hid0(value: u32) {
     // SAFETY: caches hold what memory is to hold, and are kept or written back by who calls this.
-    unsafe { asm!("sync", "isync", "mtspr 1008, {}", "isync", in(reg) value, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("sync", "isync", "mtspr 1008, {}", "isync", in(reg) value, options(nostack, preserves_flags))
+    };
 }
 
 /// Turns the caches on, which have nothing yet.
@@ -125,7 +133,8 @@ pub fn drop_code() {
 /// Waits for an interrupt. It is not taken: who calls this looks which it is.
 pub fn wait() {
     let idle = IDLE.address() + (CONTEXT_WORDS * 4) as u32;
-    // SAFETY: what comes is saved in `IDLE` and goes on after the instruction, with interrupts off (`entry.S`), as it found this.
+    // SAFETY: what comes is saved in `IDLE` and goes on after the instruction, with interrupts off
+    // (`entry.S`), as it found this.
     unsafe {
         asm!(
             "mfspr {thread}, 273",
@@ -166,17 +175,23 @@ pub fn fills_tlb_by_software() -> bool {
 
 /// Does something with the FPU open to the kernel.
 pub fn with_fpu(what: impl FnOnce()) {
-    // SAFETY: the kernel computes nothing with the FPU's registers, so whoever saves and loads them is the only one.
-    unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL | msr::FPU, options(nostack, preserves_flags)) };
+    // SAFETY: the kernel computes nothing with the FPU's registers, so whoever saves and loads them
+    // is the only one.
+    unsafe {
+        asm!("mtmsr {}", "isync", in(reg) msr::KERNEL | msr::FPU, options(nostack, preserves_flags))
+    };
     what();
     // SAFETY: as above.
     unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL, options(nostack, preserves_flags)) };
 }
 
-/// Does something with the translation of data off: it reaches all of RAM. What the kernel has itself is at the same addresses.
+/// Does something with the translation of data off: it reaches all of RAM. What the kernel has
+/// itself is at the same addresses.
 pub fn untranslated<T>(what: impl FnOnce() -> T) -> T {
     // SAFETY: the kernel's stack and statics are mapped one to one, and are cached either way.
-    unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL & !msr::DATA_TRANSLATED, options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("mtmsr {}", "isync", in(reg) msr::KERNEL & !msr::DATA_TRANSLATED, options(nostack, preserves_flags))
+    };
     let result = what();
     // SAFETY: as above.
     unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL, options(nostack, preserves_flags)) };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Address spaces: which VSIDs each has, whose are in the segment registers, and what becomes of translations.
+//! Address spaces: which VSIDs each has, whose are in the segment registers, and what becomes of
+//! translations.
 //!
-//! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A space that changes more than
-//! `CUT_OFF` pages gets another context: what was copied is nobody's then, and nothing has to be searched.
+//! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A
+//! space that changes more than `CUT_OFF` pages gets another context: what was copied is nobody's
+//! then, and nothing has to be searched.
 
 use crate::options::Options;
 use crate::whole::{self, Whole, word};
@@ -59,7 +61,9 @@ fn entries(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(u32, u3
     let top = pool[space].region.top.get()?;
     let directory = *pool[top].entries::<Tables>().get(Tables::table_index(address))?;
     let leaf = match Tables::decode_table(directory) {
-        Some((table, _)) => pool[Ref::<Table>::new(table.0)].entries::<Tables>()[Tables::leaf_index(address)],
+        Some((table, _)) => {
+            pool[Ref::<Table>::new(table.0)].entries::<Tables>()[Tables::leaf_index(address)]
+        }
         None => 0,
     };
     Some((directory, leaf))
@@ -69,10 +73,15 @@ fn entries(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(u32, u3
 pub fn page(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let (directory, leaf) = entries(pool, space, address)?;
     // What a space that shows a server has of that is not for the space.
-    if directory & bits::SUPERVISOR != 0 && !window::is_server(pool, space) { None } else { seen(directory, leaf, address.0) }
+    if directory & bits::SUPERVISOR != 0 && !window::is_server(pool, space) {
+        None
+    } else {
+        seen(directory, leaf, address.0)
+    }
 }
 
-/// The physical address of what is at an address of a space. The kernel may reach it by [`regs::untranslated`] only.
+/// The physical address of what is at an address of a space. The kernel may reach it by
+/// [`regs::untranslated`] only.
 pub fn place(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let page = page(pool, space, address)? & bits::ADDRESS;
     Some(page + address.0 % PAGE_SIZE)
@@ -96,8 +105,12 @@ const fn start(number: u32) -> UserAddr {
 /// What says the context of a space or a Segment: its number, and since when, in two words.
 fn tag(pool: &Pool, owner: Owner) -> [u32; 3] {
     match owner {
-        Owner::Space(space) => [hw::CONTEXT, hw::EPOCH, hw::EPOCH_HIGH].map(|word| pool[space].hw[word]),
-        Owner::Segment(segment) => [word::CONTEXT, word::EPOCH, word::EPOCH_HIGH].map(|word| pool[segment].hw[word]),
+        Owner::Space(space) => {
+            [hw::CONTEXT, hw::EPOCH, hw::EPOCH_HIGH].map(|word| pool[space].hw[word])
+        }
+        Owner::Segment(segment) => {
+            [word::CONTEXT, word::EPOCH, word::EPOCH_HIGH].map(|word| pool[segment].hw[word])
+        }
     }
 }
 
@@ -122,16 +135,22 @@ fn of_segment(pool: &Pool, space: Ref<Space>, number: u32) -> (Owner, u32, u32) 
     }
 }
 
-/// As [`page`], without what the attachment of a Segment takes away. Of a large page that cannot be told.
+/// As [`page`], without what the attachment of a Segment takes away. Of a large page that cannot be
+/// told.
 fn unrestricted(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let (directory, leaf) = entries(pool, space, address)?;
-    seen(if directory & bits::LARGE == 0 { directory & !NO_WRITE } else { directory }, leaf, address.0)
+    seen(
+        if directory & bits::LARGE == 0 { directory & !NO_WRITE } else { directory },
+        leaf,
+        address.0,
+    )
 }
 
 impl Spaces {
     /// Nobody has a context, and no space was entered.
     pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
-        let (hash, live) = tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
+        let (hash, live) =
+            tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
         let [entered, open, shown] = [Link::NULL; 3];
         let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
         Self {
@@ -160,8 +179,8 @@ impl Spaces {
         (hw[hw::DIRECTORY], hw[hw::SEGMENTS]) = (directory, LOW.into());
     }
 
-    /// A thread of this space entered the kernel: a fast path may have switched to it. None changes tables to or from those of a server, or of a
-    /// space that shows one.
+    /// A thread of this space entered the kernel: a fast path may have switched to it. None changes
+    /// tables to or from those of a server, or of a space that shows one.
     pub fn came_from(&mut self, pool: &Pool, space: Ref<Space>) {
         (self.entered, self.open) = match self.tables(pool, space) {
             tables if tables == space => (space.link(), Link::NULL),
@@ -169,7 +188,8 @@ impl Spaces {
         };
     }
 
-    /// By whose tables a thread of this space runs: a server's by those of a space that shows it, if they are there.
+    /// By whose tables a thread of this space runs: a server's by those of a space that shows it,
+    /// if they are there.
     fn tables(&self, pool: &Pool, space: Ref<Space>) -> Ref<Space> {
         match self.entered.get() {
             Some(entered) if window::shown(pool, entered) == Some(space) => entered,
@@ -194,7 +214,8 @@ impl Spaces {
         }
     }
 
-    /// A space or a Segment loses its context: what there was of its pages is nobody's. The context is not another's before that was swept.
+    /// A space or a Segment loses its context: what there was of its pages is nobody's. The context
+    /// is not another's before that was swept.
     pub fn forget(&mut self, pool: &mut Pool, owner: Owner) {
         if let Some(context) = self.context(pool, owner) {
             self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
@@ -213,9 +234,12 @@ impl Spaces {
         }
     }
 
-    /// Takes all entries of a context out of the hashed table, as was done before flushes were lazy.
+    /// Takes all entries of a context out of the hashed table, as was done before flushes were
+    /// lazy.
     fn search(&mut self, context: u32) {
-        let removed = remove_all(self.hash.as_deref_mut().unwrap_or_default(), |vsid| mmu::vsid::context(vsid) == context);
+        let removed = remove_all(self.hash.as_deref_mut().unwrap_or_default(), |vsid| {
+            mmu::vsid::context(vsid) == context
+        });
         self.removed = self.removed.wrapping_add(removed);
     }
 
@@ -236,22 +260,27 @@ impl Spaces {
         self.is_stale = true;
     }
 
-    /// Entries of a space's directory were written: it uses the segments in which it has any, and a Segment may have some of them as a
-    /// whole, or no more.
+    /// Entries of a space's directory were written: it uses the segments in which it has any, and a
+    /// Segment may have some of them as a whole, or no more.
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         let Some(top) = pool[space].region.top.get() else { return };
         let had = pool[space].hw[hw::SEGMENTS];
-        let [first, last] = [range.start, range.end.saturating_sub(1)].map(|index| number(Tables::table_start(index)));
+        let [first, last] = [range.start, range.end.saturating_sub(1)]
+            .map(|index| number(Tables::table_start(index)));
         for number in first..=last {
             let own = whole::entries_of(number);
             let begin = own.start.max(range.start);
-            let entries = pool[top].entries::<Tables>().get(begin..own.end.min(range.end)).unwrap_or_default();
+            let entries = pool[top]
+                .entries::<Tables>()
+                .get(begin..own.end.min(range.end))
+                .unwrap_or_default();
             let used = u32::from(entries.iter().any(|entry| *entry != 0)) << number;
             let may_change = if whole::noted(pool, space) & 1 << number == 0 {
                 // It is attached from its first entry on.
                 begin == own.start
             } else {
-                whole::is_other(entries) || begin != own.start && whole::begins(pool, space, begin, entries)
+                whole::is_other(entries)
+                    || begin != own.start && whole::begins(pool, space, begin, entries)
             };
             if may_change {
                 self.note_whole(pool, space, number);
@@ -272,8 +301,9 @@ impl Spaces {
         match (had, has) {
             (None, Some(Whole { segment, .. })) => {
                 if pool[space].hw[hw::SEGMENTS] & 1 << number != 0 {
-                    // What it has under its own VSID is not kept up to date from now on. (Today the core says after each change of a
-                    // Segment's directory that all translations are old, so nothing is lost by this.)
+                    // What it has under its own VSID is not kept up to date from now on. (Today the
+                    // core says after each change of a Segment's directory that all translations
+                    // are old, so nothing is lost by this.)
                     self.forget(pool, Owner::Space(space));
                 }
                 pool[segment].hw[word::USES] += 1;
@@ -299,7 +329,8 @@ impl Spaces {
 
     /// A context for one that has none.
     fn take(&mut self, pool: &mut Pool, owner: Owner) -> u32 {
-        let Taken { context, is_turn } = self.sweep.take(self.hash.as_deref_mut().unwrap_or_default());
+        let Taken { context, is_turn } =
+            self.sweep.take(self.hash.as_deref_mut().unwrap_or_default());
         if is_turn {
             self.begin_epoch();
             regs::drop_all();
@@ -316,7 +347,8 @@ impl Spaces {
         }
         let open = if tables == space { Link::NULL } else { space.link() };
         if let Some(server) = self.shown.get().filter(|_| self.open != open) {
-            let context = if open.is_null() { None } else { self.context(pool, Owner::Space(server)) };
+            let context =
+                if open.is_null() { None } else { self.context(pool, Owner::Space(server)) };
             window::set(pool, server, context);
         }
         self.open = open;
@@ -338,23 +370,28 @@ impl Spaces {
             }
         };
         let registers: [u32; USER_SEGMENTS as usize] = registers;
-        switch(self.loaded, used, |number| registers[number as usize]).for_each(|(segment, value)| regs::set_segment(segment, value));
+        switch(self.loaded, used, |number| registers[number as usize])
+            .for_each(|(segment, value)| regs::set_segment(segment, value));
         let hw = &mut pool[space].hw;
         regs::set_directory(hw[hw::DIRECTORY]);
         // A fast path switches between two spaces with one token.
-        let token = token(self.epoch).filter(|_| used == LOW && window == 0 && hw[hw::SEGMENTS] >> 16 == 0);
-        [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] = [token.unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
+        let token =
+            token(self.epoch).filter(|_| used == LOW && window == 0 && hw[hw::SEGMENTS] >> 16 == 0);
+        [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] =
+            [token.unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
         cpu.port = token.unwrap_or(NO_TOKEN);
         if let Some(server) = server {
             window::set(pool, server, None);
         }
         window::tell(pool, space, servers);
         self.loaded = used | window;
-        (self.entered, self.open, self.shown) = (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));
+        (self.entered, self.open, self.shown) =
+            (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));
         self.is_stale = false;
     }
 
-    /// What a segment register gets for a space that uses the segment: a VSID of its own, or a Segment's, which gets a context if it has none.
+    /// What a segment register gets for a space that uses the segment: a VSID of its own, or a
+    /// Segment's, which gets a context if it has none.
     fn register(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32) -> u32 {
         let (owner, part, key) = of_segment(pool, space, number);
         vsid(self.certain(pool, owner), part) | key
@@ -365,8 +402,14 @@ impl Spaces {
         self.context(pool, owner).unwrap_or_else(|| self.take(pool, owner))
     }
 
-    /// What the processor may see at an address while a thread of this space runs, as [`page`], and whose VSID it has.
-    pub fn seen(&self, pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Space>, u32)> {
+    /// What the processor may see at an address while a thread of this space runs, as [`page`], and
+    /// whose VSID it has.
+    pub fn seen(
+        &self,
+        pool: &Pool,
+        space: Ref<Space>,
+        address: UserAddr,
+    ) -> Option<(Ref<Space>, u32)> {
         let tables = self.tables(pool, space);
         if tables == space {
             return Some((space, page(pool, space, address)?));
@@ -407,7 +450,8 @@ impl Spaces {
         }
     }
 
-    /// Looks for entries of nobody in the hashed table, as the processor has nothing else to do. Whether there is more to be looked at.
+    /// Looks for entries of nobody in the hashed table, as the processor has nothing else to do.
+    /// Whether there is more to be looked at.
     pub fn sweep(&mut self) -> bool {
         let goes_on = self.sweep.step(self.hash.as_deref_mut().unwrap_or_default(), self.sweeps);
         if !goes_on {
@@ -419,8 +463,11 @@ impl Spaces {
     /// Users see the processor's version and the counts at this page from now on.
     pub fn show_at(&mut self, page: PhysAddr) {
         self.page = Some(page);
-        // SAFETY: the kernel information page, of which the portable kernel writes the first bytes only.
-        unsafe { ((page.0 + VERSION_OFFSET) as *mut u32).write_volatile(regs::processor_version()) };
+        // SAFETY: the kernel information page, of which the portable kernel writes the first bytes
+        // only.
+        unsafe {
+            ((page.0 + VERSION_OFFSET) as *mut u32).write_volatile(regs::processor_version())
+        };
         self.show_counts();
     }
 
@@ -428,24 +475,38 @@ impl Spaces {
         let Some(page) = self.page else { return };
         let sweep::Counts { swept, live, zombies, turns } = self.sweep.counts();
         let evicts = hash::evicts();
-        // What was put in was lost to others, was taken out, or is still there: whoever puts in need not count.
-        let reloads = [evicts, self.removed, swept, live, zombies].into_iter().fold(0u32, u32::wrapping_add);
+        // What was put in was lost to others, was taken out, or is still there: whoever puts in
+        // need not count.
+        let reloads =
+            [evicts, self.removed, swept, live, zombies].into_iter().fold(0u32, u32::wrapping_add);
         let counts = Counts { reloads, evicts, swept, live, zombies, turns };
-        // SAFETY: the kernel information page, of which the portable kernel writes the first bytes only, and at boot.
+        // SAFETY: the kernel information page, of which the portable kernel writes the first bytes
+        // only, and at boot.
         unsafe { ((page.0 + COUNTS_OFFSET) as *mut Counts).write_volatile(counts) };
     }
 
-    /// QEMU keeps translations for itself that a 603's TLB lost to others, and its `tlbie` does not find them there. A segment register
-    /// that gets another value makes it forget all of them on the way to user mode. No processor needs that.
+    /// QEMU keeps translations for itself that a 603's TLB lost to others, and its `tlbie` does not
+    /// find them there. A segment register that gets another value makes it forget all of them on
+    /// the way to user mode. No processor needs that.
     fn empty_emulators_tlb(&mut self) {
         self.unused = (self.unused + 1) % SEGMENTS;
         regs::set_segment(SEGMENTS - 1, vsid(0, self.unused));
     }
 
-    /// A thread of the space that was entered could not access a page. If its tables allow that, the processor has the translation
-    /// afterwards.
-    pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr, access: Rights) -> FaultIn {
-        let Some((space, page)) = self.seen(pool, space, address).filter(|(_, page)| allows(*page, access)) else { return FaultIn::Report };
+    /// A thread of the space that was entered could not access a page. If its tables allow that,
+    /// the processor has the translation afterwards.
+    pub fn fault_in(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        address: UserAddr,
+        access: Rights,
+    ) -> FaultIn {
+        let Some((space, page)) =
+            self.seen(pool, space, address).filter(|(_, page)| allows(*page, access))
+        else {
+            return FaultIn::Report;
+        };
         let (owner, part, key) = of_segment(pool, space, number(address));
         let context = self.context(pool, owner);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {

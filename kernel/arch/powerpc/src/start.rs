@@ -19,7 +19,8 @@ use mmu::vsid::{Contexts, SEGMENTS, USER_SEGMENTS, vsid};
 use plat_amigaone::{DEVICES, pic, uart};
 use powerpc_context::msr;
 
-/// A BAT of 256 MiB for the supervisor only (*Programming Environments*, table 7-10): bits of its upper word.
+/// A BAT of 256 MiB for the supervisor only (*Programming Environments*, table 7-10): bits of its
+/// upper word.
 const SUPERVISOR: u32 = ((REACHED >> 17) - 1) << 2 | 2;
 /// Bits of its lower word: both may read and write; and nothing is cached or read ahead.
 const READ_WRITE: u32 = 2;
@@ -61,9 +62,19 @@ extern "C" fn begin() -> ! {
     }
     let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
-    let kernel = unsafe { start::kernel(&KERNEL, boot.new_pool(), PowerPc::new(Spaces::new(&options, contexts, tables), clock)) };
+    let kernel = unsafe {
+        start::kernel(
+            &KERNEL,
+            boot.new_pool(),
+            PowerPc::new(Spaces::new(&options, contexts, tables), clock),
+        )
+    };
     let windows = Range { base: PhysAddr(WINDOWS), bytes: abi::USER_END - WINDOWS };
-    let machine = Machine { special: Range { base: PhysAddr(0), bytes: 1 << 16 }, windows, ..boot.machine(&COMPONENT_LINES) };
+    let machine = Machine {
+        special: Range { base: PhysAddr(0), bytes: 1 << 16 },
+        windows,
+        ..boot.machine(&COMPONENT_LINES)
+    };
     start::root(kernel, &machine, "PowerPC", FEATURE_SERVERS, clock);
     // The boot image was moved as data: its code comes to the instruction cache by way of memory.
     cache::clean_all();

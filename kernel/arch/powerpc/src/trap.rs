@@ -60,10 +60,20 @@ fn stop(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, why: u32, error: u32
     kernel.exception();
 }
 
-/// A page could not be accessed: if its translation was only not there, it is now; else the thread's handler has to know.
-fn page_fault(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32, access: Rights, error: u32) {
+/// A page could not be accessed: if its translation was only not there, it is now; else the
+/// thread's handler has to know.
+fn page_fault(
+    kernel: &mut Kernel<PowerPc>,
+    current: Ref<Thread>,
+    address: u32,
+    access: Rights,
+    error: u32,
+) {
     let spaces = kernel.port.parts().1;
-    let is_there = kernel.pool[current].space.get().is_some_and(|space| spaces.seen(&kernel.pool, space, UserAddr(address)).is_some());
+    let is_there = kernel.pool[current]
+        .space
+        .get()
+        .is_some_and(|space| spaces.seen(&kernel.pool, space, UserAddr(address)).is_some());
     let context = &mut kernel.pool[current].context;
     context[word::VECTOR] = named::PAGE_FAULT;
     context[word::ERROR] = error | if is_there { fault::PROTECTION } else { 0 };
@@ -75,17 +85,25 @@ fn access_failed(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>) {
     if used_port(kernel, current, address) {
         return;
     }
-    let (access, error) = if status & regs::dsisr::STORE != 0 { (Rights::WRITE, fault::WRITE) } else { (Rights::READ, 0) };
+    let (access, error) = if status & regs::dsisr::STORE != 0 {
+        (Rights::WRITE, fault::WRITE)
+    } else {
+        (Rights::READ, 0)
+    };
     page_fault(kernel, current, address, access, error);
 }
 
 /// Makes an access to an I/O port for a thread whose space was given it. Whether that was it.
 fn used_port(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32) -> bool {
-    let Some(port) = address.checked_sub(PORTS).filter(|port| *port < 1 << 16) else { return false };
+    let Some(port) = address.checked_sub(PORTS).filter(|port| *port < 1 << 16) else {
+        return false;
+    };
     let thread = &kernel.pool[current];
     let pc = thread.context[word::PC];
     let Some(space) = thread.space.get() else { return false };
-    let Some(map) = Link::<PortMap>::from_value(kernel.pool[space].special).get() else { return false };
+    let Some(map) = Link::<PortMap>::from_value(kernel.pool[space].special).get() else {
+        return false;
+    };
     // Unless the page was taken away meanwhile.
     let Some(at) = space::place(&kernel.pool, space, UserAddr(pc)) else { return false };
     // SAFETY: it was fetched from there, aligned as a fetch is.
@@ -122,7 +140,8 @@ fn take_tick(kernel: &mut Kernel<PowerPc>) {
 
 /// Makes the processor ready for the thread that runs next; idles until there is one.
 pub fn leave(kernel: &mut Kernel<PowerPc>) {
-    // Not `leave::next`: to ask the interrupt controller takes two accesses to ports, and who interrupted is known at the entry.
+    // Not `leave::next`: to ask the interrupt controller takes two accesses to ports, and who
+    // interrupted is known at the entry.
     let next = loop {
         match kernel.current() {
             None if kernel.port.parts().1.sweep() => {}
@@ -156,6 +175,11 @@ pub extern "C" fn kernel_exception(saved: &[u32; CONTEXT_WORDS]) -> ! {
     ];
     panic::report(
         &"exception in the kernel",
-        State { registers: &named, pc: Some(saved[word::PC]), frame: saved[word::GPR + 31], ..State::default() },
+        State {
+            registers: &named,
+            pc: Some(saved[word::PC]),
+            frame: saved[word::GPR + 31],
+            ..State::default()
+        },
     )
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments that a space has as a whole: a Segment begins where one of the processor's segments does, and the space has nothing else
-//! there. All spaces that have it so, have the Segment's VSIDs, and so one entry of each of its pages in the TLB and in the hashed table.
+//! Segments that a space has as a whole: a Segment begins where one of the processor's segments
+//! does, and the space has nothing else there. All spaces that have it so, have the Segment's
+//! VSIDs, and so one entry of each of its pages in the TLB and in the hashed table.
 //!
-//! (Two things have one name: the kernel's Segment, tables that spaces share, and the processor's segment, 256 MiB of addresses.)
+//! (Two things have one name: the kernel's Segment, tables that spaces share, and the processor's
+//! segment, 256 MiB of addresses.)
 
 use abi::Rights;
 use kcore::attach::{attached_at, attachment};
@@ -54,19 +56,27 @@ pub fn is_other(entries: &[u32]) -> bool {
     entries.iter().any(|entry| entry & bits::SHARED == 0)
 }
 
-/// Whether these entries of a space, from this one on, were written as a Segment was attached there. Then nothing is there yet.
+/// Whether these entries of a space, from this one on, were written as a Segment was attached
+/// there. Then nothing is there yet.
 pub fn begins(pool: &Pool, space: Ref<Space>, index: usize, entries: &[u32]) -> bool {
-    entries.iter().any(|entry| entry & bits::PRESENT == 0) && attached_at(pool, space, index as u32).is_some()
+    entries.iter().any(|entry| entry & bits::PRESENT == 0)
+        && attached_at(pool, space, index as u32).is_some()
 }
 
 /// The Segment that has a segment of a space as a whole, as was noted.
 pub fn at(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
-    if noted(pool, space) & 1 << number == 0 { None } else { begun(pool, space, number).map(|(whole, _)| whole) }
+    if noted(pool, space) & 1 << number == 0 {
+        None
+    } else {
+        begun(pool, space, number).map(|(whole, _)| whole)
+    }
 }
 
-/// The Segment that was attached where a segment begins, and how many of the segment's entries are its own. There may be others.
+/// The Segment that was attached where a segment begins, and how many of the segment's entries are
+/// its own. There may be others.
 fn begun(pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> {
-    let first_at = |start: u32| attached_at(pool, space, start * ENTRIES as u32).map(|at| (start, at));
+    let first_at =
+        |start: u32| attached_at(pool, space, start * ENTRIES as u32).map(|at| (start, at));
     let (start, at) = (0..=number).rev().find_map(first_at)?;
     let record = &pool[at];
     if record.kind != attachment::SEGMENT_IN_SPACE {
@@ -74,12 +84,15 @@ fn begun(pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> 
     }
     let segment = Ref::<Segment>::new(record.source);
     let part = number - start;
-    let entries = (pool[segment].region.tables() as usize).checked_sub(part as usize * ENTRIES).filter(|left| *left != 0)?;
+    let entries = (pool[segment].region.tables() as usize)
+        .checked_sub(part as usize * ENTRIES)
+        .filter(|left| *left != 0)?;
     let key = if Rights(record.rights).contains(Rights::WRITE) { 0 } else { KEY };
     Some((Whole { segment, part, key }, entries.min(ENTRIES)))
 }
 
-/// The Segment that has a segment of a space as a whole, by the space's tables. (A server has none: nothing is attached to it.)
+/// The Segment that has a segment of a space as a whole, by the space's tables. (A server has none:
+/// nothing is attached to it.)
 pub fn found(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
     let top = pool[space].region.top.get()?;
     let entries = pool[top].entries::<Tables>().get(number as usize * ENTRIES..)?.get(..ENTRIES)?;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows of servers: the segments from some address to the end of users' addresses, which a space that shows the server has for it.
+//! Windows of servers: the segments from some address to the end of users' addresses, which a space
+//! that shows the server has for it.
 //!
-//! While a thread of the space runs, these segments are shut. While a thread of the server runs by the space's tables, they have the
-//! server's VSIDs. All else stays as it is, so the server reaches what the space has at the space's own addresses.
+//! While a thread of the space runs, these segments are shut. While a thread of the server runs by
+//! the space's tables, they have the server's VSIDs. All else stays as it is, so the server reaches
+//! what the space has at the space's own addresses.
 
 use crate::regs;
 use abi::UserAddr;
@@ -67,15 +69,19 @@ pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>) {
     }
 }
 
-/// Tells fast paths of the window in the space whose tables the processor has; `shown` is the server with its context.
+/// Tells fast paths of the window in the space whose tables the processor has; `shown` is the
+/// server with its context.
 pub fn tell(pool: &Pool, tables: Ref<Space>, shown: Option<(Ref<Space>, u32)>) {
     let told = match shown {
-        Some((server, context)) if numbers(pool, server).eq(FIRST..USER_SEGMENTS) => {
-            Shown { tables: tables.link(), server: server.link(), vsids: [vsid(context, FIRST), vsid(context, FIRST + 1)] }
-        }
+        Some((server, context)) if numbers(pool, server).eq(FIRST..USER_SEGMENTS) => Shown {
+            tables: tables.link(),
+            server: server.link(),
+            vsids: [vsid(context, FIRST), vsid(context, FIRST + 1)],
+        },
         _ => Shown::NONE,
     };
-    // SAFETY: the words are plain data, assembly reads them only while no Rust runs, and this is the only place that writes them.
+    // SAFETY: the words are plain data, assembly reads them only while no Rust runs, and this is
+    // the only place that writes them.
     unsafe { *SHOWN.get() = told };
 }
 

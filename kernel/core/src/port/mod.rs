@@ -10,19 +10,21 @@
 //! | [`Placement`] | where a space is among all addresses | none: spaces have all addresses, and share none |
 //! | [`Board`] | clock, timer, interrupt controller | all |
 //!
-//! A function that has a body is one that a port may leave as it is: the body is right for a processor that has nothing of the kind.
+//! A function that has a body is one that a port may leave as it is: the body is right for a
+//! processor that has nothing of the kind.
 //!
-//! A port saves the registers of the thread that ran in its [`Context`] and decides in its own entry
-//! code which of the kernel's entries to call. On the way out it loads what the thread in
+//! A port saves the registers of the thread that ran in its [`Context`] and decides in its own
+//! entry code which of the kernel's entries to call. On the way out it loads what the thread in
 //! [`Cpu::current`] needs: its space, its rarely loaded state, its registers.
 //!
-//! A port may have a fast path. It may do exactly what the portable code would have done, and only if the
-//! hot words of both threads say so ([`crate::thread::gate`]).
+//! A port may have a fast path. It may do exactly what the portable code would have done, and only
+//! if the hot words of both threads say so ([`crate::thread::gate`]).
 //!
-//! The functions of a [`Port`] are called with interrupts off. Each takes a bounded time: no longer than
-//! 10,000 instructions for the largest range that a caller can name, or it puts the rest off.
+//! The functions of a [`Port`] are called with interrupts off. Each takes a bounded time: no longer
+//! than 10,000 instructions for the largest range that a caller can name, or it puts the rest off.
 //!
-//! The columns of the tables in the parts say what the ports do that exist (IA-32, ARMv5, PowerPC) or are planned.
+//! The columns of the tables in the parts say what the ports do that exist (IA-32, ARMv5, PowerPC)
+//! or are planned.
 
 mod board;
 mod caches;

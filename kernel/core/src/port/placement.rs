@@ -27,17 +27,25 @@ impl Area {
     /// # Errors
     /// `BadAddress`: it would not be aligned, or not lie among the users' addresses.
     pub fn at(place: Word) -> Result<Self, Error> {
-        let fits = place.is_multiple_of(TABLE_SPAN) && place < USER_END && AREA_END - AREA_START <= USER_END - place;
+        let fits = place.is_multiple_of(TABLE_SPAN)
+            && place < USER_END
+            && AREA_END - AREA_START <= USER_END - place;
         let moved = |address: Word| UserAddr(address - AREA_START + place);
-        fits.then(|| Self { start: moved(AREA_START), end: moved(AREA_END), kip: Some(moved(KIP_ADDRESS)), first_slot: moved(FIRST_SLOT) })
-            .ok_or(Error::BadAddress)
+        fits.then(|| Self {
+            start: moved(AREA_START),
+            end: moved(AREA_END),
+            kip: Some(moved(KIP_ADDRESS)),
+            first_slot: moved(FIRST_SLOT),
+        })
+        .ok_or(Error::BadAddress)
     }
 }
 
 /// Where a space is among all addresses, and by whose tables its threads run.
 ///
-/// The bodies here are right if each space has all addresses for itself: there are no slots that spaces are relocated to, no servers that
-/// spaces show, and no small spaces in a home. What the core does for these is left out of the kernel then.
+/// The bodies here are right if each space has all addresses for itself: there are no slots that
+/// spaces are relocated to, no servers that spaces show, and no small spaces in a home. What the
+/// core does for these is left out of the kernel then.
 pub trait Placement {
     /// How many slots there are that spaces can be relocated to ([`wants_slot`](Self::wants_slot)).
     const SLOTS: u16 = 0;
@@ -46,15 +54,16 @@ pub trait Placement {
     /// Whether spaces can be small ([`space_moved`](Self::space_moved)).
     const HOMES: bool = false;
 
-    /// Where a native space, which has no tables yet, will have its UTCBs and the information page. `place` is what its
-    /// maker says of that; 0 is nothing.
+    /// Where a native space, which has no tables yet, will have its UTCBs and the information page.
+    /// `place` is what its maker says of that; 0 is nothing.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | at the address `place` | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as IA-32 | as IA-32 |
     ///
     /// # Errors
-    /// `BadAddress`: it cannot be there. `BadArgument`: the place says nothing. `PoolExhausted`: all places have been given.
+    /// `BadAddress`: it cannot be there. `BadArgument`: the place says nothing. `PoolExhausted`:
+    /// all places have been given.
     fn area(&mut self, _pool: &mut Pool, _space: Ref<Space>, place: Word) -> Result<Area, Error> {
         Area::at(place)
     }
@@ -77,8 +86,9 @@ pub trait Placement {
     fn wants_slot(_place: Word) -> bool {
         false
     }
-    /// A space that wants one gets a slot: one that nobody has, which its Quota has paid for (`is_own`), or one that spaces of the same
-    /// Quota have. If there is none it has no slot. It has no tables yet.
+    /// A space that wants one gets a slot: one that nobody has, which its Quota has paid for
+    /// (`is_own`), or one that spaces of the same Quota have. If there is none it has no slot. It
+    /// has no tables yet.
     fn give_slot(&mut self, _pool: &mut Pool, _space: Ref<Space>, _is_own: bool) {}
     /// What the maker of a space is told of its place.
     ///
@@ -88,8 +98,9 @@ pub trait Placement {
     fn place_of(&self, _pool: &Pool, _space: Ref<Space>) -> Word {
         0
     }
-    /// A space without threads becomes a server: [`Space::window`] says so. Afterwards its threads run privileged enough for pages
-    /// that [`mmu::Format::supervisor`] keeps from others, and not enough for the kernel's.
+    /// A space without threads becomes a server: [`Space::window`] says so. Afterwards its threads
+    /// run privileged enough for pages that [`mmu::Format::supervisor`] keeps from others, and not
+    /// enough for the kernel's.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
@@ -100,8 +111,9 @@ pub trait Placement {
     fn space_served(&mut self, _pool: &mut Pool, _space: Ref<Space>) -> Result<(), Error> {
         Err(Error::Unsupported)
     }
-    /// A space shows a server from now on, or none any more. The entries are there, or will be gone. Afterwards the server's threads run
-    /// by the space's tables while these are the processor's, or by their own.
+    /// A space shows a server from now on, or none any more. The entries are there, or will be
+    /// gone. Afterwards the server's threads run by the space's tables while these are the
+    /// processor's, or by their own.
     ///
     /// | IA-32 | PowerPC | others |
     /// |---|---|---|
@@ -115,12 +127,20 @@ pub trait Placement {
     fn has_small_spaces(&self) -> bool {
         Self::HOMES
     }
-    /// A space is small from now on: its home's tables have its entries at `place`. Afterwards its threads run by
-    /// its home's tables, with the addresses from 0 on that there are from `place` on, and reach nothing outside. Or its home is null
-    /// and the space large again: its threads run by its own tables. It may be loaded either time, and it may be large already.
+    /// A space is small from now on: its home's tables have its entries at `place`. Afterwards its
+    /// threads run by its home's tables, with the addresses from 0 on that there are from `place`
+    /// on, and reach nothing outside. Or its home is null and the space large again: its threads
+    /// run by its own tables. It may be loaded either time, and it may be large already.
     ///
     /// | IA-32 | ARMv5 |
     /// |---|---|
     /// | base and limit of its threads' segments | its slot |
-    fn space_moved(&mut self, _pool: &mut Pool, _space: Ref<Space>, _home: Link<Space>, _place: Range<UserAddr>) {}
+    fn space_moved(
+        &mut self,
+        _pool: &mut Pool,
+        _space: Ref<Space>,
+        _home: Link<Space>,
+        _place: Range<UserAddr>,
+    ) {
+    }
 }

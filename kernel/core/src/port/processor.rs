@@ -6,9 +6,9 @@ use crate::Thread;
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Pool, Ref};
 
-/// The words of a processor that its fast path reads. They share one cache line with what the processor
-/// itself reads on each entry. On IA-32 that is the start of the task-state segment: `port` is its first word,
-/// and its second, the stack pointer for ring 0, is `current`.
+/// The words of a processor that its fast path reads. They share one cache line with what the
+/// processor itself reads on each entry. On IA-32 that is the start of the task-state segment:
+/// `port` is its first word, and its second, the stack pointer for ring 0, is `current`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu {
@@ -31,8 +31,8 @@ pub struct Cpu {
 pub trait Special: Object {
     /// A space has none of them. The object was zero.
     fn close_all(&mut self);
-    /// A space has, or has no more, `count` of them from `first` on. It is at least one, and they are within what the board
-    /// has ([`Machine::special`](crate::boot::Machine::special)).
+    /// A space has, or has no more, `count` of them from `first` on. It is at least one, and they
+    /// are within what the board has ([`Machine::special`](crate::boot::Machine::special)).
     fn set(&mut self, first: u32, count: u32, open: bool);
 }
 
@@ -50,15 +50,17 @@ impl Special for Nothing {
 pub trait Processor {
     /// Layout of a thread's registers.
     type Registers: Registers;
-    /// What a space has that is no memory: [`Space::special`](crate::Space::special) is its address.
+    /// What a space has that is no memory: [`Space::special`](crate::Space::special) is its
+    /// address.
     type Special: Special;
 
     /// The hot words.
     fn cpu(&mut self) -> &mut Cpu;
-    /// Takes a thread's rarely loaded state out of the processor, if it is there: saved to the thread
-    /// (`keep`), or lost.
+    /// Takes a thread's rarely loaded state out of the processor, if it is there: saved to the
+    /// thread (`keep`), or lost.
     ///
-    /// By default nothing: none is left there, as it is loaded on each way out and changed by the kernel only.
+    /// By default nothing: none is left there, as it is loaded on each way out and changed by the
+    /// kernel only.
     fn unload(&mut self, _pool: &mut Pool, _thread: Ref<Thread>, _keep: bool) {}
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     ///

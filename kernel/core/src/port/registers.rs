@@ -12,12 +12,13 @@ pub type Context = [Word; CONTEXT_WORDS];
 /// has any of it. All zeros is none.
 pub type State = [Word; STATE_WORDS];
 
-/// The registers of threads that do not run: what of a processor is only a layout of words, so that a test on another
-/// machine can have it, too.
+/// The registers of threads that do not run: what of a processor is only a layout of words, so that
+/// a test on another machine can have it, too.
 pub trait Registers {
     /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.
     fn argument(context: &Context, index: usize) -> Word;
-    /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result, and so on.
+    /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result,
+    /// and so on.
     fn set_result(context: &mut Context, index: usize, value: Word);
     /// Word `index` of a message that is sent, below `abi::tag::REGISTER_WORDS`.
     ///
@@ -34,11 +35,17 @@ pub trait Registers {
     /// The registers as a handler sees them. If the thread stopped for a page fault, `address` is
     /// [`Thread::fault_address`].
     fn frame(thread: &Thread) -> Frame;
-    /// Takes registers from a frame that a user wrote: masks flags, replaces what cannot be loaded. Whatever
-    /// `Frame::changed` does not name stays as it is.
+    /// Takes registers from a frame that a user wrote: masks flags, replaces what cannot be loaded.
+    /// Whatever `Frame::changed` does not name stays as it is.
     fn load_frame(thread: &mut Thread, frame: &Frame);
     /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument.
-    fn start(context: &mut Context, entry: UserAddr, stack: UserAddr, utcb: UserAddr, argument: Word);
+    fn start(
+        context: &mut Context,
+        entry: UserAddr,
+        stack: UserAddr,
+        utcb: UserAddr,
+        argument: Word,
+    );
     /// Whether the thread, now waiting in IPC, may be resumed by the fast path.
     ///
     /// By default no: there is no fast path.
@@ -46,7 +53,8 @@ pub trait Registers {
         false
     }
     /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
-    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`); by default there are none. Returns a result of the part's.
+    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`); by default there are none.
+    /// Returns a result of the part's.
     ///
     /// # Errors
     /// `BadArgument` if there is no such part, or the value could reach the kernel.

@@ -10,17 +10,18 @@ use pool::{Pool, Ref};
 /// What the port did about a translation fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultIn {
-    /// What the processor looks at was only a cache of the space's tables, and has the entry now: the thread
-    /// tries again.
+    /// What the processor looks at was only a cache of the space's tables, and has the entry now:
+    /// the thread tries again.
     Repaired,
     /// The space's tables say so, too: the thread's handler has to know.
     Report,
 }
 
-/// Translation tables, and what the processor has of them: TLBs, hashed tables, copies of entries, tags of spaces.
+/// Translation tables, and what the processor has of them: TLBs, hashed tables, copies of entries,
+/// tags of spaces.
 ///
-/// The core writes the tables, which are the truth, and says what it has written. The bodies here are right if the processor walks the
-/// tables themselves, through its caches.
+/// The core writes the tables, which are the truth, and says what it has written. The bodies here
+/// are right if the processor walks the tables themselves, through its caches.
 pub trait Translation {
     /// Layout of translation tables.
     type Format: Format;
@@ -29,23 +30,24 @@ pub trait Translation {
     fn physical(&self, address: u32) -> PhysAddr;
     /// Address in the pool of a physical address in it.
     fn pool_address(&self, physical: PhysAddr) -> u32;
-    /// A space was made. Its highest table is empty. Afterwards [`Space::hw`] and the kernel's part of that
-    /// table are filled in: its threads can run.
+    /// A space was made. Its highest table is empty. Afterwards [`Space::hw`] and the kernel's part
+    /// of that table are filled in: its threads can run.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | no context yet | as IA-32, and takes a PCID |
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
-    /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in the
-    /// processor names its tables, no cache has anything of its pages by their addresses there, and its tags may be another's. It
-    /// may be called twice.
+    /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in
+    /// the processor names its tables, no cache has anything of its pages by their addresses there,
+    /// and its tags may be another's. It may be called twice.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32; the PCID becomes free |
     ///
-    /// Returns what its Quota has paid for and gets back: a slot, if it was the last there ([`give_slot`](crate::port::Placement::give_slot)), and ranges
-    /// of lines that it had locked ([`lock_lines`](crate::port::Caches::lock_lines)).
+    /// Returns what its Quota has paid for and gets back: a slot, if it was the last there
+    /// ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had locked
+    /// ([`lock_lines`](crate::port::Caches::lock_lines)).
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge;
     /// A Segment was made: it has no tables yet, and is attached nowhere.
     ///
@@ -53,27 +55,31 @@ pub trait Translation {
     /// |---|---|---|---|
     /// | nothing | no domain yet | no context yet | nothing |
     fn segment_created(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
-    /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory. Its tags may be another's afterwards.
+    /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory.
+    /// Its tags may be another's afterwards.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing | its domain becomes free | it loses its context | nothing |
     fn segment_dropped(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// These entries of a table were written; all of them when the table is new. Afterwards the
-    /// processor finds them in memory. Whether it may still use older ones is [`invalidate`](Self::invalidate)'s matter.
+    /// processor finds them in memory. Whether it may still use older ones is
+    /// [`invalidate`](Self::invalidate)'s matter.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing: no walker | nothing |
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
-    /// Of the entries that name a space's leaf tables these were written, as far as there are directories that have them.
+    /// Of the entries that name a space's leaf tables these were written, as far as there are
+    /// directories that have them.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | nothing |
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
-    /// Mappings in this range of a space were changed. Afterwards the processor uses no older translation; of a small space
-    /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whoever of that runs.
+    /// Mappings in this range of a space were changed. Afterwards the processor uses no older
+    /// translation; of a small space ([`space_moved`](crate::port::Placement::space_moved)) at no
+    /// place in its home, whoever of that runs.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
@@ -86,7 +92,13 @@ pub trait Translation {
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
     /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | never repaired |
-    fn fault_in(&mut self, _pool: &mut Pool, _space: Ref<Space>, _address: UserAddr, _access: Rights) -> FaultIn {
+    fn fault_in(
+        &mut self,
+        _pool: &mut Pool,
+        _space: Ref<Space>,
+        _address: UserAddr,
+        _access: Rights,
+    ) -> FaultIn {
         FaultIn::Report
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The AmigaOne SE: where devices are, how fast the time base runs, power, and what it has in common with a PC: the serial line for the
-//! kernel's own words, the interrupt controllers. What user level knows of it, too, is in `boards/amigaone`.
+//! The AmigaOne SE: where devices are, how fast the time base runs, power, and what it has in
+//! common with a PC: the serial line for the kernel's own words, the interrupt controllers. What
+//! user level knows of it, too, is in `boards/amigaone`.
 #![cfg(target_arch = "powerpc")]
 #![no_std]
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lines of an 8259A that does not end interrupts by itself: which are quiet, and by what.
 //!
-//! A line is quiet as long as it is masked, and as long as it is in service. So an interrupt that is ended only when its owner
-//! acknowledges it needs one access to a port, where ending, masking and unmasking it are three. But what is in service keeps the lines
-//! behind it quiet, too (those with a higher number). So a line is *held* in service only while no line behind it is let through.
+//! A line is quiet as long as it is masked, and as long as it is in service. So an interrupt that
+//! is ended only when its owner acknowledges it needs one access to a port, where ending, masking
+//! and unmasking it are three. But what is in service keeps the lines behind it quiet, too (those
+//! with a higher number). So a line is *held* in service only while no line behind it is let
+//! through.
 
 /// What is done to the controller.
 pub trait Controller {
@@ -46,7 +48,8 @@ impl Lines {
         self.held & bit(line) != 0
     }
 
-    /// The processor has taken a line, which is in service. It is quiet from then on, until it is [set](Self::set) to be let through.
+    /// The processor has taken a line, which is in service. It is quiet from then on, until it is
+    /// [set](Self::set) to be let through.
     pub fn take(&mut self, line: u32, controller: &mut impl Controller) {
         let (mask, behind) = (self.mask(), !(bit(line) | before(line)));
         self.masked |= bit(line);
@@ -57,7 +60,8 @@ impl Lines {
         self.tell(mask, if ends { bit(line) } else { 0 }, controller);
     }
 
-    /// Lets a line through, or not. If so, its own interrupt ends, and those that would keep it quiet.
+    /// Lets a line through, or not. If so, its own interrupt ends, and those that would keep it
+    /// quiet.
     pub fn set(&mut self, line: u32, enabled: bool, controller: &mut impl Controller) {
         let mask = self.mask();
         let ends = if enabled { self.held & (bit(line) | before(line)) } else { 0 };
@@ -66,7 +70,8 @@ impl Lines {
         self.tell(mask, ends, controller);
     }
 
-    /// Tells the controller, whose mask was another one, maybe, and which is to end these lines: those are masked before.
+    /// Tells the controller, whose mask was another one, maybe, and which is to end these lines:
+    /// those are masked before.
     fn tell(self, mask: u8, mut ends: u8, controller: &mut impl Controller) {
         if self.mask() != mask {
             controller.set_mask(self.mask());

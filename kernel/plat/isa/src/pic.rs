@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two 8259A interrupt controllers.
 //!
-//! The master ends an interrupt by itself when the processor takes it (automatic end of interrupt), which saves an access to a port for
-//! each, a microsecond. No line of it is in service ever, so a spurious interrupt looks like line 7: who has that is notified for
-//! nothing. The slave cannot: if a second of its lines waits when the first one is taken, its output would stay as it is, and the master,
-//! which waits for an edge, would never ask again. So the kernel ends an interrupt of the slave, and when it does is in `lines`.
+//! The master ends an interrupt by itself when the processor takes it (automatic end of interrupt),
+//! which saves an access to a port for each, a microsecond. No line of it is in service ever, so a
+//! spurious interrupt looks like line 7: who has that is notified for nothing. The slave cannot: if
+//! a second of its lines waits when the first one is taken, its output would stay as it is, and the
+//! master, which waits for an edge, would never ask again. So the kernel ends an interrupt of the
+//! slave, and when it does is in `lines`.
 
 use crate::lines::{Controller, Lines};
 use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
@@ -38,9 +40,10 @@ static SLAVE_LINES: AtomicU16 = AtomicU16::new(Lines::MASKED.bits());
 
 /// Starts both, vectors from [`FIRST_VECTOR`], every line masked but the cascade.
 pub fn init() {
-    for (base, vector, wiring, mode) in
-        [(MASTER, FIRST_VECTOR, 1 << CASCADE, MODE | AUTOMATIC), (SLAVE, FIRST_VECTOR + 8, CASCADE as u8, MODE)]
-    {
+    for (base, vector, wiring, mode) in [
+        (MASTER, FIRST_VECTOR, 1 << CASCADE, MODE | AUTOMATIC),
+        (SLAVE, FIRST_VECTOR + 8, CASCADE as u8, MODE),
+    ] {
         write8(base, BEGIN);
         write8(base + 1, vector);
         write8(base + 1, wiring);
@@ -76,11 +79,12 @@ pub fn take(line: u32) -> bool {
     true
 }
 
-/// Operation word 3: the next read takes the line that is due, as the processor's acknowledgement does.
+/// Operation word 3: the next read takes the line that is due, as the processor's acknowledgement
+/// does.
 const POLL: u8 = 0x0c;
 
-/// Takes the line that is due, of a processor that acknowledges nothing itself; nothing if there is none.
-/// A line of the slave is quiet from then on, until it is enabled.
+/// Takes the line that is due, of a processor that acknowledges nothing itself; nothing if there is
+/// none. A line of the slave is quiet from then on, until it is enabled.
 pub fn poll() -> Option<u32> {
     let line = polled(MASTER)?;
     if line != CASCADE {
@@ -91,7 +95,8 @@ pub fn poll() -> Option<u32> {
     Some(line + 8)
 }
 
-/// Whether a line that is let through waits to be taken. The master shows its request register: nobody tells it to show another one.
+/// Whether a line that is let through waits to be taken. The master shows its request register:
+/// nobody tells it to show another one.
 pub fn is_pending() -> bool {
     read8(MASTER) & !MASTER_MASKED.load(Ordering::Relaxed) != 0
 }
@@ -102,7 +107,8 @@ fn polled(controller: u16) -> Option<u32> {
     (answer & 0x80 != 0).then_some(u32::from(answer & 7))
 }
 
-/// Whether what looks like the slave's last line is none: it has not been in service since it was taken.
+/// Whether what looks like the slave's last line is none: it has not been in service since it was
+/// taken.
 fn is_spurious() -> bool {
     if Lines::from_bits(SLAVE_LINES.load(Ordering::Relaxed)).is_held(7) {
         return true;

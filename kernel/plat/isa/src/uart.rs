@@ -9,8 +9,8 @@ const BREAK: u8 = 1 << 4;
 /// Its line at the interrupt controller.
 pub const IRQ: u32 = 4;
 
-/// 115,200 baud, 8 bits, no parity, one stop bit, no interrupts. The FIFOs stay on or off as they are: to change that empties them,
-/// and what was typed already is the console server's.
+/// 115,200 baud, 8 bits, no parity, one stop bit, no interrupts. The FIFOs stay on or off as they
+/// are: to change that empties them, and what was typed already is the console server's.
 pub fn init() {
     for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (4, 3)] {
         write8(DATA + register, value);

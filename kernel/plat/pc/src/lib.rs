@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The PC board: timer, time-stamp counter, power, and what it has in common with others: the serial line for the kernel's own words, the
-//! interrupt controllers. What user level knows of it, too, is in `boards/pc`.
+//! The PC board: timer, time-stamp counter, power, and what it has in common with others: the
+//! serial line for the kernel's own words, the interrupt controllers. What user level knows of it,
+//! too, is in `boards/pc`.
 //!
 //! | module | room for |
 //! |---|---|

@@ -9,18 +9,22 @@ use ruler::{Bounds, Fault};
 pub fn read() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: reads a counter; boot checked that there is one.
-    unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+    };
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Runs of the timer, of 55 ms, after which what is known must do. An idle machine needs half a run.
+/// Runs of the timer, of 55 ms, after which what is known must do. An idle machine needs half a
+/// run.
 const RUNS: u32 = 16;
 /// Looks in a run, at most: a timer that stands still never ends.
 const LOOKS: u32 = 1 << 17;
 /// A counter that is slower is none.
 const SLOWEST: u64 = 1_000_000;
 
-/// Measures the counter against the timer: by which multiplier and shift its ticks become nanoseconds.
+/// Measures the counter against the timer: by which multiplier and shift its ticks become
+/// nanoseconds.
 ///
 /// # Errors
 /// If they cannot be compared: there is no clock then.

@@ -70,7 +70,10 @@ impl Bounds {
     pub fn add(&mut self, look: Look) {
         for anchor in &self.anchors[..self.count] {
             let ticks = u64::from(look.ruler.saturating_sub(anchor.ruler));
-            let (least, most) = (look.before.saturating_sub(anchor.after), look.after.saturating_sub(anchor.before));
+            let (least, most) = (
+                look.before.saturating_sub(anchor.after),
+                look.after.saturating_sub(anchor.before),
+            );
             self.low = self.low.max(least.saturating_mul(self.rate) / (ticks + SLACK));
             if ticks > SLACK {
                 self.high = self.high.min(most.saturating_mul(self.rate).div_ceil(ticks - SLACK));
@@ -104,7 +107,8 @@ impl Bounds {
 }
 
 /// Multiplier and shift that make nanoseconds of ticks (`abi::kip::scale`), for a counter of
-/// 1 MHz or more: the largest shift whose multiplier fits 32 bits, at most 31: the instructions of IA-32 shift no further.
+/// 1 MHz or more: the largest shift whose multiplier fits 32 bits, at most 31: the instructions of
+/// IA-32 shift no further.
 #[must_use]
 pub const fn scale(hertz: u64) -> (u32, u32) {
     let mut shift = 31;

@@ -131,7 +131,9 @@ fn a_median_is_misled() {
     let stops = vec![(9_000_000, 8_000_000), (27_000_000, 8_000_000)];
     let machine = || Machine { now: 0, hertz: 2_000_000_000, stops: stops.clone() };
     assert!(error(machine().median_of_three(), 2_000_000_000) > 40_000);
-    assert!(machine().measure(40).frequency().is_ok_and(|found| error(found, 2_000_000_000) <= 500));
+    assert!(
+        machine().measure(40).frequency().is_ok_and(|found| error(found, 2_000_000_000) <= 500)
+    );
 }
 
 /// Nothing is made up where nothing can be known.
@@ -139,15 +141,24 @@ fn a_median_is_misled() {
 fn what_cannot_be_measured_is_refused() {
     assert_eq!(Bounds::new(RATE).frequency(), Err(Fault::Vague));
     let mut still = Bounds::new(RATE);
-    (0..10_000).for_each(|i| still.add(Look { before: i * 2_000, ruler: 7, after: i * 2_000 + 100 }));
+    (0..10_000)
+        .for_each(|i| still.add(Look { before: i * 2_000, ruler: 7, after: i * 2_000 + 100 }));
     assert_eq!(still.frequency(), Err(Fault::Vague));
     // Each look is interrupted: the second half of all time is missing.
     let mut wide = Bounds::new(RATE);
-    (0..100).for_each(|i| wide.add(Look { before: i * 1_000_000, ruler: i as u32 * 596, after: i * 1_000_000 + 900_000 }));
+    (0..100).for_each(|i| {
+        wide.add(Look {
+            before: i * 1_000_000,
+            ruler: i as u32 * 596,
+            after: i * 1_000_000 + 900_000,
+        })
+    });
     assert_eq!(wide.frequency(), Err(Fault::Vague));
     // The counter runs at another speed in the second half.
     let mut uneven = Bounds::new(RATE);
     let counter = |i: u64| i * 2_000 + i.saturating_sub(25_000) * 200;
-    (0..50_000).step_by(4).for_each(|i| uneven.add(Look { before: counter(i), ruler: i as u32, after: counter(i) + 100 }));
+    (0..50_000).step_by(4).for_each(|i| {
+        uneven.add(Look { before: counter(i), ruler: i as u32, after: counter(i) + 100 })
+    });
     assert_eq!(uneven.frequency(), Err(Fault::Contradiction));
 }

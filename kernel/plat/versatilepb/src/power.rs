@@ -4,7 +4,8 @@
 use crate::registers::{at, write};
 use versatilepb::system::{KEY, LOCK, REGISTERS, RESET, RESET_ALL};
 
-/// Resets the board: it has no switch to turn itself off by. QEMU ends then, if it is told not to reboot.
+/// Resets the board: it has no switch to turn itself off by. QEMU ends then, if it is told not to
+/// reboot.
 pub fn power_off() -> ! {
     write(const { at(REGISTERS + LOCK) }, KEY);
     write(const { at(REGISTERS + RESET) }, RESET_ALL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The board's registers: all that the kernel drives lies in two MiB, which the port maps before anything here is called.
+//! The board's registers: all that the kernel drives lies in two MiB, which the port maps before
+//! anything here is called.
 
 /// Physical address of the first.
 pub const PHYSICAL: u32 = 0x1000_0000;
@@ -16,7 +17,8 @@ pub(crate) const fn at(physical: u32) -> u32 {
 
 /// Reads a register.
 pub(crate) fn read(register: u32) -> u32 {
-    // SAFETY: only called with the board's registers (`at`), which the port maps first of all and nobody else drives.
+    // SAFETY: only called with the board's registers (`at`), which the port maps first of all and
+    // nobody else drives.
     unsafe { (register as *const u32).read_volatile() }
 }
 

@@ -22,7 +22,8 @@ pub fn init() {
     write(CLEAR, 1);
 }
 
-/// Interrupts after so many nanoseconds, rounded up to a microsecond, or earlier if they are too many.
+/// Interrupts after so many nanoseconds, rounded up to a microsecond, or earlier if they are too
+/// many.
 pub fn one_shot(nanoseconds: u64) {
     let microseconds = (nanoseconds / 1000).saturating_add(1).min(u64::from(u32::MAX)) as u32;
     write(CONTROL, 0);

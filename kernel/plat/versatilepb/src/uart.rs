@@ -11,8 +11,8 @@ const LINE: u32 = at(uart::FIRST + uart::LINE);
 /// 115,200 baud of a clock of 24 MHz: 13 + 1/64.
 const DIVISOR: (u32, u32) = (13, 1);
 
-/// 115,200 baud, 8 bits, no parity, one stop bit, no interrupts. The FIFOs stay on or off as they are: to change that empties them,
-/// and what was typed already is the console server's.
+/// 115,200 baud, 8 bits, no parity, one stop bit, no interrupts. The FIFOs stay on or off as they
+/// are: to change that empties them, and what was typed already is the console server's.
 pub fn init() {
     let fifos = read(LINE) & uart::FIFOS;
     for (register, value) in [

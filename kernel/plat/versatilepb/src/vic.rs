@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupt controllers: a PL190 (DDI 0181) with lines 0 to 31, and a second one of the board's own (DUI 0225D, section 4.10)
-//! behind its line 31, whose lines are 32 to 63 here.
+//! The interrupt controllers: a PL190 (DDI 0181) with lines 0 to 31, and a second one of the
+//! board's own (DUI 0225D, section 4.10) behind its line 31, whose lines are 32 to 63 here.
 
 use crate::registers::{at, read, write};
 

@@ -26,11 +26,16 @@ impl Checker {
     /// Of a processor whose writes that miss make lines, or do not.
     #[must_use]
     pub fn new(write_allocate: bool) -> Self {
-        Self { translations: Translations::default(), lines: Lines::new(write_allocate), devices: Devices::default(), walked: Vec::new() }
+        Self {
+            translations: Translations::default(),
+            lines: Lines::new(write_allocate),
+            devices: Devices::default(),
+            walked: Vec::new(),
+        }
     }
 
-    /// So many bytes are accessed by the instruction at `instruction`. `found` is told of rules that were broken. False if the
-    /// tables cannot be read.
+    /// So many bytes are accessed by the instruction at `instruction`. `found` is told of rules
+    /// that were broken. False if the tables cannot be read.
     pub fn access(
         &mut self,
         access: Access,
@@ -43,7 +48,9 @@ impl Checker {
         let first = access.address;
         for address in lines(first, bytes, LINE) {
             let access = Access { address, ..access };
-            let Ok(mapping) = self.translate(access, controls, memory, &mut found) else { return false };
+            let Ok(mapping) = self.translate(access, controls, memory, &mut found) else {
+                return false;
+            };
             let Some(mapping) = mapping else { continue };
             let physical = mapping.physical(address);
             let part = Part::new(address, physical, bytes - address.wrapping_sub(first));
@@ -77,9 +84,11 @@ impl Checker {
         }
         let walked = &mut self.walked;
         walked.clear();
-        let verdict = self.translations.access(access, controls, memory, |entry| walked.push(entry));
+        let verdict =
+            self.translations.access(access, controls, memory, |entry| walked.push(entry));
         let (mapping, stale) = match verdict {
-            // Whatever a processor that walks now reads, a dirty entry or the one before, it is the same.
+            // Whatever a processor that walks now reads, a dirty entry or the one before, it is the
+            // same.
             Verdict::Held(mapping) => return Ok(Some(mapping)),
             Verdict::Unknown => return Err(()),
             Verdict::Good(mapping) => (Some(mapping), None),
@@ -94,13 +103,22 @@ impl Checker {
         Ok(mapping)
     }
 
-    /// The instruction at `instruction` carries out an operation, of lines and entries on the modified virtual address `operand`.
-    pub fn operate(&mut self, operation: Operation, operand: u32, instruction: u32, mut found: impl FnMut(Finding)) {
+    /// The instruction at `instruction` carries out an operation, of lines and entries on the
+    /// modified virtual address `operand`.
+    pub fn operate(
+        &mut self,
+        operation: Operation,
+        operand: u32,
+        instruction: u32,
+        mut found: impl FnMut(Finding),
+    ) {
         match operation {
             Operation::WriteRoot => self.translations.switch(instruction),
             Operation::FlushTlb(which) => self.translations.flush(which),
             Operation::FlushEntry(which) => self.translations.flush_entry(which, operand),
-            _ => self.lines.operate(operation, operand, |address, writer| found((Rule::DroppedWrite, address, Some(writer)))),
+            _ => self.lines.operate(operation, operand, |address, writer| {
+                found((Rule::DroppedWrite, address, Some(writer)))
+            }),
         }
     }
 
@@ -115,8 +133,9 @@ impl Checker {
         self.devices.has_queue(physical)
     }
 
-    /// The instruction at `instruction` wrote so many bytes of memory. What it asks of a device by that is checked as if the device did
-    /// it at once: past the caches. False if that cannot be read.
+    /// The instruction at `instruction` wrote so many bytes of memory. What it asks of a device by
+    /// that is checked as if the device did it at once: past the caches. False if that cannot be
+    /// read.
     pub fn memory_written(
         &mut self,
         physical: u32,
@@ -125,12 +144,16 @@ impl Checker {
         memory: &mut impl Physical,
         mut found: impl FnMut(Finding),
     ) -> bool {
-        let Some(transfers) = self.devices.memory_written(physical, written, memory) else { return false };
+        let Some(transfers) = self.devices.memory_written(physical, written, memory) else {
+            return false;
+        };
         for (start, bytes, write) in transfers {
             for address in lines(start, bytes, LINE) {
                 let part = Part::new(address, address, bytes - address.wrapping_sub(start));
                 let way = Way { write, cached: false, back: false };
-                self.lines.access(part, way, instruction, |(rule, cause)| found((rule, address, Some(cause))));
+                self.lines.access(part, way, instruction, |(rule, cause)| {
+                    found((rule, address, Some(cause)))
+                });
             }
         }
         true
@@ -148,14 +171,20 @@ mod tests {
 
     impl Physical for Case {
         fn read(&mut self, address: u32) -> Option<u32> {
-            Some(if (0x4000..0x4010).contains(&address) { self.1[(address as usize & 15) / 4] } else { 0 })
+            Some(if (0x4000..0x4010).contains(&address) {
+                self.1[(address as usize & 15) / 4]
+            } else {
+                0
+            })
         }
     }
 
     impl Case {
         fn new(write: bool) -> Self {
             let mut checker = Checker::new(false);
-            for (offset, bytes, value) in [(0x16, 2, 0), (0x18, 2, 1), (0x20, 4, 0x4000), (0x28, 4, 0x4800), (0x1c, 2, 1)] {
+            for (offset, bytes, value) in
+                [(0x16, 2, 0), (0x18, 2, 1), (0x20, 4, 0x4000), (0x28, 4, 0x4800), (0x1c, 2, 1)]
+            {
                 checker.register_written(0x5100_4000 + offset, bytes, value);
             }
             Self(checker, [BUFFER, 0, 64, if write { 2 } else { 0 }])
@@ -165,13 +194,16 @@ mod tests {
         fn access(&mut self, write: bool) -> Vec<Rule> {
             let mut found = Vec::new();
             let part = Part::new(0x8000_7000, BUFFER, 4);
-            self.0.lines.access(part, Way { write, cached: true, back: true }, 1, |(rule, _)| found.push(rule));
+            self.0.lines.access(part, Way { write, cached: true, back: true }, 1, |(rule, _)| {
+                found.push(rule)
+            });
             found
         }
 
         /// The driver makes the request.
         fn request(&mut self) -> Vec<Rule> {
-            let (mut found, mut checker) = (Vec::new(), std::mem::replace(&mut self.0, Checker::new(false)));
+            let (mut found, mut checker) =
+                (Vec::new(), std::mem::replace(&mut self.0, Checker::new(false)));
             assert!(checker.memory_written(0x4802, (2, 1), 2, self, |(rule, ..)| found.push(rule)));
             self.0 = checker;
             found

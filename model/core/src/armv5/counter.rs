@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what an ARM processor executes to intervals.
 //!
-//! Exceptions enter the kernel at fixed addresses, the vectors. The address that is to be returned to tells whether user
-//! mode was left, also if none of its instructions began since the kernel was left last.
+//! Exceptions enter the kernel at fixed addresses, the vectors. The address that is to be returned
+//! to tells whether user mode was left, also if none of its instructions began since the kernel was
+//! left last.
 
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation, Which};
@@ -34,8 +35,8 @@ const HELPERS: Range<u32> = 0xffff_0f00..0xffff_1000;
 const VECTORS_START: u32 = 0xffff_0000;
 /// Bytes of the vectors.
 const VECTORS: u32 = 32;
-/// The word there that is the thread pointer, and the one behind it. Who executes it executes data that the kernel writes: nobody else
-/// learns what that does.
+/// The word there that is the thread pointer, and the one behind it. Who executes it executes data
+/// that the kernel writes: nobody else learns what that does.
 const THREAD_POINTER: Range<u32> = 0xffff_0ff0..0xffff_0ff8;
 /// The vector of `swi`.
 const SYSTEM_CALL: u32 = 8;
@@ -49,7 +50,8 @@ pub fn latency() -> Latency {
     Latency::of(vec![VECTORS_START + SYSTEM_CALL])
 }
 
-/// Whether a block of kernel code at this address is the first one of an entry: the kernel itself has no exceptions.
+/// Whether a block of kernel code at this address is the first one of an entry: the kernel itself
+/// has no exceptions.
 #[must_use]
 pub fn is_entry(address: u32) -> bool {
     address.wrapping_sub(VECTORS_START) < VECTORS
@@ -89,17 +91,26 @@ impl<W: World> Follow<W> for Armv5 {
         (self.controls, self.native) = (world.controls(), None);
     }
 
-    fn begins(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) -> (Owner, Option<Entry>) {
+    fn begins(
+        counter: &mut Counter<Self>,
+        chunk: &Chunk,
+        base: u32,
+        world: &mut W,
+    ) -> (Owner, Option<Entry>) {
         let kernel = chunk.privilege == Privilege::Kernel;
         let was_kernel = counter.processor.kernel;
         let vector = base.wrapping_sub(counter.processor.controls.vectors());
-        let is_entered = kernel && (!was_kernel || vector < VECTORS && counter.is_user(world.link()));
+        let is_entered =
+            kernel && (!was_kernel || vector < VECTORS && counter.is_user(world.link()));
         if !kernel && was_kernel {
             counter.processor.native = None;
         }
         (counter.base, counter.processor.kernel) = (base, kernel);
         let owner = if kernel { Owner::Kernel } else { counter.user_owner(base, world) };
-        (owner, is_entered.then_some(if vector == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }))
+        (
+            owner,
+            is_entered.then_some(if vector == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }),
+        )
     }
 
     fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) {
@@ -115,8 +126,9 @@ impl<W: World> Follow<W> for Armv5 {
 }
 
 impl Counter<Armv5> {
-    /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be executed, its condition being
-    /// true. `value` is the register that it moves to the coprocessor.
+    /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be
+    /// executed, its condition being true. `value` is the register that it moves to the
+    /// coprocessor.
     pub fn special(&mut self, class: Class, offset: u16, value: u32) {
         match class {
             // What is locked before the first interval is so in it.
@@ -126,8 +138,11 @@ impl Counter<Armv5> {
                 }
             }
             Class::Return => self.ledger.events().far_returns += 1,
-            // In user mode it is undefined: an emulator may tell of it, and then has the kernel entered.
-            Class::System(operation) if self.processor.kernel => self.operate(operation, self.instruction(offset), value),
+            // In user mode it is undefined: an emulator may tell of it, and then has the kernel
+            // entered.
+            Class::System(operation) if self.processor.kernel => {
+                self.operate(operation, self.instruction(offset), value)
+            }
             Class::Plain | Class::AsUser | Class::System(_) => {}
         }
     }
@@ -159,7 +174,9 @@ impl Counter<Armv5> {
             Operation::CleanLine(true) => &mut events.line_flushes,
             Operation::TestClean(_) => &mut events.test_cleans,
             Operation::AllocateLine => &mut events.line_allocations,
-            Operation::LockLines | Operation::UnlockLines | Operation::LockEntry(_) => &mut uncounted,
+            Operation::LockLines | Operation::UnlockLines | Operation::LockEntry(_) => {
+                &mut uncounted
+            }
             Operation::Drain => &mut events.drains,
             Operation::FlushBranches => &mut events.branch_flushes,
             Operation::FlushTlb(_) => &mut events.tlb_flushes,
@@ -171,7 +188,9 @@ impl Counter<Armv5> {
         }
         if let Some(checker) = &mut self.setup.checker {
             let ledger = &mut self.ledger;
-            checker.operate(operation, value, instruction, |(rule, address, cause)| ledger.violate(rule, instruction, address, cause));
+            checker.operate(operation, value, instruction, |(rule, address, cause)| {
+                ledger.violate(rule, instruction, address, cause)
+            });
         }
         if operation == Operation::WriteRoot {
             self.ledger.each(Repetition::write_cr3);
@@ -189,14 +208,23 @@ impl Counter<Armv5> {
         }
     }
 
-    /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at virtual address `address`, with
-    /// the rights of user mode if `as_user`.
-    pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, as_user: bool, world: &mut impl World) {
+    /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at virtual
+    /// address `address`, with the rights of user mode if `as_user`.
+    pub fn access(
+        &mut self,
+        offset: u16,
+        address: u32,
+        bytes: u32,
+        write: bool,
+        as_user: bool,
+        world: &mut impl World,
+    ) {
         let address = self.processor.modified(address);
         if self.processor.kernel {
             self.ledger.each(|repetition| repetition.access(address, bytes));
         }
-        let access = Access { address, write, user: as_user || !self.processor.kernel, fetch: false };
+        let access =
+            Access { address, write, user: as_user || !self.processor.kernel, fetch: false };
         let (controls, mut unknown) = (self.processor.controls, 0);
         if let Some(machine) = &mut self.setup.machine {
             let translate = |address| find(world, controls, address, &mut unknown);
@@ -220,23 +248,43 @@ impl Counter<Armv5> {
         self.setup.checker.as_ref().is_some_and(|checker| checker.reads(physical))
     }
 
-    /// The instruction `offset` bytes from the chunk's start has written so many bytes of memory, and what.
-    pub fn memory_written(&mut self, offset: u16, physical: u32, written: (u32, u32), world: &mut impl World) {
+    /// The instruction `offset` bytes from the chunk's start has written so many bytes of memory,
+    /// and what.
+    pub fn memory_written(
+        &mut self,
+        offset: u16,
+        physical: u32,
+        written: (u32, u32),
+        world: &mut impl World,
+    ) {
         let instruction = self.instruction(offset);
         let Some(checker) = &mut self.setup.checker else { return };
         let ledger = &mut self.ledger;
-        let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
-        self.unknown += u64::from(!checker.memory_written(physical, written, instruction, world, found));
+        let found =
+            |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
+        self.unknown +=
+            u64::from(!checker.memory_written(physical, written, instruction, world, found));
     }
 
     fn check(&mut self, access: Access, bytes: u32, instruction: u32, world: &mut impl World) {
         let Some(checker) = &mut self.setup.checker else { return };
-        if access.fetch && access.address < THREAD_POINTER.end && access.address.saturating_add(bytes) > THREAD_POINTER.start {
+        if access.fetch
+            && access.address < THREAD_POINTER.end
+            && access.address.saturating_add(bytes) > THREAD_POINTER.start
+        {
             return;
         }
         let ledger = &mut self.ledger;
-        let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
-        self.unknown += u64::from(!checker.access(access, bytes, self.processor.controls, instruction, world, found));
+        let found =
+            |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
+        self.unknown += u64::from(!checker.access(
+            access,
+            bytes,
+            self.processor.controls,
+            instruction,
+            world,
+            found,
+        ));
     }
 
     fn is_user(&self, address: u32) -> bool {
@@ -245,7 +293,8 @@ impl Counter<Armv5> {
 
     /// Whose code user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
-        let native = *self.processor.native.get_or_insert_with(|| is_native(self.processor.controls, world));
+        let native =
+            *self.processor.native.get_or_insert_with(|| is_native(self.processor.controls, world));
         match native {
             false => Owner::User,
             true if self.setup.server.contains(&address) => Owner::Server,
@@ -254,7 +303,8 @@ impl Counter<Armv5> {
     }
 }
 
-/// Whether the space that runs is a native component's: it may use UTCBs, which have a MiB of their own for each space.
+/// Whether the space that runs is a native component's: it may use UTCBs, which have a MiB of their
+/// own for each space.
 fn is_native(controls: Controls, memory: &mut impl Physical) -> bool {
     (0..AREAS).any(|area| {
         let entry = memory.read(controls.table() + ((AREA_START >> 20) + area) * 4).unwrap_or(0);
@@ -263,7 +313,12 @@ fn is_native(controls: Controls, memory: &mut impl Physical) -> bool {
 }
 
 /// The mapping of a modified virtual address; `unknown` counts those that there are none of.
-fn find(memory: &mut impl Physical, controls: Controls, address: u32, unknown: &mut u64) -> Option<super::walk::Mapping> {
+fn find(
+    memory: &mut impl Physical,
+    controls: Controls,
+    address: u32,
+    unknown: &mut u64,
+) -> Option<super::walk::Mapping> {
     let found = walk(memory, controls.root, address, |_| ()).ok();
     *unknown += u64::from(found.is_none());
     found

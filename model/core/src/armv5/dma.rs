@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What devices are about to do with memory: the driver of a virtio device says so in a queue (Virtual I/O Device 1.2, 2.7), which the
-//! device reads past all caches.
+//! What devices are about to do with memory: the driver of a virtio device says so in a queue
+//! (Virtual I/O Device 1.2, 2.7), which the device reads past all caches.
 //!
-//! A queue is known from what the driver writes to the device's registers (4.1.4.3). They are where QEMU has them: at the start of a range
-//! of 16 KiB. What other devices do with memory is not known.
+//! A queue is known from what the driver writes to the device's registers (4.1.4.3). They are where
+//! QEMU has them: at the start of a range of 16 KiB. What other devices do with memory is not
+//! known.
 
 use crate::memory::Physical;
 use rustc_hash::FxHashMap;
@@ -47,7 +48,8 @@ struct Queue {
     made: u16,
 }
 
-/// A part of memory that a device reads or writes: its physical address, its bytes, whether it is written.
+/// A part of memory that a device reads or writes: its physical address, its bytes, whether it is
+/// written.
 pub type Transfer = (u32, u32, bool);
 
 /// The queues of all devices.
@@ -66,7 +68,9 @@ impl Devices {
         }
         let registers = self.registers.entry(device).or_default();
         match (offset, bytes) {
-            (register::STATUS, 1) if value == 0 => self.queues.retain(|queue| queue.device != device),
+            (register::STATUS, 1) if value == 0 => {
+                self.queues.retain(|queue| queue.device != device)
+            }
             (register::SELECT, 2) => registers.selected = value,
             (register::SIZE, 2) => registers.size = value,
             (register::DESCRIPTORS, 4 | 8) => registers.descriptors = value,
@@ -83,16 +87,28 @@ impl Devices {
     /// Whether a queue is in the page of a physical address.
     #[must_use]
     pub fn has_queue(&self, physical: u32) -> bool {
-        let is_in = |start: u32, bytes: u32| physical >> 12 >= start >> 12 && physical >> 12 <= (start + (bytes - 1)) >> 12;
-        self.queues.iter().any(|queue| is_in(queue.descriptors, queue.size * DESCRIPTOR) || is_in(queue.available, 4 + queue.size * 2))
+        let is_in = |start: u32, bytes: u32| {
+            physical >> 12 >= start >> 12 && physical >> 12 <= (start + (bytes - 1)) >> 12
+        };
+        self.queues.iter().any(|queue| {
+            is_in(queue.descriptors, queue.size * DESCRIPTOR)
+                || is_in(queue.available, 4 + queue.size * 2)
+        })
     }
 
-    /// So many bytes of memory were written: if that makes requests, what their devices will do. `None` if the queue cannot be read.
-    pub fn memory_written(&mut self, physical: u32, (bytes, value): (u32, u32), memory: &mut impl Physical) -> Option<Vec<Transfer>> {
+    /// So many bytes of memory were written: if that makes requests, what their devices will do.
+    /// `None` if the queue cannot be read.
+    pub fn memory_written(
+        &mut self,
+        physical: u32,
+        (bytes, value): (u32, u32),
+        memory: &mut impl Physical,
+    ) -> Option<Vec<Transfer>> {
         const INDEX: u32 = 2;
         let mut transfers = Vec::new();
         for queue in &mut self.queues {
-            // A store of a word begins with flags. It is what a driver executes where atomic operations are on words alone.
+            // A store of a word begins with flags. It is what a driver executes where atomic
+            // operations are on words alone.
             let value = match (physical.wrapping_sub(queue.available), bytes) {
                 (0, 4) => value >> 16,
                 (INDEX, 2) => value,
@@ -105,7 +121,8 @@ impl Devices {
                 let mut number = memory.read(entry & !3)? >> (8 * (entry & 2)) & 0xffff;
                 for _ in 0..queue.size {
                     let at = queue.descriptors + number * DESCRIPTOR;
-                    let [address, bytes, flags] = [memory.read(at)?, memory.read(at + 8)?, memory.read(at + 12)?];
+                    let [address, bytes, flags] =
+                        [memory.read(at)?, memory.read(at + 8)?, memory.read(at + 12)?];
                     transfers.push((address, bytes, flags & WRITE != 0));
                     if flags & NEXT == 0 {
                         break;
@@ -137,7 +154,9 @@ mod tests {
 
     fn devices() -> Devices {
         let mut devices = Devices::default();
-        for (offset, bytes, value) in [(0x16, 2, 0), (0x18, 2, 4), (0x20, 4, DESCRIPTORS), (0x28, 4, AVAILABLE), (0x1c, 2, 1)] {
+        for (offset, bytes, value) in
+            [(0x16, 2, 0), (0x18, 2, 4), (0x20, 4, DESCRIPTORS), (0x28, 4, AVAILABLE), (0x1c, 2, 1)]
+        {
             devices.register_written(DEVICE + offset, bytes, value);
         }
         devices
@@ -150,7 +169,11 @@ mod tests {
             [(at, address), (at + 8, bytes), (at + 12, flags)]
         };
         let entries = [(AVAILABLE + 4, 1 | 3 << 16)];
-        let all = [descriptor(1, 0x7000, 16, 1 | 2 << 16), descriptor(2, 0x8000, 512, 2), descriptor(3, 0x9000, 64, 0)];
+        let all = [
+            descriptor(1, 0x7000, 16, 1 | 2 << 16),
+            descriptor(2, 0x8000, 512, 2),
+            descriptor(3, 0x9000, 64, 0),
+        ];
         Memory(all.into_iter().flatten().chain(entries).collect())
     }
 
@@ -159,15 +182,24 @@ mod tests {
         let (mut devices, mut memory) = (devices(), memory());
         assert!(devices.has_queue(DESCRIPTORS) && !devices.has_queue(0x8000));
         assert_eq!(devices.memory_written(AVAILABLE + 4, (2, 1), &mut memory), Some(vec![]));
-        assert_eq!(devices.memory_written(AVAILABLE + 2, (2, 1), &mut memory), Some(vec![(0x7000, 16, false), (0x8000, 512, true)]));
+        assert_eq!(
+            devices.memory_written(AVAILABLE + 2, (2, 1), &mut memory),
+            Some(vec![(0x7000, 16, false), (0x8000, 512, true)])
+        );
         // Flags alone; then a word of flags and the index.
         assert_eq!(devices.memory_written(AVAILABLE, (2, 1), &mut memory), Some(vec![]));
-        assert_eq!(devices.memory_written(AVAILABLE, (4, 1 | 2 << 16), &mut memory), Some(vec![(0x9000, 64, false)]));
+        assert_eq!(
+            devices.memory_written(AVAILABLE, (4, 1 | 2 << 16), &mut memory),
+            Some(vec![(0x9000, 64, false)])
+        );
     }
 
     #[test]
     fn says_what_cannot_be_read() {
-        assert_eq!(devices().memory_written(AVAILABLE + 2, (2, 1), &mut Memory(FxHashMap::default())), None);
+        assert_eq!(
+            devices().memory_written(AVAILABLE + 2, (2, 1), &mut Memory(FxHashMap::default())),
+            None
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction's encoding says about it (DDI 0100, A3 and B2; for operations of the cache also the cores' manuals).
+//! What an instruction's encoding says about it (DDI 0100, A3 and B2; for operations of the cache
+//! also the cores' manuals).
 
 use crate::Marker;
 use abi::arch::armv5::marker::{BEGIN, BEGIN_FREE, END, decode};
@@ -35,7 +36,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// The class of the instruction that is encoded as `bytes`: of two if it is a Thumb instruction, of which all are plain.
+    /// The class of the instruction that is encoded as `bytes`: of two if it is a Thumb
+    /// instruction, of which all are plain.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         let Some(word) = word(bytes) else { return Self::Plain };
@@ -44,14 +46,24 @@ impl Class {
         let (load, to_pc) = (word & 1 << 20 != 0, word >> 12 & 15 == PC);
         match word >> 25 & 7 {
             _ if word >> 28 == UNCONDITIONAL => Self::Plain,
-            // Data processing with S to the PC; `tst` and the like have no destination, multiplications and the like no such form.
-            0 | 1 if load && to_pc && word >> 23 & 3 != 2 && (word & 1 << 25 != 0 || word & 0x90 != 0x90) => Self::Return,
+            // Data processing with S to the PC; `tst` and the like have no destination,
+            // multiplications and the like no such form.
+            0 | 1
+                if load
+                    && to_pc
+                    && word >> 23 & 3 != 2
+                    && (word & 1 << 25 != 0 || word & 0x90 != 0x90) =>
+            {
+                Self::Return
+            }
             // Post-indexed with W.
             2 if word >> 21 & 9 == 1 => Self::AsUser,
             3 if word >> 21 & 9 == 1 && word & 1 << 4 == 0 => Self::AsUser,
             // `ldm ^` with the PC.
             4 if load && word & 1 << 22 != 0 && word & 1 << 15 != 0 => Self::Return,
-            7 if word & 0x0f00_0010 == 0x0e00_0010 && word >> 8 & 15 == 15 => Operation::decode(word).map_or(Self::Plain, Self::System),
+            7 if word & 0x0f00_0010 == 0x0e00_0010 && word >> 8 & 15 == 15 => {
+                Operation::decode(word).map_or(Self::Plain, Self::System)
+            }
             _ => Self::Plain,
         }
     }
@@ -74,7 +86,8 @@ pub enum Operation {
     InvalidateLine(Which),
     /// Writes the line of an address back; with the flag, invalidates it.
     CleanLine(bool),
-    /// ARM926: writes one line back and says whether one more is dirty; with the flag, invalidates all when none is.
+    /// ARM926: writes one line back and says whether one more is dirty; with the flag, invalidates
+    /// all when none is.
     TestClean(bool),
     /// XScale: makes a line for an address without reading memory.
     AllocateLine,
@@ -90,7 +103,8 @@ pub enum Operation {
     FlushTlb(Which),
     /// Invalidates the entry of an address in TLBs.
     FlushEntry(Which),
-    /// XScale: walks the tables for an address, and locks what is found in a TLB (Intel XScale Core Developer's Manual, section 3.4.3).
+    /// XScale: walks the tables for an address, and locks what is found in a TLB (Intel XScale Core
+    /// Developer's Manual, section 3.4.3).
     LockEntry(Which),
 }
 
@@ -124,7 +138,8 @@ impl Operation {
     fn decode(word: u32) -> Option<Self> {
         use Which::{Both, Code, Data};
         let reads = word & 1 << 20 != 0;
-        let (first, second, register, operation) = (word >> 21 & 7, word >> 5 & 7, word >> 16 & 15, word & 15);
+        let (first, second, register, operation) =
+            (word >> 21 & 7, word >> 5 & 7, word >> 16 & 15, word & 15);
         Some(match (register, operation, second) {
             _ if first != 0 => return None,
             (7, 10, 3) if reads => Self::TestClean(false),
@@ -168,7 +183,8 @@ impl Operation {
 /// Whether the ARM instruction `word` is executed with this status: emulators announce it anyway.
 #[must_use]
 pub const fn condition(word: u32, status: u32) -> bool {
-    let (n, z, c, v) = (status >> 31 != 0, status >> 30 & 1 != 0, status >> 29 & 1 != 0, status >> 28 & 1 != 0);
+    let (n, z, c, v) =
+        (status >> 31 != 0, status >> 30 & 1 != 0, status >> 29 & 1 != 0, status >> 28 & 1 != 0);
     let holds = match word >> 29 {
         0 => z,
         1 => c,
@@ -242,19 +258,43 @@ mod tests {
             ("mcr p15, 0, r0, c13, c0, 0", 0xee0d_0f10, Class::System(Operation::WriteProcess)),
             ("mrc p15, 0, r0, c3, c0, 0", 0xee13_0f10, Class::Plain),
             ("mrc p15, 0, r0, c5, c0, 0", 0xee15_0f10, Class::Plain),
-            ("mcr p15, 0, r0, c7, c7, 0", 0xee07_0f17, Class::System(Operation::InvalidateCaches(Both))),
-            ("mcr p15, 0, r0, c7, c5, 0", 0xee07_0f15, Class::System(Operation::InvalidateCaches(Code))),
-            ("mcr p15, 0, r0, c7, c5, 1", 0xee07_0f35, Class::System(Operation::InvalidateLine(Code))),
+            (
+                "mcr p15, 0, r0, c7, c7, 0",
+                0xee07_0f17,
+                Class::System(Operation::InvalidateCaches(Both)),
+            ),
+            (
+                "mcr p15, 0, r0, c7, c5, 0",
+                0xee07_0f15,
+                Class::System(Operation::InvalidateCaches(Code)),
+            ),
+            (
+                "mcr p15, 0, r0, c7, c5, 1",
+                0xee07_0f35,
+                Class::System(Operation::InvalidateLine(Code)),
+            ),
             ("mcr p15, 0, r0, c7, c5, 6", 0xee07_0fd5, Class::System(Operation::FlushBranches)),
-            ("mcr p15, 0, r0, c7, c6, 1", 0xee07_0f36, Class::System(Operation::InvalidateLine(Data))),
+            (
+                "mcr p15, 0, r0, c7, c6, 1",
+                0xee07_0f36,
+                Class::System(Operation::InvalidateLine(Data)),
+            ),
             ("mcr p15, 0, r0, c7, c10, 1", 0xee07_0f3a, Class::System(Operation::CleanLine(false))),
             ("mcr p15, 0, r0, c7, c14, 1", 0xee07_0f3e, Class::System(Operation::CleanLine(true))),
             ("mcr p15, 0, r0, c7, c10, 4", 0xee07_0f9a, Class::System(Operation::Drain)),
             ("mcr p15, 0, r0, c7, c2, 5", 0xee07_0fb2, Class::System(Operation::AllocateLine)),
             ("mcr p15, 0, r0, c9, c2, 0", 0xee09_0f12, Class::System(Operation::LockLines)),
-            ("mcr p15, 0, r0, c10, c8, 0", 0xee0a_0f18, Class::System(Operation::LockEntry(Which::Data))),
+            (
+                "mcr p15, 0, r0, c10, c8, 0",
+                0xee0a_0f18,
+                Class::System(Operation::LockEntry(Which::Data)),
+            ),
             ("mcr p15, 0, r0, c9, c2, 1", 0xee09_0f32, Class::System(Operation::UnlockLines)),
-            ("mrc p15, 0, r15, c7, c10, 3", 0xee17_ff7a, Class::System(Operation::TestClean(false))),
+            (
+                "mrc p15, 0, r15, c7, c10, 3",
+                0xee17_ff7a,
+                Class::System(Operation::TestClean(false)),
+            ),
             ("mrc p15, 0, r15, c7, c14, 3", 0xee17_ff7e, Class::System(Operation::TestClean(true))),
             ("mcr p15, 0, r0, c8, c7, 0", 0xee08_0f17, Class::System(Operation::FlushTlb(Both))),
             ("mcr p15, 0, r0, c8, c5, 1", 0xee08_0f35, Class::System(Operation::FlushEntry(Code))),
@@ -273,9 +313,30 @@ mod tests {
     fn conditions_follow_the_flags() {
         for flags in 0..16_u32 {
             let (n, z, c, v) = (flags & 8 != 0, flags & 4 != 0, flags & 2 != 0, flags & 1 != 0);
-            let expected = [z, !z, c, !c, n, !n, v, !v, c && !z, !c || z, n == v, n != v, !z && n == v, z || n != v, true, true];
+            let expected = [
+                z,
+                !z,
+                c,
+                !c,
+                n,
+                !n,
+                v,
+                !v,
+                c && !z,
+                !c || z,
+                n == v,
+                n != v,
+                !z && n == v,
+                z || n != v,
+                true,
+                true,
+            ];
             for (code, expected) in (0..16_u32).zip(expected) {
-                assert_eq!(condition(code << 28, flags << 28), expected, "condition {code} with flags {flags:04b}");
+                assert_eq!(
+                    condition(code << 28, flags << 28),
+                    expected,
+                    "condition {code} with flags {flags:04b}"
+                );
             }
         }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds uses of memory that caches with virtual addresses make wrong.
 //!
-//! A cache without limits, one for data and one for code: each line that was made stays until an operation removes it, and a
-//! dirty line stays dirty until an operation cleans it, though a processor may write it back at any time. What is kept is a
-//! bit for each line of a page of modified virtual addresses that had a page of physical memory.
+//! A cache without limits, one for data and one for code: each line that was made stays until an
+//! operation removes it, and a dirty line stays dirty until an operation cleans it, though a
+//! processor may write it back at any time. What is kept is a bit for each line of a page of
+//! modified virtual addresses that had a page of physical memory.
 
 use super::instruction::Operation;
 use crate::violation::Rule;
@@ -34,7 +35,8 @@ struct Page {
     old_code: u128,
     /// Of each dirty line, the words written since it was clean.
     written: [u8; LINES],
-    /// Of each old line of code, the words that memory has got other contents for: code and data may share a line.
+    /// Of each old line of code, the words that memory has got other contents for: code and data
+    /// may share a line.
     rewritten: [u8; LINES],
     /// Whether no other virtual page has had the frame.
     alone: bool,
@@ -61,7 +63,11 @@ impl Part {
     /// The bytes from these addresses on that are in their line, at most so many.
     pub fn new(address: u32, physical: u32, bytes: u32) -> Self {
         let (first, last) = (address & 31, (address & 31).saturating_add(bytes.max(1) - 1).min(31));
-        Self { address, physical, words: (0xff >> (7 - (last >> 2))) & (0xff << (first >> 2)) as u8 }
+        Self {
+            address,
+            physical,
+            words: (0xff >> (7 - (last >> 2))) & (0xff << (first >> 2)) as u8,
+        }
     }
 
     fn line(self) -> usize {
@@ -142,8 +148,15 @@ impl Lines {
         self.last
     }
 
-    /// Data in one line is accessed by the instruction at `instruction`; `found` is told of rules broken, each once.
-    pub fn access(&mut self, part: Part, way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
+    /// Data in one line is accessed by the instruction at `instruction`; `found` is told of rules
+    /// broken, each once.
+    pub fn access(
+        &mut self,
+        part: Part,
+        way: Way,
+        instruction: u32,
+        mut found: impl FnMut(Finding),
+    ) {
         let (own, bit) = (self.page(part.address, part.physical), bit(part.address));
         self.touch(own, bit);
         let page = &mut self.pages[own];
@@ -160,7 +173,10 @@ impl Lines {
         for &other in self.by_frame.get(&(part.physical >> 12)).into_iter().flatten() {
             let (page, foreign) = (&mut self.pages[other], other != own || !way.cached);
             if foreign && page.dirty & bit != 0 {
-                found((if way.write { Rule::LateWriteBack } else { Rule::DirtyElsewhere }, page.writer));
+                found((
+                    if way.write { Rule::LateWriteBack } else { Rule::DirtyElsewhere },
+                    page.writer,
+                ));
                 page.dirty &= !bit;
             }
             let (data, code) = (if foreign { page.data & bit } else { 0 }, page.code & bit);
@@ -177,9 +193,18 @@ impl Lines {
     }
 
     /// The line of data is made, or written.
-    fn fill(&mut self, own: usize, part: Part, way: Way, instruction: u32, mut found: impl FnMut(Finding)) {
+    fn fill(
+        &mut self,
+        own: usize,
+        part: Part,
+        way: Way,
+        instruction: u32,
+        mut found: impl FnMut(Finding),
+    ) {
         let (virtual_page, bit) = (part.address >> 12, bit(part.address));
-        for &other in self.by_virtual.get(&virtual_page).into_iter().flatten().filter(|other| **other != own) {
+        for &other in
+            self.by_virtual.get(&virtual_page).into_iter().flatten().filter(|other| **other != own)
+        {
             let page = &mut self.pages[other];
             if page.data & bit != 0 {
                 found((Rule::CacheAlias, page.writer));
@@ -220,7 +245,8 @@ impl Lines {
 
     /// Code in one line is fetched by way of the cache.
     pub fn fetch(&mut self, part: Part, mut found: impl FnMut(Finding)) {
-        let (own, bit, line) = (self.page(part.address, part.physical), bit(part.address), part.line());
+        let (own, bit, line) =
+            (self.page(part.address, part.physical), bit(part.address), part.line());
         let page = &mut self.pages[own];
         if page.code & bit != 0 {
             if page.old_code & bit != 0 && page.rewritten[line] & part.words != 0 {
@@ -242,7 +268,13 @@ impl Lines {
                 dirty |= page.written[line];
             }
         }
-        for &other in self.by_virtual.get(&(part.address >> 12)).into_iter().flatten().filter(|other| **other != own) {
+        for &other in self
+            .by_virtual
+            .get(&(part.address >> 12))
+            .into_iter()
+            .flatten()
+            .filter(|other| **other != own)
+        {
             let page = &mut self.pages[other];
             if page.code & bit != 0 {
                 found((Rule::CacheAlias, page.writer));
@@ -270,7 +302,8 @@ impl Lines {
         }
     }
 
-    /// An operation is carried out; `found` is told the address that lost what was written, and by whom.
+    /// An operation is carried out; `found` is told the address that lost what was written, and by
+    /// whom.
     pub fn operate(&mut self, operation: Operation, operand: u32, mut found: impl FnMut(u32, u32)) {
         match operation {
             Operation::InvalidateCaches(which) => {
@@ -319,7 +352,8 @@ impl Lines {
         }
     }
 
-    /// No line is dirty any more, if it is not locked; `written` is told the address and the last writer of those that were.
+    /// No line is dirty any more, if it is not locked; `written` is told the address and the last
+    /// writer of those that were.
     fn clean(&mut self, written: &mut impl FnMut(u32, u32)) {
         for &index in &self.used[0] {
             let page = &mut self.pages[index];
@@ -355,8 +389,9 @@ impl Lines {
         }
     }
 
-    /// A line is made. When as many have been made, one behind the other and of others than the last time, as there are, all
-    /// that was held before is displaced, except what was used meanwhile.
+    /// A line is made. When as many have been made, one behind the other and of others than the
+    /// last time, as there are, all that was held before is displaced, except what was used
+    /// meanwhile.
     fn sweep(&mut self, address: u32) {
         let (start, count) = self.sweep.now;
         if count == 0 || address >> LINE != (start >> LINE) + count {
@@ -372,8 +407,12 @@ impl Lines {
         if self.sweep.before.replace(start) == Some(start) {
             return;
         }
-        let kept: Vec<(usize, u128, u128)> =
-            touched.into_iter().map(|(index, bit)| (index, self.pages[index].data & bit, self.pages[index].dirty & bit)).collect();
+        let kept: Vec<(usize, u128, u128)> = touched
+            .into_iter()
+            .map(|(index, bit)| {
+                (index, self.pages[index].data & bit, self.pages[index].dirty & bit)
+            })
+            .collect();
         self.clean(&mut |_, _| ());
         self.drop_data();
         for (index, data, dirty) in kept {
@@ -387,12 +426,29 @@ impl Lines {
 impl Page {
     fn new(virtual_page: u32, frame: u32, alone: bool) -> Self {
         let (written, rewritten, used) = ([0; LINES], [0; LINES], [false; 2]);
-        let (data, dirty, old_data, locked, code, old_code, writer, rival) = (0, 0, 0, 0, 0, 0, 0, 0);
-        Self { virtual_page, frame, data, dirty, old_data, locked, code, old_code, written, rewritten, alone, writer, rival, used }
+        let (data, dirty, old_data, locked, code, old_code, writer, rival) =
+            (0, 0, 0, 0, 0, 0, 0, 0);
+        Self {
+            virtual_page,
+            frame,
+            data,
+            dirty,
+            old_data,
+            locked,
+            code,
+            old_code,
+            written,
+            rewritten,
+            alone,
+            writer,
+            rival,
+            used,
+        }
     }
 
     fn forget_data(&mut self, bits: u128) {
-        (self.data, self.dirty, self.old_data) = (self.data & !bits, self.dirty & !bits, self.old_data & !bits);
+        (self.data, self.dirty, self.old_data) =
+            (self.data & !bits, self.dirty & !bits, self.old_data & !bits);
         self.locked &= !bits;
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled processor: its TLBs and its caches with virtual index and tag, hit or missed by fetches and accesses.
+//! The modelled processor: its TLBs and its caches with virtual index and tag, hit or missed by
+//! fetches and accesses.
 
 use super::instruction::{Operation, Which};
 use super::tlb::Tlb;
@@ -30,7 +31,8 @@ impl Machine {
         }
     }
 
-    /// So many bytes of code from a modified virtual address on are executed. `translate` walks the tables.
+    /// So many bytes of code from a modified virtual address on are executed. `translate` walks the
+    /// tables.
     pub fn fetch(
         &mut self,
         (base, bytes): (u32, u32),
@@ -45,7 +47,9 @@ impl Machine {
             events.itlb_misses += u64::from(missed);
             let Some(mapping) = mapping else { continue };
             let cache = self.l1i.as_mut().filter(|_| mapping.cached && controls.caches_code());
-            let hit = cache.is_some_and(|l1i| l1i.access(address, mapping.physical(address), false) != Outcome::Miss);
+            let hit = cache.is_some_and(|l1i| {
+                l1i.access(address, mapping.physical(address), false) != Outcome::Miss
+            });
             events.l1i_misses += u64::from(!hit);
         }
     }
@@ -61,11 +65,16 @@ impl Machine {
     ) {
         for address in lines(access.address, bytes, self.l1d.shift()) {
             let tlb = self.dtlb.as_mut().unwrap_or(&mut self.itlb);
-            let (mapping, missed) = look_up(tlb, Access { address, ..access }, controls, &mut translate);
+            let (mapping, missed) =
+                look_up(tlb, Access { address, ..access }, controls, &mut translate);
             events.dtlb_misses += u64::from(missed);
             let Some(mapping) = mapping else { continue };
             if !mapping.cached || !controls.caches_data() {
-                *(if access.write { &mut events.memory_writes } else { &mut events.uncached_reads }) += 1;
+                *(if access.write {
+                    &mut events.memory_writes
+                } else {
+                    &mut events.uncached_reads
+                }) += 1;
                 continue;
             }
             let physical = mapping.physical(address);
@@ -91,7 +100,10 @@ impl Machine {
                 }
             }
             Operation::InvalidateLine(caches) => {
-                self.l1i.iter_mut().filter(|_| which(caches, true)).for_each(|l1i| l1i.invalidate_line(operand));
+                self.l1i
+                    .iter_mut()
+                    .filter(|_| which(caches, true))
+                    .for_each(|l1i| l1i.invalidate_line(operand));
                 if which(caches, false) {
                     self.l1d.invalidate_line(operand);
                 }
@@ -103,7 +115,8 @@ impl Machine {
                 }
             }
             Operation::TestClean(invalidates) => {
-                // The processor cleans a line each turn; an emulator has none and ends the loop after the first.
+                // The processor cleans a line each turn; an emulator has none and ends the loop
+                // after the first.
                 events.test_cleans += self.l1d.clean();
                 if invalidates {
                     self.l1d.flush();
@@ -132,9 +145,15 @@ impl Machine {
     }
 }
 
-/// The mapping of what is accessed, and whether the tables were walked for it. The domain access control is looked at for
-/// each hit: of what an entry forbids the kernel would be told, and it would be entered anew.
-fn look_up(tlb: &mut Tlb, access: Access, controls: Controls, translate: impl FnOnce(u32) -> Option<Mapping>) -> (Option<Mapping>, bool) {
+/// The mapping of what is accessed, and whether the tables were walked for it. The domain access
+/// control is looked at for each hit: of what an entry forbids the kernel would be told, and it
+/// would be entered anew.
+fn look_up(
+    tlb: &mut Tlb,
+    access: Access,
+    controls: Controls,
+    translate: impl FnOnce(u32) -> Option<Mapping>,
+) -> (Option<Mapping>, bool) {
     if !controls.translates() {
         return (Some(Mapping::identity(access.address)), false);
     }

@@ -15,14 +15,17 @@ pub struct Tlb {
     /// First address and mapping of each entry.
     entries: Vec<Option<(u32, Mapping)>>,
     victims: Victims,
-    /// Addresses whose translations are locked: once held they make no room, and stay when all others are forgotten.
+    /// Addresses whose translations are locked: once held they make no room, and stay when all
+    /// others are forgotten.
     locked: Vec<u32>,
     /// Where the last hit was. May be outdated: it is compared.
     last: usize,
 }
 
 fn covers(entry: Option<(u32, Mapping)>, address: u32) -> Option<Mapping> {
-    entry.filter(|(first, mapping)| (first ^ address) >> mapping.size.shift() == 0).map(|(_, mapping)| mapping)
+    entry
+        .filter(|(first, mapping)| (first ^ address) >> mapping.size.shift() == 0)
+        .map(|(_, mapping)| mapping)
 }
 
 impl Tlb {
@@ -60,7 +63,9 @@ impl Tlb {
         if self.mask == 0 {
             return in_set(0);
         }
-        [Size::Small, Size::Large, Size::Section].into_iter().find_map(|size| in_set(self.set(address, size)))
+        [Size::Small, Size::Large, Size::Section]
+            .into_iter()
+            .find_map(|size| in_set(self.set(address, size)))
     }
 
     fn set(&self, address: u32, size: Size) -> usize {
@@ -90,7 +95,8 @@ impl Tlb {
         self.locked.iter().any(|address| covers(self.entries[slot], *address).is_some())
     }
 
-    /// Locks the translation of an address from when it is held next on. (The processor walks the tables for it at once.)
+    /// Locks the translation of an address from when it is held next on. (The processor walks the
+    /// tables for it at once.)
     pub fn lock(&mut self, address: u32) {
         self.locked.push(address);
     }
@@ -127,14 +133,28 @@ mod tests {
     #[test]
     fn what_is_locked_makes_no_room() {
         for replacement in [Replacement::RoundRobin, Replacement::Lru] {
-            let mut tlb = Tlb::new(&TlbGeometry { entries: 4, ways: None, replacement, large: LargePages::Shared });
+            let mut tlb = Tlb::new(&TlbGeometry {
+                entries: 4,
+                ways: None,
+                replacement,
+                large: LargePages::Shared,
+            });
             tlb.lock(LOCKED);
             hold(&mut tlb, LOCKED..0x9000);
             assert!(tlb.lookup(LOCKED).is_some(), "{replacement:?}");
             // The others take turns in what is left.
-            assert_eq!((0x2000..0x9000).step_by(0x1000).filter(|address| tlb.lookup(*address).is_some()).count(), 3);
+            assert_eq!(
+                (0x2000..0x9000)
+                    .step_by(0x1000)
+                    .filter(|address| tlb.lookup(*address).is_some())
+                    .count(),
+                3
+            );
             tlb.flush();
-            assert!(tlb.lookup(LOCKED).is_some() && tlb.lookup(0x8000).is_none(), "{replacement:?}");
+            assert!(
+                tlb.lookup(LOCKED).is_some() && tlb.lookup(0x8000).is_none(),
+                "{replacement:?}"
+            );
             tlb.flush_entry(LOCKED);
             hold(&mut tlb, LOCKED..0x9000);
             assert!(tlb.lookup(LOCKED).is_none(), "{replacement:?}: it was unlocked");
@@ -143,7 +163,12 @@ mod tests {
 
     #[test]
     fn where_all_are_locked_one_makes_room() {
-        let mut tlb = Tlb::new(&TlbGeometry { entries: 2, ways: None, replacement: Replacement::RoundRobin, large: LargePages::Shared });
+        let mut tlb = Tlb::new(&TlbGeometry {
+            entries: 2,
+            ways: None,
+            replacement: Replacement::RoundRobin,
+            large: LargePages::Shared,
+        });
         (0..2).for_each(|page| tlb.lock(page << 12));
         hold(&mut tlb, 0..0x3000);
         assert!(tlb.lookup(0x2000).is_some());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds uses of translations that a processor might still have and the tables no longer do.
 //!
-//! As [`crate::ia32::Checker`]: a TLB without limits, for code and for data, holds each translation that was used until an
-//! operation flushes it; a store into a table makes those suspect that depend on it; a suspect one is compared with the
-//! tables when it is used. No entry belongs to a space: one that was found below another first-level table is compared, too.
+//! As [`crate::ia32::Checker`]: a TLB without limits, for code and for data, holds each translation
+//! that was used until an operation flushes it; a store into a table makes those suspect that
+//! depend on it; a suspect one is compared with the tables when it is used. No entry belongs to a
+//! space: one that was found below another first-level table is compared, too.
 
 use super::instruction::Which;
 use super::walk::{Access, Controls, Mapping, Size, walk};
@@ -17,7 +18,8 @@ pub enum Verdict {
     Good(Mapping),
     /// By this one, which was held before and which the tables have, too.
     Held(Mapping),
-    /// The TLB may have another translation than the tables since the instruction at this address; they have this one.
+    /// The TLB may have another translation than the tables since the instruction at this address;
+    /// they have this one.
     Stale(u32, Option<Mapping>),
     /// The tables cannot be read.
     Unknown,
@@ -47,7 +49,8 @@ impl Entry {
     fn new(mapping: Mapping, address: u32, age: u32, root: u32) -> Self {
         let piece = mapping.piece(address);
         let flag = |set, flag| if set { flag } else { 0 };
-        let size = flag(mapping.size == Size::Section, SECTION) | flag(mapping.size == Size::Large, LARGE);
+        let size =
+            flag(mapping.size == Size::Section, SECTION) | flag(mapping.size == Size::Large, LARGE);
         let word = piece.frame | flag(piece.cached, CACHED) | flag(piece.buffered, BUFFERED) | size;
         Self { age, word, root, permissions: piece.permissions, domain: piece.domain }
     }
@@ -124,8 +127,15 @@ impl Default for Translations {
 }
 
 impl Translations {
-    /// An access has succeeded, with translation on. `read` is told the physical address of each entry that a walk reads.
-    pub fn access(&mut self, access: Access, controls: Controls, memory: &mut impl Physical, read: impl FnMut(u32)) -> Verdict {
+    /// An access has succeeded, with translation on. `read` is told the physical address of each
+    /// entry that a walk reads.
+    pub fn access(
+        &mut self,
+        access: Access,
+        controls: Controls,
+        memory: &mut impl Physical,
+        read: impl FnMut(u32),
+    ) -> Verdict {
         let (page, kind) = (access.address >> 12, usize::from(!access.fetch));
         let entry = self.entries[kind].get(page as usize);
         let held = (entry.age == self.ages[kind]).then(|| entry.mapping());
@@ -156,7 +166,8 @@ impl Translations {
                 self.enter(kind, access.address, now, controls);
                 Verdict::Good(piece)
             }
-            // Reported once for each change of the tables. What was done and no table permits, nothing of ours explains.
+            // Reported once for each change of the tables. What was done and no table permits,
+            // nothing of ours explains.
             _ => {
                 self.enter(kind, access.address, now, controls);
                 Verdict::Stale(cause, piece)
@@ -166,11 +177,18 @@ impl Translations {
 
     fn enter(&mut self, kind: usize, address: u32, found: Option<Mapping>, controls: Controls) {
         let age = self.ages[kind];
-        let entry = found.map_or_else(Entry::default, |now| Entry::new(now, address, age, controls.table()));
+        let entry = found
+            .map_or_else(Entry::default, |now| Entry::new(now, address, age, controls.table()));
         *self.entries[kind].get_mut((address >> 12) as usize) = entry;
     }
 
-    fn walk(&mut self, address: u32, root: u32, memory: &mut impl Physical, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+    fn walk(
+        &mut self,
+        address: u32,
+        root: u32,
+        memory: &mut impl Physical,
+        mut read: impl FnMut(u32),
+    ) -> Result<Mapping, NoMapping> {
         let (mut level, mib) = (0, address >> 20);
         walk(memory, root, address, |entry| {
             read(entry);
@@ -196,7 +214,8 @@ impl Translations {
                 Role::Lower(mib) => mib << 8 | index..(mib << 8 | index) + 1,
             };
             for page in pages {
-                let held = [0, 1].map(|kind| self.entries[kind].get(page as usize).age == self.ages[kind]);
+                let held =
+                    [0, 1].map(|kind| self.entries[kind].get(page as usize).age == self.ages[kind]);
                 for kind in [0, 1].into_iter().filter(|kind| held[*kind]) {
                     self.entries[kind].get_mut(page as usize).word |= SUSPECT;
                 }
@@ -209,12 +228,19 @@ impl Translations {
 
     /// The translation of one address is flushed: all that its entry maps.
     pub fn flush_entry(&mut self, which: Which, address: u32) {
-        for (entries, _) in self.entries.iter_mut().zip([which.code(), which.data()]).filter(|(_, flushed)| *flushed) {
+        for (entries, _) in self
+            .entries
+            .iter_mut()
+            .zip([which.code(), which.data()])
+            .filter(|(_, flushed)| *flushed)
+        {
             let page = (address >> 12) as usize;
             *entries.get_mut(page) = Entry::default();
             for (flag, count) in [(SECTION, Pages::OF_SECTION), (LARGE, 16)] {
                 let first = (page % Pages::OF_SECTION) & !(count - 1);
-                let whole = entries.section(page)[first..first + count].iter_mut().filter(|entry| entry.word & flag != 0);
+                let whole = entries.section(page)[first..first + count]
+                    .iter_mut()
+                    .filter(|entry| entry.word & flag != 0);
                 whole.for_each(|entry| *entry = Entry::default());
             }
         }
@@ -234,6 +260,7 @@ impl Translations {
 
 /// Whether an access is carried out alike by an entry and by what the tables have.
 fn agree(held: Mapping, now: Mapping, access: Access, controls: Controls) -> bool {
-    let place = |mapping: Mapping| (mapping.frame, mapping.domain, mapping.cached, mapping.buffered);
+    let place =
+        |mapping: Mapping| (mapping.frame, mapping.domain, mapping.cached, mapping.buffered);
     place(held) == place(now) && held.permits(access, controls) && now.permits(access, controls)
 }

@@ -93,7 +93,8 @@ pub struct Mapping {
     pub permissions: u8,
     /// The C bit: it may be in the cache.
     pub cached: bool,
-    /// The B bit: with [`cached`](Self::cached), what is written stays there until it is written back.
+    /// The B bit: with [`cached`](Self::cached), what is written stays there until it is written
+    /// back.
     pub buffered: bool,
 }
 
@@ -114,7 +115,14 @@ impl Mapping {
     /// Virtual and physical address are the same, and nothing is cached: translation is off.
     #[must_use]
     pub const fn identity(address: u32) -> Self {
-        Self { frame: address & !0xf_ffff, size: Size::Section, domain: 0, permissions: 0xff, cached: false, buffered: false }
+        Self {
+            frame: address & !0xf_ffff,
+            size: Size::Section,
+            domain: 0,
+            permissions: 0xff,
+            cached: false,
+            buffered: false,
+        }
     }
 
     /// Physical address of an address that it maps.
@@ -123,7 +131,8 @@ impl Mapping {
         self.frame | address & ((1 << self.size.shift()) - 1)
     }
 
-    /// The page of 4 KiB that has `address`: what the entry says of that, with the rights of its quarter if it has four pages.
+    /// The page of 4 KiB that has `address`: what the entry says of that, with the rights of its
+    /// quarter if it has four pages.
     #[must_use]
     pub const fn piece(&self, address: u32) -> Self {
         let permissions = match self.size {
@@ -169,12 +178,17 @@ impl Mapping {
     }
 }
 
-/// Walks the tables below `root` (the value of c2) for a modified virtual address. `read` is told the physical address of
-/// each entry before it is read.
+/// Walks the tables below `root` (the value of c2) for a modified virtual address. `read` is told
+/// the physical address of each entry before it is read.
 ///
 /// # Errors
 /// Says why nothing was found.
-pub fn walk(memory: &mut impl Physical, root: u32, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+pub fn walk(
+    memory: &mut impl Physical,
+    root: u32,
+    address: u32,
+    mut read: impl FnMut(u32),
+) -> Result<Mapping, NoMapping> {
     let mut entry = |at: u32| {
         read(at);
         memory.read(at).ok_or(NoMapping::Unreachable)
@@ -183,7 +197,14 @@ pub fn walk(memory: &mut impl Physical, root: u32, address: u32, mut read: impl 
     let domain = (upper >> 5 & 15) as u8;
     let of = |word: u32, size: Size, permissions: u8| {
         let frame = word & (u32::MAX << size.shift());
-        Ok(Mapping { frame, size, domain, permissions, cached: word & 8 != 0, buffered: word & 4 != 0 })
+        Ok(Mapping {
+            frame,
+            size,
+            domain,
+            permissions,
+            cached: word & 8 != 0,
+            buffered: word & 4 != 0,
+        })
     };
     match upper & 3 {
         1 => {
@@ -191,7 +212,8 @@ pub fn walk(memory: &mut impl Physical, root: u32, address: u32, mut read: impl 
             match lower & 3 {
                 1 => of(lower, Size::Large, (lower >> 4) as u8),
                 2 => of(lower, Size::Small, (lower >> 4) as u8),
-                // XScale's extended small page: one permission, and bits that choose among kinds of caching.
+                // XScale's extended small page: one permission, and bits that choose among kinds of
+                // caching.
                 3 => of(lower, Size::Small, (lower >> 4 & 3) as u8 * 0x55),
                 _ => Err(NoMapping::Absent),
             }
@@ -223,21 +245,61 @@ mod tests {
 
     #[test]
     fn walks_find_what_the_tables_say() {
-        let section = Mapping { frame: 0x120_0000, size: Size::Section, domain: 5, permissions: 0xaa, cached: true, buffered: false };
+        let section = Mapping {
+            frame: 0x120_0000,
+            size: Size::Section,
+            domain: 5,
+            permissions: 0xaa,
+            cached: true,
+            buffered: false,
+        };
         assert_eq!(at(&[(ROOT + 0x123 * 4, 0x0120_08aa)], 0x1234_5678), Ok(section));
         assert_eq!(section.physical(0x1234_5678), 0x0124_5678);
         let upper = (ROOT + 0x123 * 4, 0x0000_9c61);
-        let small = Mapping { frame: 0x76_5000, size: Size::Small, domain: 3, permissions: 0xe4, cached: true, buffered: true };
-        assert_eq!(at(&[upper, (0x9c00 + 0x45 * 4, 0x0076_5e4e)], 0x1234_5678), Ok(small), "four permissions");
+        let small = Mapping {
+            frame: 0x76_5000,
+            size: Size::Small,
+            domain: 3,
+            permissions: 0xe4,
+            cached: true,
+            buffered: true,
+        };
+        assert_eq!(
+            at(&[upper, (0x9c00 + 0x45 * 4, 0x0076_5e4e)], 0x1234_5678),
+            Ok(small),
+            "four permissions"
+        );
         assert_eq!([0, 0x400, 0x800, 0xc00].map(|offset| small.permission(offset)), [0, 1, 2, 3]);
-        let large = Mapping { frame: 0x76_0000, size: Size::Large, domain: 3, permissions: 0xe4, cached: false, buffered: true };
+        let large = Mapping {
+            frame: 0x76_0000,
+            size: Size::Large,
+            domain: 3,
+            permissions: 0xe4,
+            cached: false,
+            buffered: true,
+        };
         assert_eq!(at(&[upper, (0x9c00 + 0x45 * 4, 0x0076_0e45)], 0x1234_5678), Ok(large));
         let piece = Mapping { frame: 0x76_5000, size: Size::Small, permissions: 0x55, ..large };
         assert_eq!(large.piece(0x1234_5678), piece, "of the second quarter");
-        let extended = Mapping { frame: 0x76_5000, size: Size::Small, domain: 3, permissions: 0xaa, cached: true, buffered: true };
-        assert_eq!(at(&[upper, (0x9c00 + 0x45 * 4, 0x0076_506f)], 0x1234_5678), Ok(extended), "XScale's");
+        let extended = Mapping {
+            frame: 0x76_5000,
+            size: Size::Small,
+            domain: 3,
+            permissions: 0xaa,
+            cached: true,
+            buffered: true,
+        };
+        assert_eq!(
+            at(&[upper, (0x9c00 + 0x45 * 4, 0x0076_506f)], 0x1234_5678),
+            Ok(extended),
+            "XScale's"
+        );
         assert_eq!(at(&[upper], 0x1234_5678), Err(NoMapping::Absent));
-        assert_eq!(at(&[(ROOT + 0x123 * 4, 0x9003)], 0x1234_5678), Err(NoMapping::Absent), "a fine table");
+        assert_eq!(
+            at(&[(ROOT + 0x123 * 4, 0x9003)], 0x1234_5678),
+            Err(NoMapping::Absent),
+            "a fine table"
+        );
         assert_eq!(at(&[], 0), Err(NoMapping::Absent));
         assert_eq!(at(&[(ROOT, 0x2000_0001)], 0), Err(NoMapping::Unreachable));
     }
@@ -252,12 +314,17 @@ mod tests {
     #[test]
     fn rights_are_those_of_domain_and_page() {
         let may = |permission: u8, domains, control, write, user| {
-            let mapping = Mapping { domain: 4, permissions: permission * 0x55, ..Mapping::default() };
-            mapping.permits(Access { address: 0, write, user, fetch: false }, Controls { domains, control, ..Controls::default() })
+            let mapping =
+                Mapping { domain: 4, permissions: permission * 0x55, ..Mapping::default() };
+            mapping.permits(
+                Access { address: 0, write, user, fetch: false },
+                Controls { domains, control, ..Controls::default() },
+            )
         };
         // Kernel reads, kernel writes, user reads, user writes.
         let all = |permission, domains, control| {
-            [(false, false), (true, false), (false, true), (true, true)].map(|(w, u)| may(permission, domains, control, w, u))
+            [(false, false), (true, false), (false, true), (true, true)]
+                .map(|(w, u)| may(permission, domains, control, w, u))
         };
         let client = 1 << 8;
         assert_eq!(all(0, client, 0), [false; 4]);

@@ -6,12 +6,12 @@
 //! tables are that those translations came from. A store into a table makes the entries that
 //! depend on it suspect; when a suspect one is used, the tables are walked anew and compared.
 //!
-//! A global entry stays when the directory changes. So it is compared, too, when it is first used below
-//! another directory than it was found or compared below last.
+//! A global entry stays when the directory changes. So it is compared, too, when it is first used
+//! below another directory than it was found or compared below last.
 //!
 //! Not seen: entries that a processor loads by speculation, before the first use; stores into
-//! tables by devices or by user code; pieces of a large page that the flush of one of its pages leaves
-//! after the tables have made small pages of it.
+//! tables by devices or by user code; pieces of a large page that the flush of one of its pages
+//! leaves after the tables have made small pages of it.
 
 use super::walk::{Mapping, walk};
 use crate::memory::{NoMapping, Physical};
@@ -108,7 +108,8 @@ impl Checker {
             self.causes.insert(page as u32, self.switched_by);
         }
         let is_doubtful = survived || is_held && entry.word & SUSPECT != 0;
-        // A processor walks again before it refuses a write, so an entry that forbids it is no use of it.
+        // A processor walks again before it refuses a write, so an entry that forbids it is no use
+        // of it.
         if is_held && !is_doubtful && (entry.word & WRITABLE != 0 || !access.write) {
             return Verdict::Good(mapping(entry.word));
         }
@@ -123,7 +124,9 @@ impl Checker {
         }
         match found {
             // Still there with fewer rights than the entry: suspect until flushed.
-            Some(now) if is_doubtful && !covers(now, entry.word) => Verdict::Good(mapping(entry.word)),
+            Some(now) if is_doubtful && !covers(now, entry.word) => {
+                Verdict::Good(mapping(entry.word))
+            }
             Some(now) => {
                 self.enter(page, found, root);
                 Verdict::Good(now)
@@ -139,7 +142,8 @@ impl Checker {
 
     /// Whether what the entry permits differs from what the tables permit, for this access.
     fn contradicts(&self, word: u32, access: Access, found: Option<Mapping>) -> bool {
-        let allowed = |writable: bool, user: bool| (writable || !access.write) && (user || !access.user);
+        let allowed =
+            |writable: bool, user: bool| (writable || !access.write) && (user || !access.user);
         let by_entry = allowed(word & WRITABLE != 0, word & USER != 0);
         match found {
             None => true,
@@ -155,15 +159,26 @@ impl Checker {
         self.entries[page] = match found {
             None => Entry::default(),
             Some(now) => {
-                let flags = [(now.writable, WRITABLE), (now.user, USER), (now.global, GLOBAL), (now.large, LARGE)];
-                let flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
+                let flags = [
+                    (now.writable, WRITABLE),
+                    (now.user, USER),
+                    (now.global, GLOBAL),
+                    (now.large, LARGE),
+                ];
+                let flags =
+                    flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
                 let frame = now.physical((page as u32) << 12) & FRAME;
                 Entry { age: self.ages[usize::from(now.global)], word: frame | flags, root }
             }
         };
     }
 
-    fn walk(&mut self, address: u32, root: u32, memory: &mut impl Physical) -> Result<Mapping, NoMapping> {
+    fn walk(
+        &mut self,
+        address: u32,
+        root: u32,
+        memory: &mut impl Physical,
+    ) -> Result<Mapping, NoMapping> {
         let mut lower = None;
         let found = walk(memory, root, address, |table| lower = Some(table));
         self.note_table(root >> 12, Role::Directory);
@@ -207,11 +222,13 @@ impl Checker {
     pub fn flush_page(&mut self, address: u32) {
         self.entries[(address >> 12) as usize] = Entry::default();
         let first = (address >> 22 << 10) as usize;
-        let large = self.entries[first..first + 1024].iter_mut().filter(|entry| entry.word & LARGE != 0);
+        let large =
+            self.entries[first..first + 1024].iter_mut().filter(|entry| entry.word & LARGE != 0);
         large.for_each(|entry| *entry = Entry::default());
     }
 
-    /// What is not global is flushed, by the instruction at this address, which may also load another directory.
+    /// What is not global is flushed, by the instruction at this address, which may also load
+    /// another directory.
     pub fn flush_local(&mut self, instruction: u32) {
         self.switched_by = instruction;
         self.ages[0] += 1;
@@ -225,7 +242,13 @@ impl Checker {
 
 fn mapping(word: u32) -> Mapping {
     let flag = |bit| word & bit != 0;
-    Mapping { frame: word & FRAME, large: false, global: flag(GLOBAL), writable: flag(WRITABLE), user: flag(USER) }
+    Mapping {
+        frame: word & FRAME,
+        large: false,
+        global: flag(GLOBAL),
+        writable: flag(WRITABLE),
+        user: flag(USER),
+    }
 }
 
 /// Whether a mapping permits all that an entry does, at the same place.

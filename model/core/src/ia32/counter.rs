@@ -25,8 +25,8 @@ pub trait World: Physical {
     fn root(&mut self) -> u32;
     /// Whether paging is on.
     fn paging(&mut self) -> bool;
-    /// Whether the space whose addresses begin at linear address `base` has a kernel information page, and so belongs to a
-    /// native component.
+    /// Whether the space whose addresses begin at linear address `base` has a kernel information
+    /// page, and so belongs to a native component.
     fn is_native(&mut self, base: u32) -> bool;
     /// The selector in a segment register.
     fn selector(&mut self, register: SegmentRegister) -> u16;
@@ -37,19 +37,23 @@ pub trait World: Physical {
 /// What to count of IA-32.
 pub type Setup = crate::counter::Setup<Machine, Checker>;
 
-/// The lowest address at which a server's part of its processes' spaces may begin: 2 GiB below the kernel.
+/// The lowest address at which a server's part of its processes' spaces may begin: 2 GiB below the
+/// kernel.
 const LOWEST_WINDOW: u32 = 0x6000_0000;
 
 /// What is known of the processor.
 pub struct Ia32 {
-    /// The end of what the server may reach, if its range lies high: at addresses that no process of its has.
-    /// It may run at ring 1 then, in the spaces of its processes, where its segments end with the kernel's part.
+    /// The end of what the server may reach, if its range lies high: at addresses that no process
+    /// of its has. It may run at ring 1 then, in the spaces of its processes, where its segments
+    /// end with the kernel's part.
     limit: Option<u32>,
-    /// Whose code user mode executes in this space, which begins there: native or not, if that is known.
+    /// Whose code user mode executes in this space, which begins there: native or not, if that is
+    /// known.
     native: Option<(u32, bool)>,
     /// Privilege of the code that is executed.
     privilege: Privilege,
-    /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is [`Privilege::User`], too.
+    /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is
+    /// [`Privilege::User`], too.
     due: Privilege,
     /// How user mode is about to enter the kernel.
     gate: Option<Class>,
@@ -90,7 +94,14 @@ struct Now<'a, W> {
 
 impl<'a, W> Now<'a, W> {
     fn new(world: &'a mut W, processor: &Ia32) -> Self {
-        Self { world, root: processor.root, paging: processor.paging, unknown: 0, aliases: 0, alias: 0 }
+        Self {
+            world,
+            root: processor.root,
+            paging: processor.paging,
+            unknown: 0,
+            aliases: 0,
+            alias: 0,
+        }
     }
 }
 
@@ -145,7 +156,10 @@ impl Processor for Ia32 {
 
     fn errors(&self, errors: &mut Vec<String>) {
         if self.blind > 0 {
-            errors.push(format!("the descriptor table was not known at {} returns to ring 1 or small spaces", self.blind));
+            errors.push(format!(
+                "the descriptor table was not known at {} returns to ring 1 or small spaces",
+                self.blind
+            ));
         }
     }
 }
@@ -155,7 +169,12 @@ impl<W: World> Follow<W> for Ia32 {
         (self.root, self.paging, self.native) = (world.root(), world.paging(), None);
     }
 
-    fn begins(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) -> (Owner, Option<Entry>) {
+    fn begins(
+        counter: &mut Counter<Self>,
+        chunk: &Chunk,
+        base: u32,
+        world: &mut W,
+    ) -> (Owner, Option<Entry>) {
         if let Some((class, offset)) = counter.processor.written.take() {
             counter.control_written(class, offset, world);
         }
@@ -170,11 +189,12 @@ impl<W: World> Follow<W> for Ia32 {
         let kernel = chunk.privilege == Privilege::Kernel;
         let owner = if kernel { Owner::Kernel } else { counter.user_owner(chunk, base, world) };
         let processor = &mut counter.processor;
-        let entry = (kernel && processor.due != Privilege::Kernel).then_some(match processor.gate {
-            Some(Class::Sysenter) => Entry::Sysenter,
-            Some(_) => Entry::Trap,
-            None => Entry::Fault,
-        });
+        let entry =
+            (kernel && processor.due != Privilege::Kernel).then_some(match processor.gate {
+                Some(Class::Sysenter) => Entry::Sysenter,
+                Some(_) => Entry::Trap,
+                None => Entry::Fault,
+            });
         (processor.privilege, processor.due) = (chunk.privilege, chunk.privilege);
         (processor.gate, processor.popped, processor.implicit) = (None, None, None);
         (owner, entry)
@@ -208,15 +228,21 @@ impl Counter<Ia32> {
         self.wants_tables() || self.setup.window.is_some()
     }
 
-    /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be executed.
-    /// `operand` is the address that an `invlpg` names.
+    /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be
+    /// executed. `operand` is the address that an `invlpg` names.
     pub fn special(&mut self, class: Class, offset: u16, operand: u32) {
         let events = self.ledger.events();
         self.processor.implicit = Some(offset);
         self.processor.loads_table = class == Class::LoadTable;
         match class {
-            Class::Plain | Class::Descriptor | Class::OpenInterrupts | Class::Halt | Class::LoadTable => {}
-            Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => self.processor.written = Some((class, offset)),
+            Class::Plain
+            | Class::Descriptor
+            | Class::OpenInterrupts
+            | Class::Halt
+            | Class::LoadTable => {}
+            Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => {
+                self.processor.written = Some((class, offset))
+            }
             Class::Invlpg => {
                 events.page_flushes += 1;
                 self.setup.machine.iter_mut().for_each(|machine| machine.flush_page(operand));
@@ -246,8 +272,17 @@ impl Counter<Ia32> {
     }
 
     /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at linear
-    /// address `address`; `value` is what it read or wrote (asked only for a far return and `lgdt`).
-    pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, value: impl FnOnce() -> u32, world: &mut impl World) {
+    /// address `address`; `value` is what it read or wrote (asked only for a far return and
+    /// `lgdt`).
+    pub fn access(
+        &mut self,
+        offset: u16,
+        address: u32,
+        bytes: u32,
+        write: bool,
+        value: impl FnOnce() -> u32,
+        world: &mut impl World,
+    ) {
         // A far return reads EIP first and CS second.
         if let Some(popped) = &mut self.processor.popped {
             *popped += 1;
@@ -262,11 +297,16 @@ impl Counter<Ia32> {
             };
         }
         let kernel = self.ledger.owner() == Owner::Kernel;
-        let user = self.processor.privilege == Privilege::User && self.processor.implicit != Some(offset);
+        let user =
+            self.processor.privilege == Privilege::User && self.processor.implicit != Some(offset);
         let instruction = self.instruction(offset);
         if kernel {
             self.ledger.each(|repetition| repetition.access(address, bytes));
-        } else if user && [address, address.wrapping_add(bytes - 1)].into_iter().any(|end| self.is_outside(end)) {
+        } else if user
+            && [address, address.wrapping_add(bytes - 1)]
+                .into_iter()
+                .any(|end| self.is_outside(end))
+        {
             self.ledger.violate(Rule::OutsideWindow, instruction, address, None);
         }
         if let Some(machine) = &mut self.setup.machine {
@@ -290,8 +330,9 @@ impl Counter<Ia32> {
         }
     }
 
-    /// Whether an address is outside the window of ring 3. What the server has is its own: it may also run at ring 3. A home of components
-    /// shows no server, so its small spaces lie anywhere below the kernel: how far each reaches is its region's matter.
+    /// Whether an address is outside the window of ring 3. What the server has is its own: it may
+    /// also run at ring 3. A home of components shows no server, so its small spaces lie anywhere
+    /// below the kernel: how far each reaches is its region's matter.
     fn is_outside(&self, address: u32) -> bool {
         let Some(window) = &self.setup.window else { return false };
         let end = match self.ledger.owner() {
@@ -302,7 +343,8 @@ impl Counter<Ia32> {
         !(window.start..end).contains(&address)
     }
 
-    /// Whose code is at an address. High addresses are the server's in every space but small ones, and nobody else runs at ring 1.
+    /// Whose code is at an address. High addresses are the server's in every space but small ones,
+    /// and nobody else runs at ring 1.
     fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
         let is_high = chunk.segment == 0 && self.setup.server.contains(&address);
         if self.processor.limit.is_some() && (chunk.privilege == Privilege::Ring1 || is_high) {
@@ -310,7 +352,10 @@ impl Counter<Ia32> {
         }
         // Small spaces lie side by side below one directory.
         let known = self.processor.native.filter(|(base, _)| *base == chunk.segment);
-        let (_, native) = *self.processor.native.insert(known.unwrap_or_else(|| (chunk.segment, world.is_native(chunk.segment))));
+        let (_, native) = *self
+            .processor
+            .native
+            .insert(known.unwrap_or_else(|| (chunk.segment, world.is_native(chunk.segment))));
         if !native {
             Owner::User
         } else if self.processor.limit.is_none() && self.setup.server.contains(&address) {
@@ -350,32 +395,59 @@ impl Counter<Ia32> {
     }
 
     fn check(&mut self, instruction: u32, access: Access, world: &mut impl World) {
-        let Some(checker) = self.setup.checker.as_mut().filter(|_| self.processor.paging) else { return };
+        let Some(checker) = self.setup.checker.as_mut().filter(|_| self.processor.paging) else {
+            return;
+        };
         match checker.access(access, self.processor.root, world) {
             Verdict::Good(mapping) => {
                 if access.write {
                     checker.stored(mapping.physical(access.address), instruction);
                 }
                 if mapping.global && mapping.user && self.processor.limit.is_some() {
-                    self.ledger.violate(Rule::GlobalUserPage, instruction, access.address & !0xfff, None);
+                    self.ledger.violate(
+                        Rule::GlobalUserPage,
+                        instruction,
+                        access.address & !0xfff,
+                        None,
+                    );
                 }
             }
-            Verdict::Stale(cause) => self.ledger.violate(Rule::StaleTranslation, instruction, access.address, Some(cause)),
+            Verdict::Stale(cause) => self.ledger.violate(
+                Rule::StaleTranslation,
+                instruction,
+                access.address,
+                Some(cause),
+            ),
             Verdict::Unknown => self.unknown += 1,
         }
     }
 
     /// The addresses from `first` to `last` are used; `write` says how if they are of data.
-    fn check_reach(&mut self, instruction: u32, (first, last): (u32, u32), write: Option<bool>, world: &mut impl World) {
-        let (rule, address) = match (self.processor.privilege, self.processor.limit, &self.processor.region) {
-            (Privilege::Ring1, Some(limit), _) if first.max(last) >= limit => (Rule::BeyondLimit, first.max(limit)),
-            (Privilege::User, _, Some(region)) if !region.contains(&first) => (Rule::OutsideRegion, first),
-            (Privilege::User, _, Some(region)) if !region.contains(&last) => (Rule::OutsideRegion, last),
-            _ => return,
-        };
+    fn check_reach(
+        &mut self,
+        instruction: u32,
+        (first, last): (u32, u32),
+        write: Option<bool>,
+        world: &mut impl World,
+    ) {
+        let (rule, address) =
+            match (self.processor.privilege, self.processor.limit, &self.processor.region) {
+                (Privilege::Ring1, Some(limit), _) if first.max(last) >= limit => {
+                    (Rule::BeyondLimit, first.max(limit))
+                }
+                (Privilege::User, _, Some(region)) if !region.contains(&first) => {
+                    (Rule::OutsideRegion, first)
+                }
+                (Privilege::User, _, Some(region)) if !region.contains(&last) => {
+                    (Rule::OutsideRegion, last)
+                }
+                _ => return,
+            };
         let register = match write {
             None => Some(SegmentRegister::Cs),
-            Some(write) => code(instruction, world).and_then(|bytes| SegmentRegister::used_by(&bytes, write)),
+            Some(write) => {
+                code(instruction, world).and_then(|bytes| SegmentRegister::used_by(&bytes, write))
+            }
         };
         let segment = register.map(|register| register.segment(world.selector(register)));
         let owner = self.ledger.owner();
@@ -384,7 +456,9 @@ impl Counter<Ia32> {
 
     /// The far return that was executed last has led to ring 1.
     fn check_segments(&mut self, world: &mut impl World) {
-        let Some(limit) = self.processor.limit.filter(|_| self.setup.checker.is_some()) else { return };
+        let Some(limit) = self.processor.limit.filter(|_| self.setup.checker.is_some()) else {
+            return;
+        };
         let Some(table) = self.read_table(world) else {
             self.processor.blind += 1;
             return;
@@ -413,7 +487,8 @@ impl Counter<Ia32> {
         // Reading the table takes time, and most code has this selector.
         let is_large = base == 0 && self.processor.large_code == Some(code);
         let table = if is_large { None } else { self.read_table(world) };
-        self.processor.region = table.as_ref().and_then(|table| segment::region(table, code, self.setup.kernel));
+        self.processor.region =
+            table.as_ref().and_then(|table| segment::region(table, code, self.setup.kernel));
         match (&self.processor.region, table) {
             (Some(region), Some(table)) => {
                 let found = segment::small_violations(&table, code, &data_selectors(world), region);
@@ -443,5 +518,7 @@ fn code(instruction: u32, world: &mut impl World) -> Option<Vec<u8>> {
     const LONGEST: usize = 15;
     const PAGE: usize = 4096;
     let to_page_end = PAGE - instruction as usize % PAGE;
-    world.read_linear(instruction, LONGEST).or_else(|| world.read_linear(instruction, LONGEST.min(to_page_end)))
+    world
+        .read_linear(instruction, LONGEST)
+        .or_else(|| world.read_linear(instruction, LONGEST.min(to_page_end)))
 }

@@ -4,7 +4,8 @@
 use crate::Marker;
 use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, CASE, END, MAGIC, OPCODE};
 
-/// The marker that is encoded as `bytes`, if it is one: `test eax, imm32` with the immediate of [`abi::arch::ia32::marker::immediate`].
+/// The marker that is encoded as `bytes`, if it is one: `test eax, imm32` with the immediate of
+/// [`abi::arch::ia32::marker::immediate`].
 #[must_use]
 pub fn marker(bytes: &[u8]) -> Option<Marker> {
     let &[OPCODE, a, b, c, d] = bytes else { return None };
@@ -102,11 +103,15 @@ impl Class {
             [0xcc..=0xce, ..] => Self::Int,
             [0x0f, 0x34, ..] => Self::Sysenter,
             [0x8e | 0x07 | 0x17 | 0x1f, ..] | [0x0f, 0xa1 | 0xa9, ..] => Self::LoadSegment,
-            [0xc4 | 0xc5, modrm, ..] | [0x0f, 0xb2 | 0xb4 | 0xb5, modrm, ..] if memory(modrm) => Self::LoadSegment,
+            [0xc4 | 0xc5, modrm, ..] | [0x0f, 0xb2 | 0xb4 | 0xb5, modrm, ..] if memory(modrm) => {
+                Self::LoadSegment
+            }
             [0x0f, 0x02 | 0x03, ..] => Self::Descriptor,
             [0xea | 0x9a, ..] => Self::LoadSegment,
             [0x0f, 0x00, modrm, ..] if matches!(modrm >> 3 & 7, 4 | 5) => Self::Descriptor,
-            [0xff, modrm, ..] if memory(modrm) && matches!(modrm >> 3 & 7, 3 | 5) => Self::LoadSegment,
+            [0xff, modrm, ..] if memory(modrm) && matches!(modrm >> 3 & 7, 3 | 5) => {
+                Self::LoadSegment
+            }
             [0xe4..=0xe7 | 0xec..=0xef | 0x6c..=0x6f, ..] => Self::Port,
             [0xfb, ..] => Self::OpenInterrupts,
             [0xf4, ..] => Self::Halt,
@@ -183,8 +188,12 @@ mod tests {
                     _ => Class::Plain,
                 };
             }
-            Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Call_m1616 | Code::Call_m1632 => return Class::LoadSegment,
-            Code::Jmp_ptr1616 | Code::Jmp_ptr1632 | Code::Call_ptr1616 | Code::Call_ptr1632 => return Class::LoadSegment,
+            Code::Jmp_m1616 | Code::Jmp_m1632 | Code::Call_m1616 | Code::Call_m1632 => {
+                return Class::LoadSegment;
+            }
+            Code::Jmp_ptr1616 | Code::Jmp_ptr1632 | Code::Call_ptr1616 | Code::Call_ptr1632 => {
+                return Class::LoadSegment;
+            }
             Code::Mov_Sreg_rm16 | Code::Mov_Sreg_r32m16 => return Class::LoadSegment,
             _ => {}
         }
@@ -196,13 +205,20 @@ mod tests {
             Mnemonic::Lgdt => Class::LoadTable,
             Mnemonic::Wbinvd | Mnemonic::Invd => Class::FlushCaches,
             Mnemonic::Int | Mnemonic::Int3 | Mnemonic::Into => Class::Int,
-            Mnemonic::Lds | Mnemonic::Les | Mnemonic::Lss | Mnemonic::Lfs | Mnemonic::Lgs => Class::LoadSegment,
+            Mnemonic::Lds | Mnemonic::Les | Mnemonic::Lss | Mnemonic::Lfs | Mnemonic::Lgs => {
+                Class::LoadSegment
+            }
             Mnemonic::Pop if instruction.op0_register().is_segment_register() => Class::LoadSegment,
             Mnemonic::Lar | Mnemonic::Lsl | Mnemonic::Verr | Mnemonic::Verw => Class::Descriptor,
             Mnemonic::Sti => Class::OpenInterrupts,
             Mnemonic::Hlt => Class::Halt,
             Mnemonic::In | Mnemonic::Out => Class::Port,
-            Mnemonic::Insb | Mnemonic::Insw | Mnemonic::Insd | Mnemonic::Outsb | Mnemonic::Outsw | Mnemonic::Outsd => Class::Port,
+            Mnemonic::Insb
+            | Mnemonic::Insw
+            | Mnemonic::Insd
+            | Mnemonic::Outsb
+            | Mnemonic::Outsw
+            | Mnemonic::Outsd => Class::Port,
             _ => Class::Plain,
         }
     }
@@ -222,18 +238,29 @@ mod tests {
                 let value = |number: u8| 0x1234_5678_u32.wrapping_mul(u32::from(number) + 1);
                 let ours = Class::invlpg_address(&bytes[..instruction.len()], value);
                 let theirs = instruction.virtual_address(0, 0, |register, _, _| {
-                    Some(if register.is_segment_register() { 0 } else { u64::from(value(register.number() as u8)) })
+                    Some(if register.is_segment_register() {
+                        0
+                    } else {
+                        u64::from(value(register.number() as u8))
+                    })
                 });
-                assert_eq!(ours.map(u64::from), theirs.map(|address| address & 0xffff_ffff), "{bytes:02x?}");
+                assert_eq!(
+                    ours.map(u64::from),
+                    theirs.map(|address| address & 0xffff_ffff),
+                    "{bytes:02x?}"
+                );
             }
         };
         for prefix in [None, Some(0x66), Some(0x67), Some(0x2e), Some(0x64)] {
             for first in 0..=255_u8 {
                 for second in 0..=255_u8 {
-                    for third in
-                        [0, 0x05, 0x15, 0x18, 0x1b, 0x28, 0x38, 0x3c, 0x3d, 0x7c, 0x78, 0xb8, 0xbc, 0xd0, 0xd8, 0xdb, 0xe0, 0xf8, 0xff]
-                    {
-                        for fourth in if prefix.is_none() { &[0x24, 0x98, 0x25][..] } else { &[0x24] } {
+                    for third in [
+                        0, 0x05, 0x15, 0x18, 0x1b, 0x28, 0x38, 0x3c, 0x3d, 0x7c, 0x78, 0xb8, 0xbc,
+                        0xd0, 0xd8, 0xdb, 0xe0, 0xf8, 0xff,
+                    ] {
+                        for fourth in
+                            if prefix.is_none() { &[0x24, 0x98, 0x25][..] } else { &[0x24] }
+                        {
                             let body = [first, second, third, *fourth, 0x87, 1, 2, 3, 0, 0, 0, 0];
                             let bytes: Vec<u8> = prefix.into_iter().chain(body).collect();
                             check(&bytes);

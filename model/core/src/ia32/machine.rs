@@ -52,7 +52,13 @@ impl Machine {
     }
 
     /// A chunk of code at linear address `base` is executed.
-    pub fn fetch(&mut self, chunk: &Chunk, base: u32, tables: &mut impl Tables, events: &mut Events) {
+    pub fn fetch(
+        &mut self,
+        chunk: &Chunk,
+        base: u32,
+        tables: &mut impl Tables,
+        events: &mut Events,
+    ) {
         if self.trace.is_some() {
             for &offset in &chunk.heads {
                 let address = base.wrapping_add(u32::from(offset));
@@ -89,7 +95,14 @@ impl Machine {
     }
 
     /// Data is read or written.
-    pub fn access(&mut self, address: u32, bytes: u32, write: bool, tables: &mut impl Tables, events: &mut Events) {
+    pub fn access(
+        &mut self,
+        address: u32,
+        bytes: u32,
+        write: bool,
+        tables: &mut impl Tables,
+        events: &mut Events,
+    ) {
         for line in lines(address, bytes, self.l1d.shift()) {
             let tlb = self.dtlb.as_mut().unwrap_or(&mut self.itlb);
             let (mapping, missed) = translate(tlb, self.tag, line, tables);
@@ -154,7 +167,12 @@ impl Machine {
     }
 }
 
-fn translate(tlb: &mut Tlb, tag: u32, address: u32, tables: &mut impl Tables) -> (Option<Mapping>, bool) {
+fn translate(
+    tlb: &mut Tlb,
+    tag: u32,
+    address: u32,
+    tables: &mut impl Tables,
+) -> (Option<Mapping>, bool) {
     if let Some(held) = tlb.lookup(address, tag) {
         return (Some(held), false);
     }

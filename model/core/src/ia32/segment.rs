@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ring 1, and a small space at ring 3, can reach by segments (Intel SDM, volume 3, 3.4.5 and 3.5.1).
+//! What ring 1, and a small space at ring 3, can reach by segments (Intel SDM, volume 3, 3.4.5 and
+//! 3.5.1).
 //!
-//! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel. A small space lies beside others that have user
-//! pages, too: its segments must end with it. An emulator may not check limits.
+//! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel. A small space
+//! lies beside others that have user pages, too: its segments must end with it. An emulator may not
+//! check limits.
 
 use crate::violation::{Rule, Segment};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};
@@ -27,11 +29,13 @@ pub enum SegmentRegister {
 }
 
 impl SegmentRegister {
-    /// Those that `mov` and `pop` load with data segments at any privilege; SS has the privilege of CS.
+    /// Those that `mov` and `pop` load with data segments at any privilege; SS has the privilege of
+    /// CS.
     pub const DATA: [Self; 4] = [Self::Ds, Self::Es, Self::Fs, Self::Gs];
 
-    /// The one by which the 32-bit instruction encoded in the first of `bytes` reads memory, or writes it if `write`. Of two by
-    /// which it does the same, as `cmps` has, it is the one of the source.
+    /// The one by which the 32-bit instruction encoded in the first of `bytes` reads memory, or
+    /// writes it if `write`. Of two by which it does the same, as `cmps` has, it is the one of the
+    /// source.
     #[must_use]
     pub fn used_by(bytes: &[u8], write: bool) -> Option<Self> {
         let instruction = Decoder::new(32, bytes, DecoderOptions::NONE).decode();
@@ -46,12 +50,18 @@ impl SegmentRegister {
         };
         let mut factory = InstructionInfoFactory::new();
         let used = factory.info(&instruction).used_memory();
-        used.iter().find(|memory| does(memory.access())).and_then(|memory| Self::named(memory.segment()))
+        used.iter()
+            .find(|memory| does(memory.access()))
+            .and_then(|memory| Self::named(memory.segment()))
     }
 
     /// It as a report has it, with what it holds.
     pub(super) fn segment(self, selector: u16) -> Segment {
-        Segment { register: self as u8, name: ["ES", "CS", "SS", "DS", "FS", "GS"][self as usize], selector }
+        Segment {
+            register: self as u8,
+            name: ["ES", "CS", "SS", "DS", "FS", "GS"][self as usize],
+            selector,
+        }
     }
 
     fn named(register: Register) -> Option<Self> {
@@ -104,7 +114,8 @@ impl Descriptor {
         limit.checked_add(1).filter(|first| *first <= last).map(|first| (first, last))
     }
 
-    /// Linear addresses of the first and the last byte, from 2^32 on those that wrap around, if it has any.
+    /// Linear addresses of the first and the last byte, from 2^32 on those that wrap around, if it
+    /// has any.
     fn linear(self) -> Option<(u64, u64)> {
         let base = u64::from(self.low >> 16 | (self.high & 0xff) << 16 | self.high & 0xff00_0000);
         self.offsets().map(|(first, last)| (base + u64::from(first), base + u64::from(last)))
@@ -113,19 +124,26 @@ impl Descriptor {
     /// Whether a byte of it lies at `address` or above. Linear addresses wrap around.
     fn reaches(self, address: u32) -> bool {
         const AROUND: u64 = 1 << 32;
-        self.linear().is_some_and(|(first, last)| last >= AROUND + u64::from(address) || first < AROUND && last >= u64::from(address))
+        self.linear().is_some_and(|(first, last)| {
+            last >= AROUND + u64::from(address) || first < AROUND && last >= u64::from(address)
+        })
     }
 
     /// Whether a byte of it lies elsewhere.
     fn leaves(self, region: &RangeInclusive<u32>) -> bool {
-        self.linear().is_some_and(|(first, last)| first < u64::from(*region.start()) || last > u64::from(*region.end()))
+        self.linear().is_some_and(|(first, last)| {
+            first < u64::from(*region.start()) || last > u64::from(*region.end())
+        })
     }
 }
 
 /// The descriptors of a table.
 fn descriptors(table: &[u8]) -> Vec<Descriptor> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
-    table.chunks_exact(8).map(|bytes| Descriptor { low: word(&bytes[..4]), high: word(&bytes[4..]) }).collect()
+    table
+        .chunks_exact(8)
+        .map(|bytes| Descriptor { low: word(&bytes[..4]), high: word(&bytes[4..]) })
+        .collect()
 }
 
 /// The one that a selector names.
@@ -133,43 +151,66 @@ fn named(descriptors: &[Descriptor], selector: u16) -> Option<Descriptor> {
     descriptors.get(usize::from(selector >> 3)).filter(|_| selector & LOCAL == 0).copied()
 }
 
-/// Selectors of the descriptors that code of privileges from `least` on can load and that are open, and of registers with such or
-/// with one that is gone: it keeps what it was loaded with, and nobody knows where that ended.
-fn open(descriptors: &[Descriptor], registers: &[u16], least: u32, is_open: impl Fn(Descriptor) -> bool) -> [Vec<u16>; 2] {
-    let loadable = |descriptor: Descriptor| descriptor.is_loadable() && descriptor.privilege() >= least;
+/// Selectors of the descriptors that code of privileges from `least` on can load and that are open,
+/// and of registers with such or with one that is gone: it keeps what it was loaded with, and
+/// nobody knows where that ended.
+fn open(
+    descriptors: &[Descriptor],
+    registers: &[u16],
+    least: u32,
+    is_open: impl Fn(Descriptor) -> bool,
+) -> [Vec<u16>; 2] {
+    let loadable =
+        |descriptor: Descriptor| descriptor.is_loadable() && descriptor.privilege() >= least;
     let all = descriptors.iter().enumerate().skip(1);
-    let left = all.filter(|(_, descriptor)| loadable(**descriptor) && is_open(**descriptor)).map(|(index, _)| (index * 8) as u16);
+    let left = all
+        .filter(|(_, descriptor)| loadable(**descriptor) && is_open(**descriptor))
+        .map(|(index, _)| (index * 8) as u16);
     let is_null = |selector: u16| selector & !3 == 0;
-    let is_closed = |selector: u16| named(descriptors, selector).is_some_and(|descriptor| descriptor.is_loadable() && !is_open(descriptor));
+    let is_closed = |selector: u16| {
+        named(descriptors, selector)
+            .is_some_and(|descriptor| descriptor.is_loadable() && !is_open(descriptor))
+    };
     let loaded = registers.iter().filter(|&&selector| !is_null(selector) && !is_closed(selector));
     [left.collect(), loaded.copied().collect()]
 }
 
 fn named_rules(rules: [Rule; 2], selectors: [Vec<u16>; 2]) -> Vec<(Rule, u16)> {
-    rules.into_iter().zip(selectors).flat_map(|(rule, selectors)| selectors.into_iter().map(move |selector| (rule, selector))).collect()
+    rules
+        .into_iter()
+        .zip(selectors)
+        .flat_map(|(rule, selectors)| selectors.into_iter().map(move |selector| (rule, selector)))
+        .collect()
 }
 
-/// What breaks a rule when ring 1 goes on with this table and these selectors in its data segment registers, and with
-/// the kernel from `limit` on: rules and selectors.
+/// What breaks a rule when ring 1 goes on with this table and these selectors in its data segment
+/// registers, and with the kernel from `limit` on: rules and selectors.
 pub fn violations(table: &[u8], registers: &[u16], limit: u32) -> Vec<(Rule, u16)> {
     let selectors = open(&descriptors(table), registers, 1, |descriptor| descriptor.reaches(limit));
     named_rules([Rule::OpenDescriptor, Rule::OpenSegmentRegister], selectors)
 }
 
-/// The linear addresses of a code segment, if it is one of a small space: another one reaches from 0 to the kernel, which begins at
-/// `limit`.
+/// The linear addresses of a code segment, if it is one of a small space: another one reaches from
+/// 0 to the kernel, which begins at `limit`.
 pub fn region(table: &[u8], code: u16, limit: u32) -> Option<RangeInclusive<u32>> {
-    let (first, last) = named(&descriptors(table), code).filter(|descriptor| descriptor.is_loadable())?.linear()?;
+    let (first, last) =
+        named(&descriptors(table), code).filter(|descriptor| descriptor.is_loadable())?.linear()?;
     let is_small = first > 0 || last < u64::from(limit) - 1;
     is_small.then(|| first as u32..=last.min(u64::from(u32::MAX)) as u32)
 }
 
-/// What breaks a rule when ring 3 goes on in a small space, with this table and these selectors in its code segment register and in
-/// those for data: rules and selectors.
-pub fn small_violations(table: &[u8], code: u16, registers: &[u16], region: &RangeInclusive<u32>) -> Vec<(Rule, u16)> {
+/// What breaks a rule when ring 3 goes on in a small space, with this table and these selectors in
+/// its code segment register and in those for data: rules and selectors.
+pub fn small_violations(
+    table: &[u8],
+    code: u16,
+    registers: &[u16],
+    region: &RangeInclusive<u32>,
+) -> Vec<(Rule, u16)> {
     const LEAST: u64 = 4 << 20;
     let size = u64::from(*region.end()) + 1 - u64::from(*region.start());
-    let is_region = size >= LEAST && size.is_power_of_two() && u64::from(*region.start()).is_multiple_of(size);
+    let is_region =
+        size >= LEAST && size.is_power_of_two() && u64::from(*region.start()).is_multiple_of(size);
     let selectors = open(&descriptors(table), registers, 3, |descriptor| descriptor.leaves(region));
     let mut found = named_rules([Rule::WideDescriptor, Rule::WideSegmentRegister], selectors);
     found.extend((!is_region).then_some((Rule::OddRegion, code)));
@@ -193,7 +234,11 @@ mod tests {
     fn descriptor(base: u32, limit: u32, access: u32, flags: u32) -> Descriptor {
         Descriptor {
             low: base << 16 | limit & 0xffff,
-            high: base & 0xff00_0000 | flags << 20 | limit & 0xf_0000 | access << 8 | base >> 16 & 0xff,
+            high: base & 0xff00_0000
+                | flags << 20
+                | limit & 0xf_0000
+                | access << 8
+                | base >> 16 & 0xff,
         }
     }
 
@@ -205,7 +250,8 @@ mod tests {
 
     #[test]
     fn segments_end_where_they_say() {
-        let reaches = |base, limit, access, flags| descriptor(base, limit, access, flags).reaches(KERNEL);
+        let reaches =
+            |base, limit, access, flags| descriptor(base, limit, access, flags).reaches(KERNEL);
         for access in [CODE, DATA] {
             assert!(!reaches(0, 0xd_ffff, access, PAGES | BIG), "[0, K)");
             assert!(reaches(0, 0xe_0000, access, PAGES | BIG), "a page more");
@@ -215,7 +261,10 @@ mod tests {
             assert!(reaches(0xdfff_ff01, 0xff, access, BIG), "a byte more");
             assert!(reaches(0x1000, 0xf_ffff, access, PAGES | BIG), "around");
         }
-        assert!(reaches(0, 0xf_ffff, CODE | 4, PAGES | BIG), "conforming code does not expand down");
+        assert!(
+            reaches(0, 0xf_ffff, CODE | 4, PAGES | BIG),
+            "conforming code does not expand down"
+        );
         assert!(reaches(0, 0, DOWN, PAGES | BIG), "from a page to the end");
         assert!(!reaches(0, 0, DOWN, PAGES), "up to 64 KiB");
         assert!(!reaches(0, 0xf_ffff, DOWN, PAGES | BIG), "nothing");
@@ -286,11 +335,18 @@ mod tests {
             ("not present", 0x73, false),
             ("a task-state segment", 0xeb, false),
         ] {
-            assert_eq!(found(access), [(Rule::OpenDescriptor, 8)][..usize::from(expected)], "{what}");
+            assert_eq!(
+                found(access),
+                [(Rule::OpenDescriptor, 8)][..usize::from(expected)],
+                "{what}"
+            );
         }
         let mut bytes = table(&[descriptor(0, 0xd_ffff, DATA, PAGES | BIG)]);
         bytes[..8].copy_from_slice(&table(&[flat(DATA)])[8..]);
-        assert!(violations(&bytes, &[0; 4], KERNEL).is_empty(), "nobody can load the null descriptor");
+        assert!(
+            violations(&bytes, &[0; 4], KERNEL).is_empty(),
+            "nobody can load the null descriptor"
+        );
     }
 
     #[test]
@@ -314,7 +370,11 @@ mod tests {
                 let mut registers = [0; 4];
                 registers[place] = selector;
                 let expected = &[(Rule::OpenSegmentRegister, selector)][..usize::from(expected)];
-                assert_eq!(violations(&table, &registers, KERNEL), expected, "{what} in register {place}");
+                assert_eq!(
+                    violations(&table, &registers, KERNEL),
+                    expected,
+                    "{what} in register {place}"
+                );
             }
         }
     }

@@ -65,7 +65,8 @@ pub struct Tlb {
     large: Option<Array>,
     /// Whether large pages are held in pieces.
     pieces: bool,
-    /// Where pages were found lately, by the lower bits of their numbers. May be outdated: it is compared.
+    /// Where pages were found lately, by the lower bits of their numbers. May be outdated: it is
+    /// compared.
     hints: Vec<Hint>,
 }
 
@@ -94,9 +95,15 @@ impl Tlb {
     #[must_use]
     pub fn new(geometry: &TlbGeometry) -> Self {
         Self {
-            small: Array::new(geometry.entries, geometry.ways.unwrap_or(geometry.entries), geometry.replacement),
+            small: Array::new(
+                geometry.entries,
+                geometry.ways.unwrap_or(geometry.entries),
+                geometry.replacement,
+            ),
             large: match geometry.large {
-                LargePages::Own { entries, ways } => Some(Array::new(entries, ways, geometry.replacement)),
+                LargePages::Own { entries, ways } => {
+                    Some(Array::new(entries, ways, geometry.replacement))
+                }
                 LargePages::Shared | LargePages::Pieces => None,
             },
             pieces: geometry.large == LargePages::Pieces,
@@ -104,7 +111,8 @@ impl Tlb {
         }
     }
 
-    /// The translation of linear address `address` in the space with number `tag` (below 2^31 - 1), if it is held.
+    /// The translation of linear address `address` in the space with number `tag` (below 2^31 - 1),
+    /// if it is held.
     pub fn lookup(&mut self, address: u32, tag: u32) -> Option<Mapping> {
         let page = address >> 12;
         let hint = self.hints[page as usize % HINTS];
@@ -114,7 +122,12 @@ impl Tlb {
                 return Some(array.used(hint.slot));
             }
         }
-        let keys = [key(tag, page), key(GLOBAL_TAG, page), LARGE | key(tag, page >> 10), LARGE | key(GLOBAL_TAG, page >> 10)];
+        let keys = [
+            key(tag, page),
+            key(GLOBAL_TAG, page),
+            LARGE | key(tag, page >> 10),
+            LARGE | key(GLOBAL_TAG, page >> 10),
+        ];
         keys.into_iter().find_map(|key| {
             let array = self.array(key);
             let slot = array.find(key)?;
@@ -136,14 +149,18 @@ impl Tlb {
     pub fn insert(&mut self, address: u32, tag: u32, mapping: Mapping) {
         let tag = if mapping.global { GLOBAL_TAG } else { tag };
         let mapping = if mapping.large && self.pieces { mapping.piece(address) } else { mapping };
-        let key = if mapping.large { LARGE | key(tag, address >> 22) } else { key(tag, address >> 12) };
+        let key =
+            if mapping.large { LARGE | key(tag, address >> 22) } else { key(tag, address >> 12) };
         self.array(key).insert(key, mapping);
     }
 
     /// Forgets the translation of one address, global or of the space `tag`.
     pub fn flush_page(&mut self, address: u32, tag: u32) {
-        let keys = [tag, GLOBAL_TAG].map(|tag| [key(tag, address >> 12), LARGE | key(tag, address >> 22)]);
-        self.each(|array| array.remove_if(|key, _| keys.iter().flatten().any(|&flushed| flushed == key)));
+        let keys =
+            [tag, GLOBAL_TAG].map(|tag| [key(tag, address >> 12), LARGE | key(tag, address >> 22)]);
+        self.each(|array| {
+            array.remove_if(|key, _| keys.iter().flatten().any(|&flushed| flushed == key))
+        });
     }
 
     /// Forgets what is not global.

@@ -49,20 +49,40 @@ const GLOBAL: u32 = 1 << 8;
 ///
 /// # Errors
 /// Says why nothing was found.
-pub fn walk(memory: &mut impl Physical, root: u32, address: u32, mut table: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
-    let upper = memory.read((root & !0xfff) | (address >> 22) << 2).ok_or(NoMapping::Unreachable)?;
+pub fn walk(
+    memory: &mut impl Physical,
+    root: u32,
+    address: u32,
+    mut table: impl FnMut(u32),
+) -> Result<Mapping, NoMapping> {
+    let upper =
+        memory.read((root & !0xfff) | (address >> 22) << 2).ok_or(NoMapping::Unreachable)?;
     if upper & PRESENT == 0 {
         return Err(NoMapping::Absent);
     }
     if upper & LARGE != 0 {
         let flag = |bit| upper & bit != 0;
-        return Ok(Mapping { frame: upper & !0x3f_ffff, large: true, global: flag(GLOBAL), writable: flag(WRITABLE), user: flag(USER) });
+        return Ok(Mapping {
+            frame: upper & !0x3f_ffff,
+            large: true,
+            global: flag(GLOBAL),
+            writable: flag(WRITABLE),
+            user: flag(USER),
+        });
     }
     table(upper & !0xfff);
-    let lower = memory.read((upper & !0xfff) | (address >> 12 & 0x3ff) << 2).ok_or(NoMapping::Unreachable)?;
+    let lower = memory
+        .read((upper & !0xfff) | (address >> 12 & 0x3ff) << 2)
+        .ok_or(NoMapping::Unreachable)?;
     if lower & PRESENT == 0 {
         return Err(NoMapping::Absent);
     }
     let both = upper & lower;
-    Ok(Mapping { frame: lower & !0xfff, large: false, global: lower & GLOBAL != 0, writable: both & WRITABLE != 0, user: both & USER != 0 })
+    Ok(Mapping {
+        frame: lower & !0xfff,
+        large: false,
+        global: lower & GLOBAL != 0,
+        writable: both & WRITABLE != 0,
+        user: both & USER != 0,
+    })
 }

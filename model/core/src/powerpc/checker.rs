@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of what TLBs, the hashed table and caches may hold wrongly, segments that are open to the wrong space, and reservations of
-//! others.
+//! Finds uses of what TLBs, the hashed table and caches may hold wrongly, segments that are open to
+//! the wrong space, and reservations of others.
 
 use super::instruction::{Operation, special};
 use super::lines::{LINE, Lines};
@@ -32,11 +32,20 @@ const fn sets(controls: &Controls) -> u32 {
 
 impl Checker {
     /// User mode goes on at an address, of this thread.
-    pub fn enter_user(&mut self, at: u32, thread: u32, controls: &Controls, memory: &mut impl Physical, mut found: impl FnMut(Finding)) {
+    pub fn enter_user(
+        &mut self,
+        at: u32,
+        thread: u32,
+        controls: &Controls,
+        memory: &mut impl Physical,
+        mut found: impl FnMut(Finding),
+    ) {
         self.translations.enter_user();
         let translations = &self.translations;
         let left = Left { is_held: |vsid| translations.has(vsid), memory };
-        self.spaces.enter_user(at, controls, left, |rule, address, writer| found((rule, address, Some(writer))));
+        self.spaces.enter_user(at, controls, left, |rule, address, writer| {
+            found((rule, address, Some(writer)))
+        });
         if let Some((_, instruction)) = self.reserved.take_if(|(owner, _)| *owner != thread) {
             found((Rule::KeptReservation, thread, Some(instruction)));
         }
@@ -80,7 +89,14 @@ impl Checker {
         known
     }
 
-    fn line(&mut self, mapping: Mapping, address: u32, access: Access, instruction: u32, found: &mut impl FnMut(Finding)) {
+    fn line(
+        &mut self,
+        mapping: Mapping,
+        address: u32,
+        access: Access,
+        instruction: u32,
+        found: &mut impl FnMut(Finding),
+    ) {
         let physical = mapping.physical(address);
         if access.fetch {
             if let Some((rule, writer)) = self.lines.fetch(physical, access.bytes) {
@@ -119,7 +135,13 @@ impl Checker {
     }
 
     /// An operation on the line of a physical address.
-    pub fn operate(&mut self, operation: Operation, physical: u32, instruction: u32, mut found: impl FnMut(Finding)) {
+    pub fn operate(
+        &mut self,
+        operation: Operation,
+        physical: u32,
+        instruction: u32,
+        mut found: impl FnMut(Finding),
+    ) {
         match operation {
             Operation::CleanLine | Operation::FlushLine => self.lines.clean(physical),
             Operation::AllocateLine => self.lines.write(physical & !31, 32, true, instruction),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what a PowerPC executes to intervals.
 //!
-//! Exceptions enter the kernel at fixed addresses. Of a 603's misses the emulator has others than the model, so the handlers that fill its
-//! TLB are set aside while they run, and the machine counts one for each miss of its own TLB.
+//! Exceptions enter the kernel at fixed addresses. Of a 603's misses the emulator has others than
+//! the model, so the handlers that fill its TLB are set aside while they run, and the machine
+//! counts one for each miss of its own TLB.
 
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation};
@@ -127,7 +128,9 @@ impl Processor for PowerPc {
             None => return,
         };
         if self.is_software.is_some_and(|is| is != wants) {
-            errors.push("the CPU model has its TLB filled otherwise than the processor that ran".into());
+            errors.push(
+                "the CPU model has its TLB filled otherwise than the processor that ran".into(),
+            );
         }
     }
 }
@@ -138,7 +141,12 @@ impl<W: World> Follow<W> for PowerPc {
         self.native = None;
     }
 
-    fn begins(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) -> (Owner, Option<Entry>) {
+    fn begins(
+        counter: &mut Counter<Self>,
+        chunk: &Chunk,
+        base: u32,
+        world: &mut W,
+    ) -> (Owner, Option<Entry>) {
         counter.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
         if kernel && MISSES.contains(&base) {
@@ -153,8 +161,12 @@ impl<W: World> Follow<W> for PowerPc {
         }
         if kernel {
             // Linux alone has exceptions in its own code.
-            let is_entered = !was_kernel || is_vector(base) && (counter.processor.controls.alone != 0 || world.left_user());
-            return (Owner::Kernel, is_entered.then_some(if base == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }));
+            let is_entered = !was_kernel
+                || is_vector(base) && (counter.processor.controls.alone != 0 || world.left_user());
+            return (
+                Owner::Kernel,
+                is_entered.then_some(if base == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }),
+            );
         }
         if was_kernel {
             counter.processor.learn(world);
@@ -169,7 +181,13 @@ impl<W: World> Follow<W> for PowerPc {
             return;
         }
         let user = chunk.privilege != Privilege::Kernel;
-        let access = Access { address: base, bytes: u32::from(chunk.bytes), write: false, user, fetch: true };
+        let access = Access {
+            address: base,
+            bytes: u32::from(chunk.bytes),
+            write: false,
+            user,
+            fetch: true,
+        };
         counter.accessed(access, base, world);
     }
 }
@@ -179,8 +197,13 @@ impl PowerPc {
     fn learn(&mut self, world: &mut impl World) {
         self.controls = Controls { segments: self.controls.segments, ..world.controls() };
         self.thread = world.thread();
-        // Linux alone has something else in SDR1 where the TLB is filled by software. It is seen to do so.
-        let is_software = if self.controls.alone == 0 { self.controls.hash == 0 } else { self.is_software == Some(true) };
+        // Linux alone has something else in SDR1 where the TLB is filled by software. It is seen to
+        // do so.
+        let is_software = if self.controls.alone == 0 {
+            self.controls.hash == 0
+        } else {
+            self.is_software == Some(true)
+        };
         self.is_software = Some(is_software);
     }
 }
@@ -192,13 +215,15 @@ impl Counter<PowerPc> {
         if self.processor.reloading.is_none() {
             // An access that missed has been counted, and is again when it is made.
             self.ledger.pass(owner, true, self.now - u64::from(base != CODE_MISS));
-            self.processor.reloading = Some(Reloading { vector: base, since: self.now, filled: false });
+            self.processor.reloading =
+                Some(Reloading { vector: base, since: self.now, filled: false });
         }
         self.processor.is_software = Some(true);
         owner
     }
 
-    /// It has filled the TLB. With a CPU model it is counted for that one's misses, without one as it was executed.
+    /// It has filled the TLB. With a CPU model it is counted for that one's misses, without one as
+    /// it was executed.
     fn reloaded(&mut self, reloading: Reloading) {
         let instructions = self.now - reloading.since;
         self.ledger.skip(self.now);
@@ -216,7 +241,8 @@ impl Counter<PowerPc> {
         Owner::Kernel
     }
 
-    /// A segment register is written: the emulator does not tell what it has, so this is followed from the machine's start on.
+    /// A segment register is written: the emulator does not tell what it has, so this is followed
+    /// from the machine's start on.
     pub fn write_segment(&mut self, segment: u32, value: u32, offset: u16) {
         let (index, instruction) = ((segment & 15) as usize, self.instruction(offset));
         self.processor.controls.segments[index] = value;
@@ -237,11 +263,17 @@ impl Counter<PowerPc> {
             Class::Return if !aside => self.ledger.events().far_returns += 1,
             Class::Reserve => {
                 let thread = self.processor.thread;
-                self.setup.checker.iter_mut().for_each(|checker| checker.reserve(thread, instruction));
+                self.setup
+                    .checker
+                    .iter_mut()
+                    .for_each(|checker| checker.reserve(thread, instruction));
             }
             Class::Release => self.setup.checker.iter_mut().for_each(Checker::release),
-            // Before anything is counted nobody has told who executes; it is told of the kernel's alone.
-            Class::System(Operation::WriteSegment(number)) if self.processor.kernel || !self.is_armed() => {
+            // Before anything is counted nobody has told who executes; it is told of the kernel's
+            // alone.
+            Class::System(Operation::WriteSegment(number))
+                if self.processor.kernel || !self.is_armed() =>
+            {
                 self.write_segment(number.map_or(address >> 28, u32::from), value, offset);
             }
             Class::System(Operation::WriteSpecial(register)) if self.processor.kernel || aside => {
@@ -252,9 +284,15 @@ impl Counter<PowerPc> {
                 let controls = &self.processor.controls;
                 self.setup.checker.iter_mut().for_each(|checker| checker.load(address, controls));
             }
-            Class::System(Operation::FlushEntry) if self.processor.kernel => self.flush(Some(address), instruction),
-            Class::System(Operation::FlushTlb) if self.processor.kernel => self.flush(None, instruction),
-            Class::System(operation) if !aside => self.operate(operation, address, instruction, world),
+            Class::System(Operation::FlushEntry) if self.processor.kernel => {
+                self.flush(Some(address), instruction)
+            }
+            Class::System(Operation::FlushTlb) if self.processor.kernel => {
+                self.flush(None, instruction)
+            }
+            Class::System(operation) if !aside => {
+                self.operate(operation, address, instruction, world)
+            }
             _ => {}
         }
     }
@@ -269,7 +307,9 @@ impl Counter<PowerPc> {
         if let Some(checker) = &mut self.setup.checker {
             checker.write(register, value);
         }
-        if register == super::special::HID0 && value & (super::machine::DROP_CODE | super::machine::DROP_DATA) != 0 {
+        if register == super::special::HID0
+            && value & (super::machine::DROP_CODE | super::machine::DROP_DATA) != 0
+        {
             self.ledger.events().cache_flushes += 1;
             self.flushes(instruction);
         }
@@ -288,7 +328,13 @@ impl Counter<PowerPc> {
     }
 
     /// Operations on a line, by whoever may access its page.
-    fn operate(&mut self, operation: Operation, address: u32, instruction: u32, world: &mut impl World) {
+    fn operate(
+        &mut self,
+        operation: Operation,
+        address: u32,
+        instruction: u32,
+        world: &mut impl World,
+    ) {
         let events = self.ledger.events();
         match operation {
             Operation::CleanLine => events.line_cleans += 1,
@@ -299,7 +345,9 @@ impl Counter<PowerPc> {
             Operation::Drain => events.drains += 1,
             _ => {}
         }
-        if matches!(operation, Operation::Drain | Operation::Order | Operation::WriteState) || !self.wants_tables() {
+        if matches!(operation, Operation::Drain | Operation::Order | Operation::WriteState)
+            || !self.wants_tables()
+        {
             return;
         }
         let (controls, user) = (&self.processor.controls, !self.processor.kernel);
@@ -311,18 +359,32 @@ impl Counter<PowerPc> {
             Way::Page(_) => controls.walk(world, address, |_| ()).ok(),
         };
         // On a page that nobody has it does nothing, or faults.
-        let Some(physical) = mapping.filter(|mapping| mapping.is_cached()).map(|mapping| mapping.physical(address)) else { return };
+        let Some(physical) =
+            mapping.filter(|mapping| mapping.is_cached()).map(|mapping| mapping.physical(address))
+        else {
+            return;
+        };
         if let Some(machine) = &mut self.setup.machine {
             machine.operate(operation, physical, self.ledger.events());
         }
         if let Some(checker) = &mut self.setup.checker {
             let ledger = &mut self.ledger;
-            checker.operate(operation, physical, instruction, |(rule, address, cause)| ledger.violate(rule, instruction, address, cause));
+            checker.operate(operation, physical, instruction, |(rule, address, cause)| {
+                ledger.violate(rule, instruction, address, cause)
+            });
         }
     }
 
-    /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at an address.
-    pub fn access(&mut self, offset: u16, address: u32, bytes: u32, write: bool, world: &mut impl World) {
+    /// The instruction `offset` bytes from the chunk's start has read or written `bytes` at an
+    /// address.
+    pub fn access(
+        &mut self,
+        offset: u16,
+        address: u32,
+        bytes: u32,
+        write: bool,
+        world: &mut impl World,
+    ) {
         if self.processor.reloading.is_some() {
             return;
         }
@@ -337,11 +399,13 @@ impl Counter<PowerPc> {
     fn accessed(&mut self, access: Access, instruction: u32, world: &mut impl World) {
         let controls = &self.processor.controls;
         if let Some(machine) = &mut self.setup.machine {
-            self.unknown += u64::from(!machine.access(access, controls, world, self.ledger.events()));
+            self.unknown +=
+                u64::from(!machine.access(access, controls, world, self.ledger.events()));
         }
         if let Some(checker) = &mut self.setup.checker {
             let ledger = &mut self.ledger;
-            let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
+            let found =
+                |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
             self.unknown += u64::from(!checker.access(access, controls, instruction, world, found));
         }
     }
@@ -349,7 +413,8 @@ impl Counter<PowerPc> {
     fn enter_user(&mut self, instruction: u32, world: &mut impl World) {
         let Some(checker) = &mut self.setup.checker else { return };
         let (ledger, processor) = (&mut self.ledger, &self.processor);
-        let found = |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
+        let found =
+            |(rule, address, cause): Finding| ledger.violate(rule, instruction, address, cause);
         checker.enter_user(instruction, processor.thread, &processor.controls, world, found);
     }
 
@@ -368,7 +433,8 @@ impl Counter<PowerPc> {
     }
 }
 
-/// Whether the space that runs is a native component's: it has a kernel information page at that page's address.
+/// Whether the space that runs is a native component's: it has a kernel information page at that
+/// page's address.
 fn is_native(controls: &Controls, memory: &mut impl Physical) -> bool {
     let page = controls.walk(memory, KIP_ADDRESS, |_| ()).ok();
     page.is_some_and(|page| memory.read(page.physical(KIP_ADDRESS)) == Some(MAGIC))

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an instruction's encoding says about it (*Programming Environments for 32-bit Microprocessors*, chapter 8; `tlbld` and `tlbli`:
+//! What an instruction's encoding says about it (*Programming Environments for 32-bit
+//! Microprocessors*, chapter 8; `tlbld` and `tlbli`:
 //! *PowerPC 603e User's Manual*, chapter 2).
 //!
-//! The emulator tells of the accesses of loads and stores, whatever their form is. Here are those that do something else.
+//! The emulator tells of the accesses of loads and stores, whatever their form is. Here are those
+//! that do something else.
 
 use crate::Marker;
 use abi::arch::powerpc::marker::{BEGIN, BEGIN_FREE, END, decode};
@@ -39,7 +41,8 @@ pub enum Class {
     Release,
     /// It reads the decrementer: this kernel does so to look whether an interrupt is due.
     Look,
-    /// It changes what decides about translations and caches, or does something about a line. User mode may do some of these.
+    /// It changes what decides about translations and caches, or does something about a line. User
+    /// mode may do some of these.
     System(Operation),
 }
 
@@ -85,7 +88,8 @@ pub mod special {
     pub const DECREMENTER: u16 = 22;
     /// The hashed table's place and size.
     pub const HASH: u16 = 25;
-    /// SPRG0: in this kernel the physical address of the directory of the space whose VSIDs are loaded.
+    /// SPRG0: in this kernel the physical address of the directory of the space whose VSIDs are
+    /// loaded.
     pub const DIRECTORY: u16 = 272;
     /// The first of eight registers of instruction BATs; those of data BATs follow.
     pub const BATS: u16 = 528;
@@ -135,7 +139,8 @@ impl Class {
     }
 }
 
-/// Registers of an instruction in X form: rS, rA unless it is 0, which stands for the number 0, and rB.
+/// Registers of an instruction in X form: rS, rA unless it is 0, which stands for the number 0, and
+/// rB.
 #[must_use]
 pub const fn registers(word: u32) -> (u8, Option<u8>, u8) {
     let [s, a, b] = [(word >> 21 & 31) as u8, (word >> 16 & 31) as u8, (word >> 11 & 31) as u8];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What caches may hold of code: physical lines that were written and may not have reached memory, and lines of code that may be older
-//! than memory. Caches have no limits here.
+//! What caches may hold of code: physical lines that were written and may not have reached memory,
+//! and lines of code that may be older than memory. Caches have no limits here.
 
 use crate::violation::Rule;
 
@@ -8,7 +8,8 @@ use crate::violation::Rule;
 pub const LINE: u32 = 5;
 /// Lines of a page.
 const OF_PAGE: usize = 128;
-/// So many lines that are read one after the other push all others out of the largest data cache, which has 32 KiB.
+/// So many lines that are read one after the other push all others out of the largest data cache,
+/// which has 32 KiB.
 const PUSHES: u32 = 1024;
 
 /// What there is to know of a line: a bit for each of its words.
@@ -46,7 +47,8 @@ impl Default for Lines {
 
 impl Lines {
     fn line(&mut self, physical: u32) -> &mut Line {
-        let page = self.pages[(physical >> 12) as usize].get_or_insert_with(|| Box::new([Line::default(); OF_PAGE]));
+        let page = self.pages[(physical >> 12) as usize]
+            .get_or_insert_with(|| Box::new([Line::default(); OF_PAGE]));
         &mut page[(physical >> LINE) as usize % OF_PAGE]
     }
 
@@ -54,8 +56,8 @@ impl Lines {
         self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()).for_each(act);
     }
 
-    /// Words of a line are fetched. The rule that this breaks, and who wrote the line. Words that nobody executes are none of the cache's
-    /// business: data may lie there.
+    /// Words of a line are fetched. The rule that this breaks, and who wrote the line. Words that
+    /// nobody executes are none of the cache's business: data may lie there.
     pub fn fetch(&mut self, physical: u32, bytes: u32) -> Option<(Rule, u32)> {
         let (line, words) = (self.line(physical), words(physical, bytes));
         let broken = match () {
@@ -68,7 +70,8 @@ impl Lines {
         broken.map(|rule| (rule, line.writer))
     }
 
-    /// A line is read as data. Reading many in turn is how a kernel writes all of the data cache back.
+    /// A line is read as data. Reading many in turn is how a kernel writes all of the data cache
+    /// back.
     pub fn read(&mut self, physical: u32) {
         let (last, count) = self.run;
         let line = physical >> LINE;
@@ -122,7 +125,10 @@ mod tests {
 
     #[test]
     fn words_of_a_line() {
-        assert_eq!([words(0x20, 32), words(0x23, 1), words(0x3c, 8), words(0x26, 8)], [0xff, 1, 0x80, 0b1110]);
+        assert_eq!(
+            [words(0x20, 32), words(0x23, 1), words(0x3c, 8), words(0x26, 8)],
+            [0xff, 1, 0x80, 0b1110]
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled processor: its TLBs and its caches, which have physical addresses, hit or missed by fetches and accesses.
+//! The modelled processor: its TLBs and its caches, which have physical addresses, hit or missed by
+//! fetches and accesses.
 
 use super::instruction::{Operation, special};
 use super::tlb::Tlb;
@@ -61,19 +62,29 @@ impl Machine {
         self.reload
     }
 
-    /// A miss handler was seen to fill a TLB by so many instructions. (The emulator enters it at misses of its own, which are others.)
+    /// A miss handler was seen to fill a TLB by so many instructions. (The emulator enters it at
+    /// misses of its own, which are others.)
     pub fn handled(&mut self, code: bool, instructions: u32) {
         self.handlers[usize::from(!code)].1 = instructions;
     }
 
     /// Code is executed, or data read or written. False if no table tells a translation.
-    pub fn access(&mut self, access: Access, controls: &Controls, memory: &mut impl Physical, events: &mut Events) -> bool {
-        let shift = if access.fetch { self.l1i.as_ref().map_or(5, Cache::shift) } else { self.l1d.shift() };
+    pub fn access(
+        &mut self,
+        access: Access,
+        controls: &Controls,
+        memory: &mut impl Physical,
+        events: &mut Events,
+    ) -> bool {
+        let shift =
+            if access.fetch { self.l1i.as_ref().map_or(5, Cache::shift) } else { self.l1d.shift() };
         let mut known = true;
         for address in lines(access.address, access.bytes, shift) {
             let mapping = match controls.way(address, access.user, access.fetch) {
                 Way::Block(mapping) => Some(mapping),
-                Way::Page(vsid) => self.look_up(vsid, Access { address, ..access }, controls, memory, events),
+                Way::Page(vsid) => {
+                    self.look_up(vsid, Access { address, ..access }, controls, memory, events)
+                }
             };
             match mapping {
                 Some(mapping) if access.fetch => self.fetch(mapping, address, events),
@@ -118,7 +129,11 @@ impl Machine {
     ) -> Option<Mapping> {
         let address = access.address;
         // What an entry forbids the kernel is told, and changes.
-        if let Some(held) = self.tlb(access.fetch).look_up(vsid, address).filter(|held| held.permits(access.write, controls.key(address))) {
+        if let Some(held) = self
+            .tlb(access.fetch)
+            .look_up(vsid, address)
+            .filter(|held| held.permits(access.write, controls.key(address)))
+        {
             return Some(held);
         }
         *(if access.fetch { &mut events.itlb_misses } else { &mut events.dtlb_misses }) += 1;
@@ -146,20 +161,29 @@ impl Machine {
         }
         let mut read = Vec::new();
         let found = controls.walk(memory, access.address, |entry| read.push(entry)).ok();
-        read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
+        read.into_iter()
+            .for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found
     }
 
-    /// The processor searches the hashed table by the data cache. What it does not have the kernel puts there: the emulator, which has
-    /// a TLB of its own, may not have needed that.
-    fn reload_by_hash(&mut self, address: u32, controls: &Controls, memory: &mut impl Physical, events: &mut Events) -> Option<Mapping> {
+    /// The processor searches the hashed table by the data cache. What it does not have the kernel
+    /// puts there: the emulator, which has a TLB of its own, may not have needed that.
+    fn reload_by_hash(
+        &mut self,
+        address: u32,
+        controls: &Controls,
+        memory: &mut impl Physical,
+        events: &mut Events,
+    ) -> Option<Mapping> {
         let mut read = Vec::new();
         let found = controls.search(memory, address, |entry| read.push(entry)).ok();
         events.hash_loads += read.len() as u64;
-        read.into_iter().for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
+        read.into_iter()
+            .for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
         found.or_else(|| {
             events.hash_misses += 1;
-            // Where Linux alone has its tables nobody tells; the emulator had the translation still.
+            // Where Linux alone has its tables nobody tells; the emulator had the translation
+            // still.
             if controls.alone == 0 { controls.walk(memory, address, |_| ()).ok() } else { None }
         })
     }
@@ -192,8 +216,13 @@ impl Machine {
                 self.l1d.access(physical, physical, true);
                 self.l1d.soil(physical, physical);
             }
-            Operation::TouchLine => events.l1d_misses += u64::from(self.l1d.access(physical, physical, false) == Outcome::Miss),
-            Operation::DropCodeLine => self.l1i.iter_mut().for_each(|l1i| l1i.invalidate_line(physical)),
+            Operation::TouchLine => {
+                events.l1d_misses +=
+                    u64::from(self.l1d.access(physical, physical, false) == Outcome::Miss)
+            }
+            Operation::DropCodeLine => {
+                self.l1i.iter_mut().for_each(|l1i| l1i.invalidate_line(physical))
+            }
             _ => {}
         }
         events.write_backs += self.l1d.take_write_backs();

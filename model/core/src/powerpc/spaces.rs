@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which segments are open: each space's VSIDs are of a context of its own, that of its first segment.
+//! Which segments are open: each space's VSIDs are of a context of its own, that of its first
+//! segment.
 //!
-//! A VSID belongs to the directory that was the processor's when user mode first ran with it. It may become another's only when nothing of it
-//! is left in a TLB or in the hashed table. Segments of another context have a Segment's pages only, which is many spaces' by the same VSIDs;
-//! or they are a server's window, in which nothing is the space's own and which is open only while the server's code runs. That lies there,
-//! too.
+//! A VSID belongs to the directory that was the processor's when user mode first ran with it. It
+//! may become another's only when nothing of it is left in a TLB or in the hashed table. Segments
+//! of another context have a Segment's pages only, which is many spaces' by the same VSIDs; or they
+//! are a server's window, in which nothing is the space's own and which is open only while the
+//! server's code runs. That lies there, too.
 
 use super::walk::{Belongs, Controls, belongs, is_hashed};
 use crate::memory::Physical;
@@ -60,7 +62,8 @@ impl Spaces {
         self.written |= 1 << segment;
     }
 
-    /// User mode goes on at an address. `found` is told of a rule that is broken, the first address of the segment, and who wrote its register.
+    /// User mode goes on at an address. `found` is told of a rule that is broken, the first address
+    /// of the segment, and who wrote its register.
     pub fn enter_user<M: Physical>(
         &mut self,
         at: u32,
@@ -144,13 +147,16 @@ mod tests {
         assert!(is_shut(vsid(0, 7)) && !is_shut(vsid(1, 7)));
     }
 
-    /// Two spaces run, the first by context 5, the second with what the kernel left in its first three segments, of which the last has such an
-    /// entry, at an address.
+    /// Two spaces run, the first by context 5, the second with what the kernel left in its first
+    /// three segments, of which the last has such an entry, at an address.
     fn run(left: [Option<u32>; 3], is_held: bool, entry: u32, at: u32) -> Vec<(Rule, u32)> {
-        let (mut spaces, mut rules, mut controls) = (Spaces::default(), Vec::new(), Controls::default());
+        let (mut spaces, mut rules, mut controls) =
+            (Spaces::default(), Vec::new(), Controls::default());
         let own = [0, 1, 2].map(|segment| Some(vsid(5, segment)));
         for (directory, vsids, at) in [(0x1000, own, 0), (0x2000, left, at)] {
-            for (segment, vsid) in vsids.into_iter().enumerate().filter_map(|(index, vsid)| Some((index, vsid?))) {
+            for (segment, vsid) in
+                vsids.into_iter().enumerate().filter_map(|(index, vsid)| Some((index, vsid?)))
+            {
                 controls.segments[segment] = vsid;
                 spaces.write(segment, 7);
             }
@@ -177,7 +183,11 @@ mod tests {
         let with = |last| [Some(vsid(6, 0)), Some(vsid(6, 1)), Some(vsid(last, 2))];
         assert_eq!(run(with(7), true, 0x140, 0x2000_1000), []);
         assert_eq!(run(with(7), true, 0x140, 0x1000), [FOUND_OPEN]);
-        assert_eq!(run(with(7), true, 0x100, 0x2000_1000), [FOUND_OPEN], "the space has a page of its own there");
+        assert_eq!(
+            run(with(7), true, 0x100, 0x2000_1000),
+            [FOUND_OPEN],
+            "the space has a page of its own there"
+        );
         assert_eq!(run(with(0), true, 0x140, 0x1000), []);
     }
 

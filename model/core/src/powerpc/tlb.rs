@@ -37,7 +37,8 @@ impl Tlb {
     /// The entry of an address under a VSID, if it is held.
     pub fn look_up(&mut self, vsid: u32, address: u32) -> Option<Mapping> {
         let (first, wanted) = (self.set(address) * self.ways, (vsid, page(address)));
-        let (slot, mapping) = (first..first + self.ways).find_map(|slot| Some((slot, self.entries[slot].filter(|e| e.0 == wanted)?.1)))?;
+        let (slot, mapping) = (first..first + self.ways)
+            .find_map(|slot| Some((slot, self.entries[slot].filter(|e| e.0 == wanted)?.1)))?;
         self.victims.touch(slot);
         Some(mapping)
     }
@@ -52,7 +53,8 @@ impl Tlb {
         self.victims.touch(slot);
     }
 
-    /// `tlbie`: forgets all of the set that an address is in, of whatever VSID (*PowerPC 603e User's Manual*, section 5.3.3).
+    /// `tlbie`: forgets all of the set that an address is in, of whatever VSID (*PowerPC 603e
+    /// User's Manual*, section 5.3.3).
     pub fn flush_set(&mut self, address: u32) {
         let first = self.set(address) * self.ways;
         self.entries[first..first + self.ways].fill(None);
@@ -71,7 +73,12 @@ mod tests {
     use crate::tlb::LargePages;
 
     fn tlb() -> Tlb {
-        Tlb::new(&TlbGeometry { entries: 64, ways: Some(2), replacement: Replacement::Lru, large: LargePages::Shared })
+        Tlb::new(&TlbGeometry {
+            entries: 64,
+            ways: Some(2),
+            replacement: Replacement::Lru,
+            large: LargePages::Shared,
+        })
     }
 
     #[test]
@@ -81,7 +88,11 @@ mod tests {
         for (vsid, address) in [(1, 0), (2, 0x2_0000), (1, 0x1000_0000)] {
             tlb.insert(vsid, address, Mapping::identity(address));
         }
-        assert_eq!(tlb.look_up(1, 0), tlb.look_up(1, 0x1000_0000), "the segment's number is not in an entry: the VSID is");
+        assert_eq!(
+            tlb.look_up(1, 0),
+            tlb.look_up(1, 0x1000_0000),
+            "the segment's number is not in an entry: the VSID is"
+        );
         assert!(tlb.look_up(2, 0x2_0000).is_some());
         assert!(tlb.look_up(2, 0).is_none(), "another VSID");
         tlb.insert(3, 0x4_0000, Mapping::default());
@@ -95,7 +106,11 @@ mod tests {
         tlb.insert(2, 0x3000, Mapping::default());
         tlb.insert(1, 0x4000, Mapping::default());
         tlb.flush_set(0x8002_3000);
-        assert!(tlb.look_up(1, 0x3000).is_none() && tlb.look_up(2, 0x3000).is_none() && tlb.look_up(1, 0x4000).is_some());
+        assert!(
+            tlb.look_up(1, 0x3000).is_none()
+                && tlb.look_up(2, 0x3000).is_none()
+                && tlb.look_up(1, 0x4000).is_some()
+        );
         tlb.flush();
         assert!(tlb.look_up(1, 0x4000).is_none());
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of translations that a processor might still have and the kernel's tables no longer do.
+//! Finds uses of translations that a processor might still have and the kernel's tables no longer
+//! do.
 //!
-//! A TLB without limits holds each translation that was used or loaded until `tlbie` removes it. What it does not hold it finds in the
-//! hashed table, if there is one. Each is compared with the kernel's tables when it is used, once after each return to user mode: nothing
-//! changes while user mode runs.
+//! A TLB without limits holds each translation that was used or loaded until `tlbie` removes it.
+//! What it does not hold it finds in the hashed table, if there is one. Each is compared with the
+//! kernel's tables when it is used, once after each return to user mode: nothing changes while user
+//! mode runs.
 
 use super::walk::{Controls, Mapping, page, search, walk};
 use crate::memory::{NoMapping, Physical};
@@ -50,28 +52,50 @@ impl Translations {
 
     /// Software has filled a TLB (603).
     pub fn load(&mut self, address: u32, controls: &Controls) {
-        let held = Held { mapping: Mapping(controls.loaded), compared: self.stretch.wrapping_sub(1) };
+        let held =
+            Held { mapping: Mapping(controls.loaded), compared: self.stretch.wrapping_sub(1) };
         self.held.insert((controls.vsid(address), page(address)), held);
     }
 
     /// User mode has read, written or fetched at an address.
-    pub fn access(&mut self, address: u32, write: bool, controls: &Controls, memory: &mut impl Physical) -> Verdict {
+    pub fn access(
+        &mut self,
+        address: u32,
+        write: bool,
+        controls: &Controls,
+        memory: &mut impl Physical,
+    ) -> Verdict {
         let vsid = controls.vsid(address);
         let (key, is_keyed) = ((vsid, page(address)), controls.key(address));
         let held = self.held.get(&key).copied();
-        if let Some(held) = held
-            .filter(|held| held.compared == self.stretch && held.mapping.permits(write, is_keyed) && (!write || held.mapping.is_changed()))
-        {
+        if let Some(held) = held.filter(|held| {
+            held.compared == self.stretch
+                && held.mapping.permits(write, is_keyed)
+                && (!write || held.mapping.is_changed())
+        }) {
             return Verdict { mapping: Some(held.mapping), broken: None, known: true };
         }
         let now = match walk(memory, controls, address, |_| ()) {
-            Err(NoMapping::Unreachable) => return Verdict { mapping: None, broken: None, known: false },
+            Err(NoMapping::Unreachable) => {
+                return Verdict { mapping: None, broken: None, known: false };
+            }
             found => found.ok(),
         };
-        let hashed = if controls.hash == 0 { None } else { search(memory, controls.hash, vsid, address, |_| ()).ok() };
-        // If an entry of the TLB forbids the access, the processor looks again, and uses what the table has.
-        let used = held.map(|held| held.mapping).filter(|held| held.permits(write, is_keyed)).or(hashed).or(now);
-        let is_right = |mapping: Mapping| now.is_some_and(|now| now == mapping && now.permits(write, is_keyed));
+        let hashed = if controls.hash == 0 {
+            None
+        } else {
+            search(memory, controls.hash, vsid, address, |_| ()).ok()
+        };
+        // If an entry of the TLB forbids the access, the processor looks again, and uses what the
+        // table has.
+        let used = held
+            .map(|held| held.mapping)
+            .filter(|held| held.permits(write, is_keyed))
+            .or(hashed)
+            .or(now);
+        let is_right = |mapping: Mapping| {
+            now.is_some_and(|now| now == mapping && now.permits(write, is_keyed))
+        };
         let broken = match used {
             Some(used) if !is_right(used) => Some(Rule::StaleTranslation),
             None => Some(Rule::StaleTranslation),
@@ -88,7 +112,8 @@ impl Translations {
         Verdict { mapping: now.or(used), broken, known: true }
     }
 
-    /// `tlbie` of an address: of whatever VSID, all pages with the same lowest bits of their number, as many bits as choose a set.
+    /// `tlbie` of an address: of whatever VSID, all pages with the same lowest bits of their
+    /// number, as many bits as choose a set.
     pub fn flush(&mut self, address: u32, sets: u32) {
         self.held.retain(|(_, held), _| (held ^ page(address)) & (sets - 1) != 0);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How an address is translated: BATs, segments, the hashed table (*Programming Environments for 32-bit Microprocessors*, chapter 7), and
-//! the tables of who runs, from which the others are filled: this kernel's (`kernel/mmu/src/powerpc.rs`), or those of Linux alone
+//! How an address is translated: BATs, segments, the hashed table (*Programming Environments for
+//! 32-bit Microprocessors*, chapter 7), and the tables of who runs, from which the others are
+//! filled: this kernel's (`kernel/mmu/src/powerpc.rs`), or those of Linux alone
 //! (`arch/powerpc/include/asm/book3s/32/pgtable.h`).
 
 use super::instruction::special;
@@ -25,7 +26,8 @@ const RIGHTS: u32 = 3;
 const READ_WRITE: u32 = 2;
 /// PP: with either key it may only be read.
 const READ_ONLY: u32 = 3;
-/// In a directory's entry of this kernel: what is below it may only be read, if the key does not say that already.
+/// In a directory's entry of this kernel: what is below it may only be read, if the key does not
+/// say that already.
 const NO_WRITE: u32 = 2;
 /// In a segment register: the key of user mode.
 const KEY: u32 = 0x2000_0000;
@@ -45,7 +47,8 @@ const LINUX_WRITE: u32 = 0x480;
 /// Where Linux alone has its memory. The kernel of this project has nothing there.
 pub const LINUX: u32 = 0xc000_0000;
 
-/// What an address is translated to: the second word of an entry of the hashed table, as the TLB holds it.
+/// What an address is translated to: the second word of an entry of the hashed table, as the TLB
+/// holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Mapping(pub u32);
 
@@ -74,7 +77,8 @@ impl Mapping {
         self.0 & (UNCACHED | THROUGH) == 0
     }
 
-    /// Whether user mode may do this by a segment with or without the key (*Programming Environments*, table 7-11).
+    /// Whether user mode may do this by a segment with or without the key (*Programming
+    /// Environments*, table 7-11).
     #[must_use]
     pub const fn permits(self, write: bool, key: bool) -> bool {
         match self.0 & RIGHTS {
@@ -85,12 +89,14 @@ impl Mapping {
         }
     }
 
-    /// The same where PP was made for the keys of Linux: all but what is only read may be written by who sees it.
+    /// The same where PP was made for the keys of Linux: all but what is only read may be written
+    /// by who sees it.
     const fn of_linux(self) -> Self {
         if self.0 & RIGHTS == READ_ONLY { self } else { Self(self.0 & !RIGHTS | READ_WRITE) }
     }
 
-    /// Whether C is set: without it a processor writes the hashed table, or asks software to, when the page is written.
+    /// Whether C is set: without it a processor writes the hashed table, or asks software to, when
+    /// the page is written.
     #[must_use]
     pub const fn is_changed(self) -> bool {
         self.0 & CHANGED != 0
@@ -116,14 +122,20 @@ impl Bat {
             return None;
         }
         // The attributes are at the same place as in an entry, W, I, M, G, and so are the rights.
-        Some(Mapping((self.lower & !inside | address & inside) & FRAME | self.lower & 0x7b | PRESENT | CHANGED))
+        Some(Mapping(
+            (self.lower & !inside | address & inside) & FRAME
+                | self.lower & 0x7b
+                | PRESENT
+                | CHANGED,
+        ))
     }
 }
 
 /// The registers that decide about an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Controls {
-    /// SDR1: the hashed table; 0 if there is none. On a 603 Linux alone has its directory there, four bits further up.
+    /// SDR1: the hashed table; 0 if there is none. On a 603 Linux alone has its directory there,
+    /// four bits further up.
     pub hash: u32,
     /// Bytes of memory, from 0 on, if Linux alone runs; 0 if this kernel does.
     pub alone: u32,
@@ -147,8 +159,9 @@ pub enum Way {
 }
 
 impl Controls {
-    /// By what an address is translated. The kernel's addresses are their own where no BAT says otherwise: then translation is off. Linux
-    /// alone has its memory by BATs, which the emulator does not tell, and beyond it pages, those of programs among them.
+    /// By what an address is translated. The kernel's addresses are their own where no BAT says
+    /// otherwise: then translation is off. Linux alone has its memory by BATs, which the emulator
+    /// does not tell, and beyond it pages, those of programs among them.
     #[must_use]
     pub fn way(&self, address: u32, user: bool, fetch: bool) -> Way {
         if !user && address.wrapping_sub(LINUX) < self.alone {
@@ -157,7 +170,9 @@ impl Controls {
         let block = self.bats[usize::from(!fetch)].iter().find_map(|bat| bat.find(address, user));
         match block {
             Some(mapping) => Way::Block(mapping),
-            None if user || self.alone != 0 && address >= self.alone => Way::Page(self.vsid(address)),
+            None if user || self.alone != 0 && address >= self.alone => {
+                Way::Page(self.vsid(address))
+            }
             None => Way::Block(Mapping::identity(address)),
         }
     }
@@ -166,17 +181,27 @@ impl Controls {
     ///
     /// # Errors
     /// No entry has the page, or the table cannot be read.
-    pub fn search(&self, memory: &mut impl Physical, address: u32, read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+    pub fn search(
+        &self,
+        memory: &mut impl Physical,
+        address: u32,
+        read: impl FnMut(u32),
+    ) -> Result<Mapping, NoMapping> {
         let found = search(memory, self.hash, self.vsid(address), address, read);
         if self.alone == 0 { found } else { found.map(Mapping::of_linux) }
     }
 
-    /// What the tables of who runs have at an address, of Linux alone those on a 603. `read` is told the physical address of each entry
-    /// that is read.
+    /// What the tables of who runs have at an address, of Linux alone those on a 603. `read` is
+    /// told the physical address of each entry that is read.
     ///
     /// # Errors
     /// Nobody may use the page, or the tables cannot be read.
-    pub fn walk(&self, memory: &mut impl Physical, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+    pub fn walk(
+        &self,
+        memory: &mut impl Physical,
+        address: u32,
+        mut read: impl FnMut(u32),
+    ) -> Result<Mapping, NoMapping> {
         if self.alone == 0 {
             return walk(memory, self, address, read);
         }
@@ -228,7 +253,8 @@ impl Controls {
     /// Whether a physical address is in the hashed table.
     #[must_use]
     pub const fn is_hash(&self, physical: u32) -> bool {
-        self.hash != 0 && physical.wrapping_sub(self.hash & 0xffff_0000) < ((self.hash & 0x1ff) + 1) << 16
+        self.hash != 0
+            && physical.wrapping_sub(self.hash & 0xffff_0000) < ((self.hash & 0x1ff) + 1) << 16
     }
 }
 
@@ -238,12 +264,18 @@ pub const fn page(address: u32) -> u32 {
     address >> PAGE & 0xffff
 }
 
-/// Searches the hashed table that SDR1 names, as a processor does: eight entries of the first group, then eight of the second.
-/// `read` is told the physical address of each entry that is read.
+/// Searches the hashed table that SDR1 names, as a processor does: eight entries of the first
+/// group, then eight of the second. `read` is told the physical address of each entry that is read.
 ///
 /// # Errors
 /// No entry has the page, or the table cannot be read.
-pub fn search(memory: &mut impl Physical, hash: u32, vsid: u32, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+pub fn search(
+    memory: &mut impl Physical,
+    hash: u32,
+    vsid: u32,
+    address: u32,
+    mut read: impl FnMut(u32),
+) -> Result<Mapping, NoMapping> {
     const VALID: u32 = 1 << 31;
     let (table, mask) = (hash & 0xffff_0000, (hash & 0x1ff) << 10 | 0x3ff);
     let first = vsid & 0x7_ffff ^ page(address);
@@ -254,7 +286,10 @@ pub fn search(memory: &mut impl Physical, hash: u32, vsid: u32, address: u32, mu
             read(entry);
             if memory.read(entry).ok_or(NoMapping::Unreachable)? == tag {
                 // Bits that no processor knows may be anything.
-                return memory.read(entry + 4).map(|word| Mapping(word & !SOFTWARE)).ok_or(NoMapping::Unreachable);
+                return memory
+                    .read(entry + 4)
+                    .map(|word| Mapping(word & !SOFTWARE))
+                    .ok_or(NoMapping::Unreachable);
             }
         }
     }
@@ -265,15 +300,24 @@ pub fn search(memory: &mut impl Physical, hash: u32, vsid: u32, address: u32, mu
 pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32) -> bool {
     let (table, bytes) = (hash & 0xffff_0000, ((hash & 0x1ff) + 1) << 16);
     let tag = 1 << 24 | vsid;
-    hash != 0 && (0..bytes).step_by(8).any(|offset| memory.read(table | offset).is_some_and(|word| word >> 7 == tag))
+    hash != 0
+        && (0..bytes)
+            .step_by(8)
+            .any(|offset| memory.read(table | offset).is_some_and(|word| word >> 7 == tag))
 }
 
-/// What this kernel's tables have at an address, below the directory that the processor has. What is in a server's window is there only
-/// while that is open. `read` is told the physical address of each entry that is read.
+/// What this kernel's tables have at an address, below the directory that the processor has. What
+/// is in a server's window is there only while that is open. `read` is told the physical address of
+/// each entry that is read.
 ///
 /// # Errors
 /// Nobody may use the page, or the tables cannot be read.
-pub fn walk(memory: &mut impl Physical, controls: &Controls, address: u32, mut read: impl FnMut(u32)) -> Result<Mapping, NoMapping> {
+pub fn walk(
+    memory: &mut impl Physical,
+    controls: &Controls,
+    address: u32,
+    mut read: impl FnMut(u32),
+) -> Result<Mapping, NoMapping> {
     let mut get = |entry| {
         read(entry);
         memory.read(entry).ok_or(NoMapping::Unreachable)
@@ -284,7 +328,8 @@ pub fn walk(memory: &mut impl Physical, controls: &Controls, address: u32, mut r
     }
     let upper = upper & !SERVERS;
     let entry = if upper & LARGE == 0 {
-        get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)? | if controls.key(address) { 0 } else { upper & NO_WRITE }
+        get((upper & FRAME) + (address >> PAGE & 0x3ff) * 4)?
+            | if controls.key(address) { 0 } else { upper & NO_WRITE }
     } else {
         upper | address & 0x3f_f000
     };
@@ -305,8 +350,13 @@ pub enum Belongs {
 /// Of whom a segment has pages.
 pub fn belongs(memory: &mut impl Physical, directory: u32, segment: u32) -> Belongs {
     let first = (directory & FRAME) + segment * 64 * 4;
-    let entries: Vec<u32> = (0..64).filter_map(|index| memory.read(first + index * 4)).filter(|entry| *entry != 0).collect();
-    if !entries.is_empty() && entries.iter().all(|entry| entry & SEGMENTS != 0 && entry & SERVERS == 0) {
+    let entries: Vec<u32> = (0..64)
+        .filter_map(|index| memory.read(first + index * 4))
+        .filter(|entry| *entry != 0)
+        .collect();
+    if !entries.is_empty()
+        && entries.iter().all(|entry| entry & SEGMENTS != 0 && entry & SERVERS == 0)
+    {
         Belongs::Segments
     } else if entries.iter().any(|entry| entry & PRESENT != 0 && entry & SERVERS == 0) {
         Belongs::Space
@@ -319,7 +369,8 @@ pub fn belongs(memory: &mut impl Physical, directory: u32, segment: u32) -> Belo
 mod tests {
     use super::*;
 
-    /// *Programming Environments*, section 7.4.2: a block of 256 MiB and one of 128 KiB, for the supervisor or for all.
+    /// *Programming Environments*, section 7.4.2: a block of 256 MiB and one of 128 KiB, for the
+    /// supervisor or for all.
     #[test]
     fn blocks() {
         let all = Bat { upper: 0x1ffe, lower: 2 };
@@ -327,7 +378,10 @@ mod tests {
         assert_eq!(all.find(0x1000_0000, false), None, "beyond");
         assert_eq!(all.find(0x1000, true), None, "the supervisor's");
         let least = Bat { upper: 0xf002_0003, lower: 0x8002_002a };
-        assert_eq!(least.find(0xf003_f000, true).map(|mapping| mapping.physical(0xf003_f004)), Some(0x8003_f004));
+        assert_eq!(
+            least.find(0xf003_f000, true).map(|mapping| mapping.physical(0xf003_f004)),
+            Some(0x8003_f004)
+        );
         assert_eq!(least.find(0xf003_f000, false).map(Mapping::is_cached), Some(false));
         assert_eq!(least.find(0xf004_0000, false), None);
     }
@@ -336,7 +390,11 @@ mod tests {
     fn bats_come_before_segments() {
         let mut controls = Controls::default();
         controls.segments[15] = 7;
-        assert!(controls.write(538, 0xf000_1fff) && controls.write(539, 0xf000_002a) && !controls.write(26, 1));
+        assert!(
+            controls.write(538, 0xf000_1fff)
+                && controls.write(539, 0xf000_002a)
+                && !controls.write(26, 1)
+        );
         assert_eq!(controls.way(0xf000_0000, true, true), Way::Page(7), "a fetch has other BATs");
         assert_eq!(controls.way(0xf000_0000, true, false), Way::Block(Mapping(0xf000_01aa)));
         assert_eq!(controls.way(0x3000, false, false), Way::Block(Mapping::identity(0x3000)));
@@ -365,24 +423,39 @@ mod tests {
         let found = [0x1000_0123, 0x1000_1000, 0x1000_2000, 0x2000_0000].map(&mut walk);
         assert_eq!(found, [Some(Mapping(0x0012_3192)), Some(Mapping(0x0012_4113)), None, None]);
         assert_eq!(read[..2], [0x3100, 0x4000]);
-        assert!(found[0].is_some_and(|page| page.permits(true, false)) && found[1].is_some_and(|page| !page.permits(true, false)));
+        assert!(
+            found[0].is_some_and(|page| page.permits(true, false))
+                && found[1].is_some_and(|page| !page.permits(true, false))
+        );
     }
 
     #[test]
     fn pages_of_linux_alone_are_beyond_its_memory() {
         let mut controls = Controls { alone: 0x0c00_0000, ..Controls::default() };
         controls.segments[1] = 7;
-        assert_eq!(controls.way(0x1000_0000, false, false), Way::Page(7), "it copies from a program");
-        assert_eq!(controls.way(0x3000, false, false), Way::Block(Mapping::identity(0x3000)), "translation is off");
+        assert_eq!(
+            controls.way(0x1000_0000, false, false),
+            Way::Page(7),
+            "it copies from a program"
+        );
+        assert_eq!(
+            controls.way(0x3000, false, false),
+            Way::Block(Mapping::identity(0x3000)),
+            "translation is off"
+        );
         assert_eq!(controls.way(0xc000_3000, false, true), Way::Block(Mapping::identity(0x3000)));
         assert_eq!(controls.way(0xcc00_0000, false, false), Way::Page(0));
-        assert_eq!([Mapping(1).of_linux(), Mapping(0).of_linux(), Mapping(3).of_linux()], [Mapping(2), Mapping(2), Mapping(3)]);
+        assert_eq!(
+            [Mapping(1).of_linux(), Mapping(0).of_linux(), Mapping(3).of_linux()],
+            [Mapping(2), Mapping(2), Mapping(3)]
+        );
     }
 
     #[test]
     fn the_table_that_a_register_names() {
         let controls = Controls { hash: 0x0070_0001, ..Controls::default() };
-        let inside = [0x006f_fff8, 0x0070_0000, 0x0071_fff8, 0x0072_0000].map(|address| controls.is_hash(address));
+        let inside = [0x006f_fff8, 0x0070_0000, 0x0071_fff8, 0x0072_0000]
+            .map(|address| controls.is_hash(address));
         assert_eq!(inside, [false, true, true, false]);
     }
 }

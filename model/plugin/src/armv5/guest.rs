@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the counter asks of an ARM guest: registers, and translation tables.
 //!
-//! The interface reads memory as the present mode may, and user mode may not read tables. So there is a copy of each page
-//! that the kernel has written since power-on, and of those with queues of devices: it is made after the first write, when the writer can
-//! read it, and kept by all later writes.
+//! The interface reads memory as the present mode may, and user mode may not read tables. So there
+//! is a copy of each page that the kernel has written since power-on, and of those with queues of
+//! devices: it is made after the first write, when the writer can read it, and kept by all later
+//! writes.
 
 use crate::registers::{Handle, Reader, find};
 use model_core::armv5::{Controls, World};
@@ -55,7 +56,16 @@ impl Guest {
         ];
         let [status, control, root, domains, process, general @ ..] = find(names)?;
         let pages = vec![None; 1 << 20];
-        Some(Self { general, status, control, root, domains, process, reader: Reader::new(), pages })
+        Some(Self {
+            general,
+            status,
+            control,
+            root,
+            domains,
+            process,
+            reader: Reader::new(),
+            pages,
+        })
     }
 
     /// A register by its number, in the present mode.
@@ -65,7 +75,9 @@ impl Guest {
 
     /// Text of at most so many bytes that the present mode can read; none if it cannot.
     pub fn text(&mut self, address: u32, bytes: usize) -> String {
-        self.reader.memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+        self.reader
+            .memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned())
+            .unwrap_or_default()
     }
 
     /// The program counter, as it was when the block in execution began.
@@ -91,15 +103,20 @@ impl Guest {
         self.status() & THUMB != 0
     }
 
-    /// `value` has been written at a virtual address, which is at `physical`; it does not go beyond a page. The first write that `copies`
-    /// the page makes the copy: it is in the page by now.
+    /// `value` has been written at a virtual address, which is at `physical`; it does not go beyond
+    /// a page. The first write that `copies` the page makes the copy: it is in the page by now.
     pub fn stored(&mut self, address: u32, physical: u32, value: &[u8], copies: bool) {
         let page = &mut self.pages[(physical / PAGE) as usize];
         let at = (physical % PAGE) as usize;
         match page {
             Some(copy) => copy[at..at + value.len()].copy_from_slice(value),
             None if copies => {
-                *page = self.reader.memory(address & !(PAGE - 1), PAGE as usize, |bytes| bytes.try_into().ok().map(Box::new)).flatten()
+                *page = self
+                    .reader
+                    .memory(address & !(PAGE - 1), PAGE as usize, |bytes| {
+                        bytes.try_into().ok().map(Box::new)
+                    })
+                    .flatten()
             }
             None => {}
         }
@@ -117,7 +134,12 @@ impl Physical for Guest {
 impl World for Guest {
     fn controls(&mut self) -> Controls {
         let read = |register| self.reader.register(register);
-        Controls { control: read(self.control), root: read(self.root), domains: read(self.domains), process: read(self.process) }
+        Controls {
+            control: read(self.control),
+            root: read(self.root),
+            domains: read(self.domains),
+            process: read(self.process),
+        }
     }
 
     fn link(&mut self) -> u32 {

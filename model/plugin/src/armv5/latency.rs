@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
 //!
-//! In the kernel interrupts are off: it reads what the interrupt controller has, and that is where a stretch ends.
+//! In the kernel interrupts are off: it reads what the interrupt controller has, and that is where
+//! a stretch ends.
 
 use super::guest::Guest;
 use super::{Plugin, with};
@@ -33,7 +34,8 @@ pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
 /// An access at a virtual address: it may be a look at interrupts.
 pub fn accessed(plugin: &mut Plugin, address: u32, told: Told) {
     // What an address is in physical memory takes QEMU a while: most are elsewhere in their page.
-    let may_be = |look: u32| (address ^ look).is_multiple_of(abi::PAGE_SIZE) && told.device() == Some(look);
+    let may_be =
+        |look: u32| (address ^ look).is_multiple_of(abi::PAGE_SIZE) && told.device() == Some(look);
     if !plugin.arguments.look.is_some_and(may_be) {
         return;
     }

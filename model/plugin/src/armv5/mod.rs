@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells [`model_core::armv5::Counter`] what qemu-system-arm executes.
 //!
-//! As for IA-32 (the crate's head), with these differences: callbacks of instructions come whether or not their condition
-//! holds, so it is evaluated; addresses of code and of accesses are those before the process identifier is put in; what the
-//! kernel writes is followed from power-on if tables will be walked.
+//! As for IA-32 (the crate's head), with these differences: callbacks of instructions come whether
+//! or not their condition holds, so it is evaluated; addresses of code and of accesses are those
+//! before the process identifier is put in; what the kernel writes is followed from power-on if
+//! tables will be walked.
 
 mod guest;
 mod latency;
@@ -12,9 +13,14 @@ use crate::End;
 use crate::arguments::Arguments;
 use crate::chunks::Chunks;
 use crate::scoreboard::{Scoreboard, Single, Words};
-use crate::translation::{Block, Instruction, Told, accesses, always, block_always, block_if, conditional, counts, instructions, register};
+use crate::translation::{
+    Block, Instruction, Told, accesses, always, block_always, block_if, conditional, counts,
+    instructions, register,
+};
 use guest::Guest;
-use model_core::armv5::{self, Checker, Class, Counter, Machine, Operation, Setup, VECTOR_NAMES, condition, marker};
+use model_core::armv5::{
+    self, Checker, Class, Counter, Machine, Operation, Setup, VECTOR_NAMES, condition, marker,
+};
 use model_core::{Chunk, Cpu, Marker, PerLine, Privilege};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
@@ -66,7 +72,15 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
     let counter = Counter::new(setup(&mut arguments)?);
     register(id, processor_starts, translate, machine_ends);
     let (board, chunks) = (Scoreboard::new(), Chunks::default());
-    *PLUGIN.get() = Some(Plugin { counter, guest: None, block: 0, board, chunks, arguments, end: End::default() });
+    *PLUGIN.get() = Some(Plugin {
+        counter,
+        guest: None,
+        block: 0,
+        board,
+        chunks,
+        arguments,
+        end: End::default(),
+    });
     Ok(())
 }
 
@@ -84,7 +98,11 @@ fn setup(arguments: &mut Arguments) -> Result<Setup, String> {
     arguments.symbols.add(VECTOR_NAMES);
     // Without a CPU model: some processor makes a line for a write that misses.
     let allocates = |cpu: Option<&Cpu>| cpu.is_none_or(|cpu| cpu.geometry.l1d.write_allocate);
-    Ok(arguments.setup(|cpu| Machine::new(&cpu.geometry), |cpu| Checker::new(allocates(cpu)), |_| armv5::latency()))
+    Ok(arguments.setup(
+        |cpu| Machine::new(&cpu.geometry),
+        |cpu| Checker::new(allocates(cpu)),
+        |_| armv5::latency(),
+    ))
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
@@ -102,8 +120,8 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
     plugin.publish();
 }
 
-/// A block is translated. Who executes it, and whether it has Thumb instructions, follows from the mode that the processor is
-/// in: QEMU keeps blocks of different modes apart.
+/// A block is translated. Who executes it, and whether it has Thumb instructions, follows from the
+/// mode that the processor is in: QEMU keeps blocks of different modes apart.
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
     with(|plugin, guest| instrument(plugin, tb, guest.privilege(), guest.is_thumb()));
 }
@@ -116,7 +134,8 @@ fn decode(bytes: &[u8], thumb: bool) -> (Class, Option<Marker>) {
 /// Puts callbacks and counting into a block that is being translated.
 fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege, thumb: bool) {
     let instructions = instructions(tb);
-    let has_markers = instructions.iter().any(|instruction| decode(&instruction.bytes, thumb).1.is_some());
+    let has_markers =
+        instructions.iter().any(|instruction| decode(&instruction.bytes, thumb).1.is_some());
     if has_markers {
         // It may arm the counter in the middle, and must then know where it is.
         block_always(tb, block_begins, 0);
@@ -134,9 +153,12 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege, thumb: bool)
             continue;
         }
         if at_start {
-            let rest = instructions[index..].iter().take_while(|rest| decode(&rest.bytes, thumb).1.is_none());
+            let rest = instructions[index..]
+                .iter()
+                .take_while(|rest| decode(&rest.bytes, thumb).1.is_none());
             let lengths: Vec<u8> = rest.map(|rest| rest.bytes.len() as u8).collect();
-            let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
+            let chunk =
+                plugin.chunks.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
             begin(plugin, tb, instruction, has_markers, chunk);
             (start, at_start) = (offset, false);
         }
@@ -155,15 +177,23 @@ fn begin(plugin: &Plugin, tb: Block, first: &Instruction, has_markers: bool, chu
     }
 }
 
-/// Has an instruction counted, and told what it does: it is `offset` bytes from its chunk's beginning.
-fn follow(plugin: &Plugin, instruction: &Instruction, class: Class, offset: u16, privilege: Privilege) {
+/// Has an instruction counted, and told what it does: it is `offset` bytes from its chunk's
+/// beginning.
+fn follow(
+    plugin: &Plugin,
+    instruction: &Instruction,
+    class: Class,
+    offset: u16,
+    privilege: Privilege,
+) {
     let Instruction { handle, bytes, .. } = instruction;
     let executed = plugin.board.word(std::mem::offset_of!(Words, executed));
     if matches!(class, Class::Return | Class::System(_)) {
         let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | usize::from(*byte));
         let data = word | usize::from(offset) << 32;
         // A kernel locks entries when it starts, before anything is counted.
-        if privilege == Privilege::Kernel && matches!(class, Class::System(Operation::LockEntry(_))) {
+        if privilege == Privilege::Kernel && matches!(class, Class::System(Operation::LockEntry(_)))
+        {
             always(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, data);
         } else {
             let armed = plugin.board.word(std::mem::offset_of!(Words, armed));
@@ -172,7 +202,9 @@ fn follow(plugin: &Plugin, instruction: &Instruction, class: Class, offset: u16,
     }
     let kernel = privilege == Privilege::Kernel;
     if kernel || plugin.counter.wants_tables() {
-        let data = usize::from(offset) | usize::from(class == Class::AsUser) << 16 | usize::from(kernel) << 17;
+        let data = usize::from(offset)
+            | usize::from(class == Class::AsUser) << 16
+            | usize::from(kernel) << 17;
         accesses(*handle, accessed, data);
     }
     counts(*handle, executed);
@@ -224,7 +256,12 @@ extern "C" fn special(_: c_uint, data: *mut c_void) {
     });
 }
 
-extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+extern "C" fn accessed(
+    _: c_uint,
+    info: qemu::qemu_plugin_meminfo_t,
+    address: u64,
+    data: *mut c_void,
+) {
     let data = data as usize;
     let (offset, as_user, kernel) = (data as u16, data >> 16 & 1 != 0, data >> 17 & 1 != 0);
     with(|plugin, guest| {
@@ -236,7 +273,12 @@ extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u6
         if write && plugin.counter.wants_tables() && (armed || kernel) {
             if let Some(physical) = told.physical() {
                 let reads = plugin.counter.reads(physical);
-                guest.stored(address as u32, physical, &told.value().to_le_bytes()[..bytes.min(8) as usize], kernel || reads);
+                guest.stored(
+                    address as u32,
+                    physical,
+                    &told.value().to_le_bytes()[..bytes.min(8) as usize],
+                    kernel || reads,
+                );
                 request = reads.then_some(physical);
             } else if let Some(register) = told.device() {
                 plugin.counter.register_written(register, bytes, told.value() as u32);
@@ -244,7 +286,12 @@ extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u6
         }
         if armed {
             if let Some(physical) = request {
-                plugin.counter.memory_written(offset, physical, (bytes, told.value() as u32), guest);
+                plugin.counter.memory_written(
+                    offset,
+                    physical,
+                    (bytes, told.value() as u32),
+                    guest,
+                );
             }
             plugin.counter.access(offset, address as u32, bytes, write, as_user, guest);
         }

@@ -2,8 +2,8 @@
 //! What the counter asks of the guest: registers and translation tables.
 //!
 //! The interface reads memory by linear addresses only. Tables are read where physical memory
-//! appears in the kernel's part: in the window that an argument names, and in the large pages of the
-//! first directory, which is the kernel's own.
+//! appears in the kernel's part: in the window that an argument names, and in the large pages of
+//! the first directory, which is the kernel's own.
 
 use super::registers::Registers;
 use model_core::ia32::{SegmentRegister, World, privilege};
@@ -50,7 +50,8 @@ impl Guest {
         self.registers.memory(address)
     }
 
-    /// Appends bytes from a linear address on, within a page; false if the present tables do not map it.
+    /// Appends bytes from a linear address on, within a page; false if the present tables do not
+    /// map it.
     pub fn read_bytes(&self, address: u32, count: usize, to: &mut Vec<u8>) -> bool {
         self.registers.bytes(address, count, to)
     }

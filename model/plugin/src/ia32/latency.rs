@@ -15,8 +15,11 @@ const ESP: u8 = 4;
 /// Has a block of the kernel told to what measures how long that looks at no interrupts.
 pub fn follow(plugin: &mut Plugin, instructions: &[Instruction]) {
     let entering = plugin.word(std::mem::offset_of!(Words, entering));
-    let (Some(latency), Some(first)) = (plugin.counter.latency(), instructions.first()) else { return };
-    // The firmware and what boots the kernel lie below. Nobody runs the kernel's code at two addresses.
+    let (Some(latency), Some(first)) = (plugin.counter.latency(), instructions.first()) else {
+        return;
+    };
+    // The firmware and what boots the kernel lie below. Nobody runs the kernel's code at two
+    // addresses.
     if first.address < plugin.arguments.window.start {
         return;
     }
@@ -25,8 +28,12 @@ pub fn follow(plugin: &mut Plugin, instructions: &[Instruction]) {
     always(first.handle, went_on, flags::QEMU_PLUGIN_CB_NO_REGS, block);
     for Instruction { handle, bytes, .. } in instructions {
         match Class::decode(bytes) {
-            class @ (Class::FarReturn | Class::Sysexit) => always(*handle, returns, flags::QEMU_PLUGIN_CB_R_REGS, class as usize),
-            class @ (Class::OpenInterrupts | Class::Halt) => always(*handle, opens, flags::QEMU_PLUGIN_CB_NO_REGS, class as usize),
+            class @ (Class::FarReturn | Class::Sysexit) => {
+                always(*handle, returns, flags::QEMU_PLUGIN_CB_R_REGS, class as usize)
+            }
+            class @ (Class::OpenInterrupts | Class::Halt) => {
+                always(*handle, opens, flags::QEMU_PLUGIN_CB_NO_REGS, class as usize)
+            }
             _ => {}
         }
     }
@@ -35,7 +42,8 @@ pub fn follow(plugin: &mut Plugin, instructions: &[Instruction]) {
 /// The kernel is entered at a block.
 extern "C" fn entered(_: c_uint, block: *mut c_void) {
     with(|plugin| {
-        let (executed, eax) = (plugin.executed(), plugin.guest.as_ref().map_or(0, |guest| guest.general(EAX)));
+        let (executed, eax) =
+            (plugin.executed(), plugin.guest.as_ref().map_or(0, |guest| guest.general(EAX)));
         if let Some(latency) = plugin.counter.latency() {
             latency.enter(block as usize, eax, executed);
         }
@@ -56,8 +64,10 @@ extern "C" fn went_on(_: c_uint, block: *mut c_void) {
 /// A return, which is to user mode unless it is an `iret` to a code segment of ring 0.
 extern "C" fn returns(_: c_uint, class: *mut c_void) {
     with(|plugin| {
-        let kernel = |guest: &Guest| guest.word(guest.general(ESP) + 4).is_some_and(|cs| cs & 3 == 0);
-        if class as usize == Class::FarReturn as usize && plugin.guest.as_ref().is_some_and(kernel) {
+        let kernel =
+            |guest: &Guest| guest.word(guest.general(ESP) + 4).is_some_and(|cs| cs & 3 == 0);
+        if class as usize == Class::FarReturn as usize && plugin.guest.as_ref().is_some_and(kernel)
+        {
             return;
         }
         let executed = plugin.executed() + 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells [`model_core::ia32::Counter`] what qemu-system-i386 executes, or takes samples of it.
 //!
-//! A block's callback reads EIP, because QEMU shares a block among all addresses that its page is mapped at, but not among code
-//! segments: where that begins is known when the block is translated.
+//! A block's callback reads EIP, because QEMU shares a block among all addresses that its page is
+//! mapped at, but not among code segments: where that begins is known when the block is translated.
 
 mod guest;
 mod latency;
@@ -13,7 +13,8 @@ use crate::arguments::Arguments;
 use crate::chunks::Chunks;
 use crate::scoreboard::{Scoreboard, Single, Words};
 use crate::translation::{
-    Block, Instruction, Told, accesses, always, block_adds, block_always, block_if, conditional, counts, instructions, register,
+    Block, Instruction, Told, accesses, always, block_adds, block_always, block_if, conditional,
+    counts, instructions, register,
 };
 use crate::{End, LONGEST_NAME};
 use guest::Guest;
@@ -78,7 +79,8 @@ impl Plugin {
         due
     }
 
-    /// Counts towards the next sample, or stops; so many instructions of the block in execution are still to come.
+    /// Counts towards the next sample, or stops; so many instructions of the block in execution are
+    /// still to come.
     fn set_sampling(&mut self, rest: u64) {
         if let Some(sampler) = &mut self.sampler {
             sampler.switch(&mut self.board.words().until, rest);
@@ -94,10 +96,12 @@ impl Plugin {
 /// Installs what is for IA-32.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
     register(id, processor_starts, translate, machine_ends);
-    let setup = arguments.setup(|cpu| Machine::new(&cpu.geometry), |_| Checker::default(), ia32::latency);
+    let setup =
+        arguments.setup(|cpu| Machine::new(&cpu.geometry), |_| Checker::default(), ia32::latency);
     *PLUGIN.get() = Some(Plugin {
         counter: Counter::new(setup),
-        sampler: (arguments.sampling.every > 0).then(|| Sampler::new(std::mem::take(&mut arguments.sampling))),
+        sampler: (arguments.sampling.every > 0)
+            .then(|| Sampler::new(std::mem::take(&mut arguments.sampling))),
         guest: None,
         block: 0,
         board: Scoreboard::new(),
@@ -129,7 +133,9 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
 /// it follows from the mode that the processor is in (QEMU keeps blocks of
 /// different modes apart).
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
-    with(|plugin| if plugin.sampler.is_some() { watch(plugin, tb) } else { instrument(plugin, tb) });
+    with(
+        |plugin| if plugin.sampler.is_some() { watch(plugin, tb) } else { instrument(plugin, tb) },
+    );
 }
 
 /// Has the instructions of a block counted, and where sampling begins and ends told.
@@ -144,9 +150,15 @@ fn watch(plugin: &mut Plugin, tb: Block) {
     block_adds(tb, until, count as u64);
     block_if(tb, enough, (cond::QEMU_PLUGIN_COND_LT, until, sampler::SMALL), segment as usize);
     for (index, Instruction { handle, address, bytes }) in instructions.into_iter().enumerate() {
-        let bound = sampler.sampling.bounds.as_ref().is_some_and(|bounds| [bounds.start, bounds.end].contains(&address));
+        let bound = sampler
+            .sampling
+            .bounds
+            .as_ref()
+            .is_some_and(|bounds| [bounds.start, bounds.end].contains(&address));
         let told = match marker(&bytes) {
-            Some(marker) => Some((sample_marked as extern "C" fn(c_uint, *mut c_void), marker.pack())),
+            Some(marker) => {
+                Some((sample_marked as extern "C" fn(c_uint, *mut c_void), marker.pack()))
+            }
             None if bound => Some((crossed as _, address)),
             None => (Class::decode(&bytes) == Class::WriteCr3).then_some((root_changes as _, 0)),
         };
@@ -156,7 +168,8 @@ fn watch(plugin: &mut Plugin, tb: Block) {
     }
 }
 
-/// A block begins with which enough instructions were executed for a sample. `segment` is where the code segment begins.
+/// A block begins with which enough instructions were executed for a sample. `segment` is where the
+/// code segment begins.
 extern "C" fn enough(_: c_uint, segment: *mut c_void) {
     with(|plugin| {
         let every = plugin.sampler.as_ref().map_or(1, |sampler| sampler.sampling.every);
@@ -187,8 +200,8 @@ extern "C" fn crossed(_: c_uint, data: *mut c_void) {
     });
 }
 
-/// The linear address at which the code segment of these begins. QEMU translates what it is about to execute, so EIP is that of
-/// the first.
+/// The linear address at which the code segment of these begins. QEMU translates what it is about
+/// to execute, so EIP is that of the first.
 fn code_segment(guest: &Guest, instructions: &[Instruction]) -> u32 {
     instructions.first().map_or(0, |first| first.address.wrapping_sub(guest.eip()))
 }
@@ -221,9 +234,13 @@ fn instrument(plugin: &mut Plugin, tb: Block) {
             continue;
         }
         if at_start {
-            let rest = instructions[index..].iter().map(|instruction| &instruction.bytes).take_while(|bytes| marker(bytes).is_none());
+            let rest = instructions[index..]
+                .iter()
+                .map(|instruction| &instruction.bytes)
+                .take_while(|bytes| marker(bytes).is_none());
             let lengths: Vec<u8> = rest.map(|bytes| bytes.len() as u8).collect();
-            let chunk = Chunk { segment, ..Chunk::new(privilege, &lengths, plugin.arguments.per_line) };
+            let chunk =
+                Chunk { segment, ..Chunk::new(privilege, &lengths, plugin.arguments.per_line) };
             let chunk = plugin.chunks.intern(chunk, offset);
             if markers {
                 conditional(*handle, chunk_begins, flags::QEMU_PLUGIN_CB_R_REGS, armed, chunk);
@@ -279,7 +296,12 @@ extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let (chunk, offset) = &plugin.chunks.all[index as usize];
-            plugin.counter.chunk(chunk, plugin.block.wrapping_add(u32::from(*offset)), executed, guest);
+            plugin.counter.chunk(
+                chunk,
+                plugin.block.wrapping_add(u32::from(*offset)),
+                executed,
+                guest,
+            );
         }
     });
 }
@@ -294,7 +316,11 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
             plugin.counter.mark(marker, privilege, executed, guest);
             if let (Marker::Case, Some(latency)) = (marker, plugin.counter.latency()) {
                 let mut name = Vec::new();
-                guest.read_bytes(guest.general(EAX), (guest.general(ECX) as usize).min(LONGEST_NAME), &mut name);
+                guest.read_bytes(
+                    guest.general(EAX),
+                    (guest.general(ECX) as usize).min(LONGEST_NAME),
+                    &mut name,
+                );
                 latency.name(String::from_utf8_lossy(&name).into_owned());
             }
             plugin.publish();
@@ -316,15 +342,23 @@ extern "C" fn special(_: c_uint, data: *mut c_void) {
     let class = Class::ALL[data >> 16 & 0xff];
     with(|plugin| {
         let named = (class == Class::Invlpg).then(|| &plugin.invlpg[data >> 24]);
-        let operand =
-            named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| Class::invlpg_address(bytes, |number| guest.general(number)));
+        let operand = named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| {
+            Class::invlpg_address(bytes, |number| guest.general(number))
+        });
         plugin.counter.special(class, data as u16, operand.unwrap_or(0));
     });
 }
 
-extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, offset: *mut c_void) {
+extern "C" fn accessed(
+    _: c_uint,
+    info: qemu::qemu_plugin_meminfo_t,
+    address: u64,
+    offset: *mut c_void,
+) {
     with(|plugin| {
-        let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else { return };
+        let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else {
+            return;
+        };
         let told = Told::new(info, address);
         let ((bytes, write), value) = (told.bytes(), || told.value() as u32);
         plugin.counter.access(offset as usize as u16, address as u32, bytes, write, value, guest);

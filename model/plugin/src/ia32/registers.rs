@@ -20,8 +20,10 @@ pub struct Registers {
 impl Registers {
     /// Looks the registers up, as [`find`] does.
     pub fn find() -> Option<Self> {
-        let names =
-            ["eip", "eflags", "cr0", "cr3", "es", "cs", "ss", "ds", "fs", "gs", "eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"];
+        let names = [
+            "eip", "eflags", "cr0", "cr3", "es", "cs", "ss", "ds", "fs", "gs", "eax", "ecx", "edx",
+            "ebx", "esp", "ebp", "esi", "edi",
+        ];
         let [eip, eflags, cr0, cr3, es, cs, ss, ds, fs, gs, general @ ..] = find(names)?;
         let segments = [es, cs, ss, ds, fs, gs];
         Some(Self { eip, eflags, cr0, cr3, segments, general, reader: Reader::new() })
@@ -50,8 +52,8 @@ impl Registers {
     pub fn cs(&self) -> u32 {
         self.selector(SegmentRegister::Cs).into()
     }
-    /// The selector in a segment register. A memory callback may ask for it, too: QEMU keeps selectors nowhere else than in the
-    /// processor's state.
+    /// The selector in a segment register. A memory callback may ask for it, too: QEMU keeps
+    /// selectors nowhere else than in the processor's state.
     pub fn selector(&self, register: SegmentRegister) -> u16 {
         self.read(self.segments[register as usize]) as u16
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Samples of what the processor executes: every so many instructions where it is, and its stack.
 //!
-//! QEMU adds up the instructions of each block that begins, and calls when there are enough of them.
-//! The block that begins then is the sample: its share of samples is its share of instructions.
+//! QEMU adds up the instructions of each block that begins, and calls when there are enough of
+//! them. The block that begins then is the sample: its share of samples is its share of
+//! instructions.
 
 use super::guest::Guest;
 use crate::arguments::Sampling;
@@ -40,17 +41,24 @@ impl Sampler {
         Self { sampling, samples: Samples::default(), on, left }
     }
 
-    /// A block begins with which enough instructions have been executed for so many samples. Its code segment begins at
-    /// linear address `segment`, and so do the space and the stack, if it is user mode's.
+    /// A block begins with which enough instructions have been executed for so many samples. Its
+    /// code segment begins at linear address `segment`, and so do the space and the stack, if it is
+    /// user mode's.
     pub fn sample(&mut self, guest: &mut Guest, times: u64, segment: u32) {
         let root = guest.paging().then(|| guest.root());
         let kernel = guest.privilege() == Privilege::Kernel;
         let eip = guest.eip();
         let component = component(guest, segment);
-        let code = if component.is_some() || kernel { Vec::new() } else { guest.bytes(eip.wrapping_add(segment), CODE_BYTES as u32) };
+        let code = if component.is_some() || kernel {
+            Vec::new()
+        } else {
+            guest.bytes(eip.wrapping_add(segment), CODE_BYTES as u32)
+        };
         let space = match (component, root) {
             (Some(name), _) => Space::Component(name),
-            (None, Some(root)) if guest.first_root().is_some_and(|first| first != root) => Space::Process,
+            (None, Some(root)) if guest.first_root().is_some_and(|first| first != root) => {
+                Space::Process
+            }
             _ => Space::First,
         };
         let stack = self.stack(guest, segment);
@@ -60,7 +68,9 @@ impl Sampler {
     /// A marker is executed.
     pub fn mark(&mut self, marker: Marker) {
         match (self.sampling.interval, marker) {
-            (Some(interval), Marker::Begin(id) | Marker::BeginFree(id)) if id == interval => self.on = true,
+            (Some(interval), Marker::Begin(id) | Marker::BeginFree(id)) if id == interval => {
+                self.on = true
+            }
             (Some(interval), Marker::End(id)) if id == interval => self.on = false,
             _ => {}
         }
@@ -73,8 +83,8 @@ impl Sampler {
         }
     }
 
-    /// Has QEMU count, up to 2^64, or not, as it is to be now. QEMU has counted the block in execution
-    /// when it began: with this instruction and `rest` after it.
+    /// Has QEMU count, up to 2^64, or not, as it is to be now. QEMU has counted the block in
+    /// execution when it began: with this instruction and `rest` after it.
     pub fn switch(&mut self, until: &mut u64, rest: u64) {
         match (self.on, self.left) {
             (true, Some(left)) => {
@@ -99,14 +109,16 @@ impl Sampler {
     fn stack(&self, guest: &Guest, segment: u32) -> Vec<u32> {
         let top = guest.general(4);
         let words = guest.bytes(top.wrapping_add(segment), STACK_BYTES - top % STACK_BYTES);
-        let words = words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let words = words
+            .chunks_exact(4)
+            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         words.filter(|&word| self.sampling.code.iter().any(|range| range.contains(&word))).collect()
     }
 }
 
-/// The component that runs or, in the kernel, whose directory is in use: a process's directory shows a server, but is not
-/// its own. A server at ring 1 and a component with a window have their start block there; the root server has none.
-/// Its addresses begin at linear address `segment`.
+/// The component that runs or, in the kernel, whose directory is in use: a process's directory
+/// shows a server, but is not its own. A server at ring 1 and a component with a window have their
+/// start block there; the root server has none. Its addresses begin at linear address `segment`.
 fn component(guest: &mut Guest, segment: u32) -> Option<String> {
     use image::Places;
     use image::layout::WINDOW_START_BLOCK;
@@ -114,10 +126,14 @@ fn component(guest: &mut Guest, segment: u32) -> Option<String> {
         return name(guest, WINDOW_START_BLOCK);
     }
     if guest.is_native(segment) {
-        return Some(name(guest, segment.wrapping_add(Places::LOW.start_block)).unwrap_or_else(|| "root".into()));
+        return Some(
+            name(guest, segment.wrapping_add(Places::LOW.start_block))
+                .unwrap_or_else(|| "root".into()),
+        );
     }
     let root = guest.root();
-    let own = guest.paging() && walk(guest, root, WINDOW_START_BLOCK, |_| ()).is_ok_and(|mapping| mapping.user);
+    let own = guest.paging()
+        && walk(guest, root, WINDOW_START_BLOCK, |_| ()).is_ok_and(|mapping| mapping.user);
     own.then(|| name(guest, WINDOW_START_BLOCK)).flatten()
 }
 

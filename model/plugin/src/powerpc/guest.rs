@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the counter asks of a PowerPC guest: registers, and tables.
 //!
-//! The interface reads memory as the present mode may, and user mode may read neither the kernel's tables nor the hashed table. So there is
-//! a copy of each page that the kernel has written since power-on: it is made after the first write, when the writer can read it, and
-//! kept by all later writes. The kernel's addresses are physical ones; those of Linux alone are as far from them as its memory is from 0.
+//! The interface reads memory as the present mode may, and user mode may read neither the kernel's
+//! tables nor the hashed table. So there is a copy of each page that the kernel has written since
+//! power-on: it is made after the first write, when the writer can read it, and kept by all later
+//! writes. The kernel's addresses are physical ones; those of Linux alone are as far from them as
+//! its memory is from 0.
 
 use crate::registers::{Handle, Reader, find};
 use model_core::powerpc::{Bat, Controls, LINUX, World};
@@ -28,19 +30,29 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Looks the registers up, as [`find`] does, of a guest that is Linux alone with so many bytes of memory, or 0.
+    /// Looks the registers up, as [`find`] does, of a guest that is Linux alone with so many bytes
+    /// of memory, or 0.
     pub fn find(alone: u32) -> Option<Self> {
         const GENERAL: [&str; 32] = [
-            "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "r16", "r17", "r18",
-            "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31",
+            "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13",
+            "r14", "r15", "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25",
+            "r26", "r27", "r28", "r29", "r30", "r31",
         ];
         const BATS: [&str; 16] = [
-            "ibat0u", "ibat0l", "ibat1u", "ibat1l", "ibat2u", "ibat2l", "ibat3u", "ibat3l", "dbat0u", "dbat0l", "dbat1u", "dbat1l",
-            "dbat2u", "dbat2l", "dbat3u", "dbat3l",
+            "ibat0u", "ibat0l", "ibat1u", "ibat1l", "ibat2u", "ibat2l", "ibat3u", "ibat3l",
+            "dbat0u", "dbat0l", "dbat1u", "dbat1l", "dbat2u", "dbat2l", "dbat3u", "dbat3l",
         ];
         let [state, special @ ..] = find(["msr", "srr1", "sprg0", "sprg1", "sdr1"])?;
         let pages = vec![None; 1 << 20];
-        Some(Self { general: find(GENERAL)?, state, special, bats: find(BATS)?, reader: Reader::new(), pages, alone })
+        Some(Self {
+            general: find(GENERAL)?,
+            state,
+            special,
+            bats: find(BATS)?,
+            reader: Reader::new(),
+            pages,
+            alone,
+        })
     }
 
     /// A register, whose high byte is first.
@@ -55,7 +67,9 @@ impl Guest {
 
     /// Text of at most so many bytes that the present mode can read; none if it cannot.
     pub fn text(&mut self, address: u32, bytes: usize) -> String {
-        self.reader.memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+        self.reader
+            .memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned())
+            .unwrap_or_default()
     }
 
     /// The privilege that the processor has.
@@ -63,8 +77,8 @@ impl Guest {
         if self.register(self.state) & USER != 0 { Privilege::User } else { Privilege::Kernel }
     }
 
-    /// The physical address of one of the kernel's. Linux alone has its memory where it is, with translation off, and from [`LINUX`] on;
-    /// what it writes to programs is no table.
+    /// The physical address of one of the kernel's. Linux alone has its memory where it is, with
+    /// translation off, and from [`LINUX`] on; what it writes to programs is no table.
     const fn physical(&self, address: u32) -> Option<u32> {
         match address {
             _ if self.alone == 0 || address < self.alone => Some(address),
@@ -75,7 +89,10 @@ impl Guest {
 
     /// The kernel has written so many bytes at an address, which may lie in two pages.
     pub fn stored(&mut self, address: u32, bytes: u32) {
-        for at in [address, address + bytes - 1].into_iter().take(if address / PAGE == (address + bytes - 1) / PAGE { 1 } else { 2 }) {
+        for at in [address, address + bytes - 1]
+            .into_iter()
+            .take(if address / PAGE == (address + bytes - 1) / PAGE { 1 } else { 2 })
+        {
             let Some(physical) = self.physical(at) else { continue };
             let page = &mut self.pages[(physical / PAGE) as usize];
             let first = at & !(PAGE - 1);
@@ -83,9 +100,16 @@ impl Guest {
                 Some(copy) => {
                     let (from, to) = (address.max(first), (address + bytes).min(first + PAGE));
                     let range = (from - first) as usize..(to - first) as usize;
-                    let _ = self.reader.memory(from, range.len(), |bytes| copy[range].copy_from_slice(&bytes[..(to - from) as usize]));
+                    let _ = self.reader.memory(from, range.len(), |bytes| {
+                        copy[range].copy_from_slice(&bytes[..(to - from) as usize])
+                    });
                 }
-                None => *page = self.reader.memory(first, PAGE as usize, |bytes| bytes.try_into().ok().map(Box::new)).flatten(),
+                None => {
+                    *page = self
+                        .reader
+                        .memory(first, PAGE as usize, |bytes| bytes.try_into().ok().map(Box::new))
+                        .flatten()
+                }
             }
         }
     }
@@ -101,7 +125,10 @@ impl Physical for Guest {
 
 impl World for Guest {
     fn controls(&mut self) -> Controls {
-        let bat = |index: usize| Bat { upper: self.register(self.bats[index]), lower: self.register(self.bats[index + 1]) };
+        let bat = |index: usize| Bat {
+            upper: self.register(self.bats[index]),
+            lower: self.register(self.bats[index + 1]),
+        };
         let bats = [0, 8].map(|first| [0, 2, 4, 6].map(|index| bat(first + index)));
         let [_, directory, _, hash] = self.special.map(|register| self.register(register));
         Controls { hash, alone: self.alone, directory, bats, ..Controls::default() }

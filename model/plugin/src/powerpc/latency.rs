@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
 //!
-//! In the kernel interrupts are off: it looks at the decrementer and at the interrupt controllers, and that is where a stretch ends. While
-//! it waits they are on, for an interrupt that it looks for itself after that.
+//! In the kernel interrupts are off: it looks at the decrementer and at the interrupt controllers,
+//! and that is where a stretch ends. While it waits they are on, for an interrupt that it looks for
+//! itself after that.
 
 use super::guest::Guest;
 use super::{Plugin, with};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tells [`model_core::powerpc::Counter`] what qemu-system-ppc executes.
 //!
-//! As for IA-32 (the crate's head), with these differences: a block is of one address, which is known when it is translated, and QEMU does not
-//! tell the program counter when it begins; segment registers, which QEMU does not tell, and what the kernel writes are
-//! followed from power-on if tables will be walked.
+//! As for IA-32 (the crate's head), with these differences: a block is of one address, which is
+//! known when it is translated, and QEMU does not tell the program counter when it begins; segment
+//! registers, which QEMU does not tell, and what the kernel writes are followed from power-on if
+//! tables will be walked.
 
 mod guest;
 mod latency;
@@ -12,9 +13,15 @@ use crate::End;
 use crate::arguments::Arguments;
 use crate::chunks::Chunks;
 use crate::scoreboard::{Scoreboard, Single, Words};
-use crate::translation::{Block, Instruction, Told, accesses, always, block_if, conditional, counts, instructions, register};
+use crate::translation::{
+    Block, Instruction, Told, accesses, always, block_if, conditional, counts, instructions,
+    register,
+};
 use guest::Guest;
-use model_core::powerpc::{self, Checker, Class, Counted, Counter, Machine, Operation, Setup, VECTOR_NAMES, marker, registers, word};
+use model_core::powerpc::{
+    self, Checker, Class, Counted, Counter, Machine, Operation, Setup, VECTOR_NAMES, marker,
+    registers, word,
+};
 use model_core::{Chunk, Marker, PerLine, Privilege};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
@@ -71,10 +78,15 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
         return Err("the checker knows this project's kernel only".into());
     }
     arguments.symbols.add(VECTOR_NAMES);
-    let setup: Setup = arguments.setup(|cpu| Machine::new(&cpu.geometry), |_| Checker::default(), |_| powerpc::latency());
+    let setup: Setup = arguments.setup(
+        |cpu| Machine::new(&cpu.geometry),
+        |_| Checker::default(),
+        |_| powerpc::latency(),
+    );
     register(id, processor_starts, translate, machine_ends);
     let (counter, board, chunks) = (Counter::new(setup), Scoreboard::new(), Chunks::default());
-    *PLUGIN.get() = Some(Plugin { counter, guest: None, board, chunks, arguments, end: End::default() });
+    *PLUGIN.get() =
+        Some(Plugin { counter, guest: None, board, chunks, arguments, end: End::default() });
     Ok(())
 }
 
@@ -99,7 +111,8 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
     plugin.publish();
 }
 
-/// A block is translated. Who executes it follows from the mode that the processor is in: QEMU keeps blocks of different modes apart.
+/// A block is translated. Who executes it follows from the mode that the processor is in: QEMU
+/// keeps blocks of different modes apart.
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
     with(|plugin, guest| instrument(plugin, tb, guest.privilege()));
 }
@@ -121,10 +134,18 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege) {
             continue;
         }
         if at_start {
-            let rest = instructions[index..].iter().take_while(|rest| marker(&rest.bytes).is_none());
+            let rest =
+                instructions[index..].iter().take_while(|rest| marker(&rest.bytes).is_none());
             let lengths: Vec<u8> = rest.map(|rest| rest.bytes.len() as u8).collect();
-            let chunk = plugin.chunks.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
-            begin(plugin, tb, instruction, has_markers, chunk | (instruction.address as usize) << 32);
+            let chunk =
+                plugin.chunks.intern(Chunk::new(privilege, &lengths, PerLine::default()), offset);
+            begin(
+                plugin,
+                tb,
+                instruction,
+                has_markers,
+                chunk | (instruction.address as usize) << 32,
+            );
             (start, at_start) = (offset, false);
         }
         follow(plugin, instruction, offset - start, privilege);
@@ -142,7 +163,8 @@ fn begin(plugin: &Plugin, tb: Block, first: &Instruction, has_markers: bool, chu
     }
 }
 
-/// Has an instruction counted, and told what it does: it is `offset` bytes from its chunk's beginning.
+/// Has an instruction counted, and told what it does: it is `offset` bytes from its chunk's
+/// beginning.
 fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege: Privilege) {
     let Instruction { handle, bytes, .. } = instruction;
     let (class, kernel) = (Class::decode(bytes), privilege == Privilege::Kernel);
@@ -150,7 +172,9 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege
     match class {
         Class::Plain => {}
         // Before anything is counted, too: nobody tells later what a register has.
-        Class::System(Operation::WriteSegment(_)) if kernel => always(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, data),
+        Class::System(Operation::WriteSegment(_)) if kernel => {
+            always(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, data)
+        }
         Class::Look | Class::System(Operation::WriteState) if kernel => {
             if plugin.counter.latency().is_some() {
                 always(*handle, looks, flags::QEMU_PLUGIN_CB_R_REGS, data);
@@ -167,7 +191,8 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege
     counts(*handle, plugin.board.word(std::mem::offset_of!(Words, executed)));
 }
 
-/// A chunk begins, which is the whole block or a part of one with markers: its index, and its address in the upper half.
+/// A chunk begins, which is the whole block or a part of one with markers: its index, and its
+/// address in the upper half.
 extern "C" fn chunk_begins(_: c_uint, data: *mut c_void) {
     let (index, address) = (data as usize as u32 as usize, (data as usize >> 32) as u32);
     with(|plugin, guest| {
@@ -195,8 +220,10 @@ extern "C" fn special(_: c_uint, data: *mut c_void) {
     let (word, offset) = (data as usize as u32, (data as usize >> 32) as u16);
     with(|plugin, guest| {
         let (value, first, second) = registers(word);
-        let address = first.map_or(0, |first| guest.general(first)).wrapping_add(guest.general(second));
-        let counted = Counted { class: Class::of(word), offset, address, value: guest.general(value) };
+        let address =
+            first.map_or(0, |first| guest.general(first)).wrapping_add(guest.general(second));
+        let counted =
+            Counted { class: Class::of(word), offset, address, value: guest.general(value) };
         plugin.counter.special(counted, guest);
     });
 }
@@ -210,7 +237,12 @@ extern "C" fn looks(_: c_uint, data: *mut c_void) {
     });
 }
 
-extern "C" fn accessed(_: c_uint, info: qemu::qemu_plugin_meminfo_t, address: u64, data: *mut c_void) {
+extern "C" fn accessed(
+    _: c_uint,
+    info: qemu::qemu_plugin_meminfo_t,
+    address: u64,
+    data: *mut c_void,
+) {
     let data = data as usize;
     let (offset, kernel) = (data as u16, data >> 16 & 1 != 0);
     with(|plugin, guest| {

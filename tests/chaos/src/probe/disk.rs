@@ -15,8 +15,9 @@ const SECTORS: u32 = 8;
 const BLOCKS: u32 = 256;
 /// Words of a block.
 const WORDS: u32 = SECTORS * SECTOR / 4;
-/// The longest pause between two looks for answers, in nanoseconds. The machine's own time leaps to the next alarm while all wait: with one so near
-/// a disk of the host's that takes a while takes no long time here.
+/// The longest pause between two looks for answers, in nanoseconds. The machine's own time leaps to
+/// the next alarm while all wait: with one so near a disk of the host's that takes a while takes no
+/// long time here.
 const LOOK: u64 = 100_000;
 
 /// A request.
@@ -51,7 +52,8 @@ pub struct Range {
     disk: Disk,
     /// Nothing until it is attached.
     client: Option<Client>,
-    /// By slot, and whether it is the server's just now: what failed is asked for again the next time.
+    /// By slot, and whether it is the server's just now: what failed is asked for again the next
+    /// time.
     under_way: Vec<Option<(Task, bool)>>,
     /// What was written to each block last, and answered.
     versions: Vec<Option<u32>>,
@@ -74,7 +76,17 @@ impl Range {
     pub fn find(env: &Env) -> Option<Self> {
         let disk = Disk::find(env)?;
         let (under_way, versions) = (vec![None; SLOTS as usize], vec![None; BLOCKS as usize]);
-        Some(Self { disk, client: None, under_way, versions, written: 0, read: 0, failed: 0, attached: 0, wrong: 0 })
+        Some(Self {
+            disk,
+            client: None,
+            under_way,
+            versions,
+            written: 0,
+            read: 0,
+            failed: 0,
+            attached: 0,
+            wrong: 0,
+        })
     }
 
     /// Something to do by way of a slot.
@@ -83,12 +95,17 @@ impl Range {
         if random.is_multiple_of(16) {
             return Task::Flush;
         }
-        let is_free = |block: &u32| !self.under_way.iter().flatten().any(|(task, _)| task.block() == Some(*block));
+        let is_free = |block: &u32| {
+            !self.under_way.iter().flatten().any(|(task, _)| task.block() == Some(*block))
+        };
         // There are more blocks than slots.
         let block = (random..).map(|block| block % BLOCKS).find(is_free).unwrap_or_default();
         match self.versions[block as usize] {
             Some(version) if random >> 8 & 1 == 0 => Task::Read { block, version },
-            version => Task::Write { block, version: version.map_or(number, |version| version.wrapping_add(1)) },
+            version => Task::Write {
+                block,
+                version: version.map_or(number, |version| version.wrapping_add(1)),
+            },
         }
     }
 
@@ -123,7 +140,9 @@ impl Range {
 
     /// Takes an answer.
     fn take(&mut self, (slot, status): (u32, u32)) {
-        let Some((task, is_submitted @ true)) = self.under_way.get_mut(slot as usize).and_then(Option::as_mut) else {
+        let Some((task, is_submitted @ true)) =
+            self.under_way.get_mut(slot as usize).and_then(Option::as_mut)
+        else {
             println!("an answer for slot {slot}, which has no request");
             self.wrong += 1;
             return;
@@ -143,7 +162,9 @@ impl Range {
             Task::Read { block, version } => {
                 self.read += 1;
                 let data = self.disk.layout().data(slot);
-                let found = (0..WORDS).find(|index| self.disk.memory().read(data + index * 4) != word(block, version, *index));
+                let found = (0..WORDS).find(|index| {
+                    self.disk.memory().read(data + index * 4) != word(block, version, *index)
+                });
                 if let Some(index) = found {
                     println!(
                         "block {block} has {:#x} at word {index} instead of version {version}",
@@ -157,7 +178,11 @@ impl Range {
     }
 
     /// Submits what there are slots for, and takes answers until all have come. Whether they have.
-    fn exchange(&mut self, client: &mut Client, number: u32) -> core::result::Result<Result<bool>, Broken> {
+    fn exchange(
+        &mut self,
+        client: &mut Client,
+        number: u32,
+    ) -> core::result::Result<Result<bool>, Broken> {
         for slot in 0..SLOTS {
             let task = match self.under_way[slot as usize] {
                 Some((_, true)) => continue,
@@ -187,7 +212,9 @@ impl Range {
             if client.wait(self.disk.memory())? {
                 continue;
             }
-            match time::alarm(time::now() + LOOK, ALARM).and_then(|()| ipc::wait(ANSWERS | AGAIN | ALARM)) {
+            match time::alarm(time::now() + LOOK, ALARM)
+                .and_then(|()| ipc::wait(ANSWERS | AGAIN | ALARM))
+            {
                 Ok(bits) if bits & AGAIN != 0 => return Err(Broken),
                 Ok(_) => {}
                 Err(error) => return Ok(Err(error)),

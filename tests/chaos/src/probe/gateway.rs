@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of the switch that asks the network's gateway for its address: whether frames go out and come back.
+//! A client of the switch that asks the network's gateway for its address: whether frames go out
+//! and come back.
 
 use super::{ALARM, PATIENCE, Probe, rest};
 use frames::{Address, Broken, Shared, bytes};
@@ -40,8 +41,16 @@ impl Gateway {
     /// The component's port, if it has one. The argument `address` is somebody else to ask.
     pub fn find(env: &Env) -> Option<Self> {
         let port = Port::find(env)?;
-        let other = env.argument("address").and_then(|text| text.parse::<Ipv4Addr>().ok()).map(|address| address.octets());
-        Some(Self { port, attached: None, peers: [GATEWAY].into_iter().chain(other).collect(), count: 0 })
+        let other = env
+            .argument("address")
+            .and_then(|text| text.parse::<Ipv4Addr>().ok())
+            .map(|address| address.octets());
+        Some(Self {
+            port,
+            attached: None,
+            peers: [GATEWAY].into_iter().chain(other).collect(),
+            count: 0,
+        })
     }
 }
 
@@ -92,7 +101,9 @@ struct Question<'a> {
 impl Question<'_> {
     fn ask(&mut self, number: u32) -> core::result::Result<Result<Outcome>, Broken> {
         if self.rings.output.room(self.port.memory())? == 0 {
-            return Ok(self.rest().map(|bits| if bits & AGAIN != 0 { Outcome::Again } else { Outcome::Silence }));
+            return Ok(self
+                .rest()
+                .map(|bits| if bits & AGAIN != 0 { Outcome::Again } else { Outcome::Silence }));
         }
         let due = self.send(number);
         if let Err(error) = self.port.notify(due) {
@@ -122,7 +133,8 @@ impl Question<'_> {
         ipc::wait(ALARM | AGAIN)
     }
 
-    /// Puts the question into the ring: `number` is the lower half of who asks, which the answer repeats.
+    /// Puts the question into the ring: `number` is the lower half of who asks, which the answer
+    /// repeats.
     fn send(&mut self, number: u32) -> bool {
         let memory = self.port.memory();
         let Some(slot) = self.rings.output.take() else { return false };
@@ -136,7 +148,10 @@ impl Question<'_> {
         frame[38..42].copy_from_slice(&self.peer);
         memory.write(slot, BYTES);
         for (word, part) in (0..).zip(frame.chunks_exact(4)) {
-            memory.write(slot + SLOT_FRAME + word * 4, u32::from_ne_bytes([part[0], part[1], part[2], part[3]]));
+            memory.write(
+                slot + SLOT_FRAME + word * 4,
+                u32::from_ne_bytes([part[0], part[1], part[2], part[3]]),
+            );
         }
         self.rings.output.push(memory, slot);
         self.rings.output.publish(memory)
@@ -150,7 +165,10 @@ impl Question<'_> {
             let operation = [word(20)[0], word(20)[1]];
             // Who answers is at 28, who asked at 38.
             let asked = [word(36)[2], word(36)[3], word(40)[0], word(40)[1]];
-            bytes(memory, slot).is_some() && operation == [0, 2] && word(28) == self.peer && asked == sender(number)
+            bytes(memory, slot).is_some()
+                && operation == [0, 2]
+                && word(28) == self.peer
+                && asked == sender(number)
         };
         let (input, mut answered) = (&mut self.rings.input, false);
         while input.available(memory)? > 0 {

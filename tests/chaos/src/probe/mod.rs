@@ -21,19 +21,21 @@ const PATIENCE: u64 = 20_000_000;
 
 /// Something that answers as long as all is well.
 pub trait Probe {
-    /// Asks, and waits for an answer for a while; `number` tells it from earlier ones. Whether it has come.
+    /// Asks, and waits for an answer for a while; `number` tells it from earlier ones. Whether it
+    /// has come.
     ///
     /// # Errors
     /// What the kernel says.
     fn ask(&mut self, number: u32) -> Result<bool>;
-    /// What was wrong in what it got: bytes that are not those that it gave, and answers that cannot be.
+    /// What was wrong in what it got: bytes that are not those that it gave, and answers that
+    /// cannot be.
     fn wrong(&self) -> u32;
     /// What it did, for people.
     fn report(&self);
 }
 
-/// As many as the description gives the component something for: a port of the switch, sockets, a range of a disk, the
-/// memory of another client of a disk.
+/// As many as the description gives the component something for: a port of the switch, sockets, a
+/// range of a disk, the memory of another client of a disk.
 pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
     let mut all: Vec<Box<dyn Probe>> = Vec::new();
     if let Some(gateway) = Gateway::find(env) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection to itself by way of the IP server: whether bytes come through, and whether they are those that were sent.
+//! A connection to itself by way of the IP server: whether bytes come through, and whether they are
+//! those that were sent.
 
 use super::{PATIENCE, Probe, rest};
 use core::time::Duration;
@@ -45,7 +46,9 @@ impl Connection {
     /// To the address that the argument `address` says, if the component has sockets.
     pub fn find(env: &Env) -> Option<Self> {
         env.given("sockets")?;
-        let text = env.argument("address").unwrap_or_else(|| panic!("write `address=` the IP server's as an argument"));
+        let text = env
+            .argument("address")
+            .unwrap_or_else(|| panic!("write `address=` the IP server's as an argument"));
         let address = text.parse().unwrap_or_else(|_| panic!("`{text}` is no address"));
         Some(Self { address, ends: None, made: 0, bytes: 0, wrong: 0 })
     }
@@ -55,7 +58,9 @@ impl Connection {
         let listener = TcpListener::bind((self.address, PORT))?;
         let from = TcpStream::connect((self.address, PORT))?;
         let (to, _) = listener.accept()?;
-        [&from, &to].iter().for_each(|stream| stream.set_timeout(Some(Duration::from_nanos(PATIENCE))));
+        [&from, &to]
+            .iter()
+            .for_each(|stream| stream.set_timeout(Some(Duration::from_nanos(PATIENCE))));
         Ok(Ends { _listener: listener, from, to, life, sent: 0, come: 0 })
     }
 }
@@ -73,7 +78,10 @@ impl Ends {
             if count == 0 {
                 return Err(Error::ConnectionReset);
             }
-            wrong += (self.come..).zip(&buffer[..count]).filter(|(at, found)| byte(*at) != **found).count() as u32;
+            wrong += (self.come..)
+                .zip(&buffer[..count])
+                .filter(|(at, found)| byte(*at) != **found)
+                .count() as u32;
             self.come += count as u64;
         }
         Ok(wrong)

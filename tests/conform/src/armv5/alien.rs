@@ -47,31 +47,48 @@ fn thumb(bed: &mut Bed) -> Result<(), Why> {
     alien.set(STATUS, THUMB);
     let r = alien.run(alien.bound.handle)?;
     check("a system call", r.words[0] == vector::SYSTEM_CALL && alien.word(ERROR) == 1)?;
-    check("behind the instruction", alien.word(PC) == CODE + 4 && alien.word(STATUS) & CONTROL == USER | THUMB)?;
+    check(
+        "behind the instruction",
+        alien.word(PC) == CODE + 4 && alien.word(STATUS) & CONTROL == USER | THUMB,
+    )?;
     check("its register", alien.word(register(7)) == 20)
 }
 
 fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
-    let alien = launch(bed, &[code::thread_pointer(), code::system_call(), code::thread_pointer(), code::system_call()].concat())?;
+    let alien = launch(
+        bed,
+        &[code::thread_pointer(), code::system_call(), code::thread_pointer(), code::system_call()]
+            .concat(),
+    )?;
     good(set_thread_pointer(alien.thread, 0x5eed_0000))?;
     let r = alien.run(alien.bound.handle)?;
-    check("as it was set", r.words[0] == vector::SYSTEM_CALL && alien.word(register(2)) == 0x5eed_0000)?;
+    check(
+        "as it was set",
+        r.words[0] == vector::SYSTEM_CALL && alien.word(register(2)) == 0x5eed_0000,
+    )?;
     good(set_thread_pointer(alien.thread, 0x5eed_1111))?;
     alien.run(r.handle)?;
     check("as it was set anew", alien.word(register(2)) == 0x5eed_1111)
 }
 
-/// Its handler's domains do not open the place of its registers. (They are zero at first, so it begins at 0.)
+/// Its handler's domains do not open the place of its registers. (They are zero at first, so it
+/// begins at 0.)
 fn elsewhere(bed: &mut Bed) -> Result<(), Why> {
     let [home, runs_in, slot] = [(); 3].map(|()| bed.slot());
-    let (home, runs_in) = (good(QUOTA.create_space(4, home))?, good(QUOTA.create_space(0, runs_in))?);
+    let (home, runs_in) =
+        (good(QUOTA.create_space(4, home))?, good(QUOTA.create_space(0, runs_in))?);
     good(map(SPACE, CODE, bed.ram, 0, PAGE, Rights(3)))?;
-    fill(CODE, PAGE, &[code::system_call(), code::system_call(), code::system_call(), code::invalid()].concat());
+    fill(
+        CODE,
+        PAGE,
+        &[code::system_call(), code::system_call(), code::system_call(), code::invalid()].concat(),
+    );
     good(map(runs_in, 0, bed.ram, 0, PAGE, Rights::READ))?;
     let (alien, bound) = good(QUOTA.create_thread(runs_in, slot, Some(home)))?;
     good(alien.set_handler(Some(SELF)))?;
     let mut handle = bound.handle;
-    for event in [vector::SYSTEM_CALL, vector::SYSTEM_CALL, vector::SYSTEM_CALL, vector::UNDEFINED] {
+    for event in [vector::SYSTEM_CALL, vector::SYSTEM_CALL, vector::SYSTEM_CALL, vector::UNDEFINED]
+    {
         let r = good(run(handle))?;
         check("its next event", r.words[0] == event)?;
         handle = r.handle;
@@ -86,7 +103,8 @@ const HELPER_END: u32 = 0xffff_0fcc;
 const TIMES: u32 = 400;
 const STEP: u32 = 0x1_0000;
 
-/// An alien adds to a word by compare and exchange, and its handler adds to it whenever it interrupts it: nothing is lost.
+/// An alien adds to a word by compare and exchange, and its handler adds to it whenever it
+/// interrupts it: nothing is lost.
 fn interrupted_helper(bed: &mut Bed) -> Result<(), Why> {
     let alien = launch(bed, code::counts_atomically())?;
     alien.set(register(1), DATA);
@@ -116,7 +134,12 @@ fn goes_on_in_thumb_state(bed: &mut Bed) -> Result<(), Why> {
     check("in ARM state", alien.word(STATUS) & CONTROL == USER)?;
     alien.set(STATUS, alien.word(STATUS) | THUMB);
     let r = alien.run(r.handle)?;
-    check("in Thumb state", r.words[0] == vector::SYSTEM_CALL && alien.word(PC) == CODE + 8 && alien.word(STATUS) & THUMB != 0)
+    check(
+        "in Thumb state",
+        r.words[0] == vector::SYSTEM_CALL
+            && alien.word(PC) == CODE + 8
+            && alien.word(STATUS) & THUMB != 0,
+    )
 }
 
 fn hostile(bed: &mut Bed) -> Result<(), Why> {
@@ -128,7 +151,10 @@ fn hostile(bed: &mut Bed) -> Result<(), Why> {
         alien.set(offset_of!(Frame, changed), u32::MAX);
         let r = alien.run(handle)?;
         check("its system call", r.words[0] == vector::SYSTEM_CALL && alien.word(PC) == CODE + 8)?;
-        check("user mode, interrupts on", alien.word(register(2)) & CONTROL == USER && alien.word(STATUS) & CONTROL == USER)?;
+        check(
+            "user mode, interrupts on",
+            alien.word(register(2)) & CONTROL == USER && alien.word(STATUS) & CONTROL == USER,
+        )?;
         check("nothing is changed any more", alien.word(offset_of!(Frame, changed)) == 0)?;
         handle = r.handle;
     }
@@ -136,7 +162,10 @@ fn hostile(bed: &mut Bed) -> Result<(), Why> {
     alien.set(PC, 0xe010_0000);
     let r = alien.run(handle)?;
     check("a fetch", r.words[..2] == [vector::PAGE_FAULT, 0xe010_0000])?;
-    check("the handle cannot be used twice", reply(alien.bound.handle, WHOLE) == Err(Error::BadHandle))
+    check(
+        "the handle cannot be used twice",
+        reply(alien.bound.handle, WHOLE) == Err(Error::BadHandle),
+    )
 }
 
 /// All that a handler writes arrives, and comes back with the next event.
@@ -149,7 +178,10 @@ fn each_register(bed: &mut Bed) -> Result<(), Why> {
         alien.set(STATUS, round << 28);
         let r = alien.run(handle)?;
         check("a system call", r.words[0] == vector::SYSTEM_CALL)?;
-        check("its registers", all.iter().zip(1..).all(|(offset, i)| alien.word(*offset) == round << 16 | i))?;
+        check(
+            "its registers",
+            all.iter().zip(1..).all(|(offset, i)| alien.word(*offset) == round << 16 | i),
+        )?;
         check("its flags", alien.word(STATUS) == round << 28 | USER)?;
         handle = r.handle;
     }

@@ -2,7 +2,10 @@
 //! Caches that have addresses of programs: what `Cache` and the kernel see to.
 
 use crate::exception::{DATA, WHOLE, create, launch_with, next};
-use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good};
+use crate::{
+    ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill,
+    good,
+};
 use abi::arch::armv5::kip::FEATURE_LOCKED_LINES;
 use abi::arch::armv5::place::VSPACE_SHIFT;
 use abi::frame::vector;
@@ -22,7 +25,9 @@ pub const CASES: &[Case] = &[
     ("one_address_in_two_spaces_has_two_words", two_spaces),
     ("a_vspace_is_its_quotas", vspaces),
     ("a_segment_is_the_same_at_one_address", |bed| segment(bed, SEGMENT)),
-    ("a_segment_is_the_same_at_another_address_once_it_is_clean", |bed| segment(bed, SEGMENT + TABLE_SPAN)),
+    ("a_segment_is_the_same_at_another_address_once_it_is_clean", |bed| {
+        segment(bed, SEGMENT + TABLE_SPAN)
+    }),
     ("what_was_written_stays_when_it_is_unmapped", unmapped),
     ("so_it_does_of_a_segment_that_is_being_attached", attaching),
     ("invalidating_loses_nothing", invalidated),
@@ -44,7 +49,11 @@ fn written_code(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::RWX))?;
     start::fill(DATA, PAGE, code::one());
     cache(SPACE, DATA, PAGE, CacheOp::SyncCode)?;
-    launch_with(bed, &[code::calls(), code::invalid(), code::calls(), code::invalid()].concat(), DATA)?;
+    launch_with(
+        bed,
+        &[code::calls(), code::invalid(), code::calls(), code::invalid()].concat(),
+        DATA,
+    )?;
     let (r, mut f) = next()?;
     check("the first", r.words[0] == vector::UNDEFINED && f.r[2] == 1)?;
     start::fill(DATA, PAGE, code::two());
@@ -55,7 +64,8 @@ fn written_code(bed: &mut Bed) -> Result<(), Why> {
     check("the second", r.words[0] == vector::UNDEFINED && frame().r[2] == 2)
 }
 
-/// Two pages of code take turns at an address; nobody but the kernel can know that the caches have the last one's.
+/// Two pages of code take turns at an address; nobody but the kernel can know that the caches have
+/// the last one's.
 fn replaced_code(bed: &mut Bed) -> Result<(), Why> {
     for (page, code) in [(2, code::one()), (3, code::two())] {
         good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;
@@ -82,7 +92,8 @@ fn reader(bed: &mut Bed) -> Result<Space, Why> {
     Ok(space)
 }
 
-/// Another space's word changes by this space's alias of it; its own at that address changes, too, in between.
+/// Another space's word changes by this space's alias of it; its own at that address changes, too,
+/// in between.
 fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
     let space = reader(bed)?;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
@@ -110,7 +121,8 @@ fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A space has a vspace. Spaces of its Quota's child and of its sibling have that number too, and other memory at the same address.
+/// A space has a vspace. Spaces of its Quota's child and of its sibling have that number too, and
+/// other memory at the same address.
 fn vspaces(bed: &mut Bed) -> Result<(), Why> {
     // Three spaces are the first child's.
     let threads = 3 * threads_a_space(time::kip().max_threads);
@@ -129,7 +141,8 @@ fn vspaces(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread in a space of a Quota with this vspace, which has at `DATA` a page of the RAM, full of its number. It runs the code at an address.
+/// A thread in a space of a Quota with this vspace, which has at `DATA` a page of the RAM, full of
+/// its number. It runs the code at an address.
 fn in_vspace(bed: &mut Bed, (quota, vspace): (Quota, u32), page: u32, at: u32) -> Result<(), Why> {
     good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;
     fill(OTHER, PAGE, &[page as u8; 4]);
@@ -212,8 +225,8 @@ extern "C" fn takes_away(_: Word) -> ! {
     }
 }
 
-/// A page of a Segment is unmapped while that is being attached elsewhere, at the same address. (It is the newest of the Segment's uses,
-/// and has none of its pages yet.)
+/// A page of a Segment is unmapped while that is being attached elsewhere, at the same address. (It
+/// is the newest of the Segment's uses, and has none of its pages yet.)
 fn attaching(bed: &mut Bed) -> Result<(), Why> {
     const TURNS: u32 = 100;
     const BYTES: u32 = 0x1000_0000;
@@ -221,7 +234,10 @@ fn attaching(bed: &mut Bed) -> Result<(), Why> {
     let slots = [(); 4].map(|()| bed.slot());
     let other = good(QUOTA.create_space(4, slots[0]))?;
     let segment = good(QUOTA.create_segment(BYTES, slots[1]))?;
-    [segment.0, bed.ram.0].into_iter().zip(&SEGMENT_AND_RAM).for_each(|(selector, of)| of.store(selector, Relaxed));
+    [segment.0, bed.ram.0]
+        .into_iter()
+        .zip(&SEGMENT_AND_RAM)
+        .for_each(|(selector, of)| of.store(selector, Relaxed));
     good(SPACE.attach(AT, segment, RW))?;
     let thread = good(thread::spawn(takes_away, 0, slots[2]))?;
     good(copy(thread.0, None, slots[3], Rights::NOTIFY, 1))?;
@@ -279,13 +295,28 @@ fn dead_space(bed: &mut Bed) -> Result<(), Why> {
 fn ranges(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, 2 * PAGE, RW))?;
     for operation in [CacheOp::Clean, CacheOp::CleanAndInvalidate, CacheOp::SyncCode] {
-        for (address, bytes) in
-            [(DATA, 1), (DATA + 3, 70), (DATA, 4 * PAGE), (DATA, 0), (OTHER, PAGE), (0x4000_0000, 64 << 20), (USER_END - PAGE, PAGE)]
-        {
+        for (address, bytes) in [
+            (DATA, 1),
+            (DATA + 3, 70),
+            (DATA, 4 * PAGE),
+            (DATA, 0),
+            (OTHER, PAGE),
+            (0x4000_0000, 64 << 20),
+            (USER_END - PAGE, PAGE),
+        ] {
             cache(SPACE, address, bytes, operation)?;
         }
-        fails(macadamia::sys::call_with(abi::Op::Cache, [SPACE.0, USER_END - PAGE, PAGE + 1, operation as u32]), Error::BadAddress)?;
-        fails(macadamia::sys::call_with(abi::Op::Cache, [SPACE.0, u32::MAX, 2, operation as u32]), Error::BadAddress)?;
+        fails(
+            macadamia::sys::call_with(
+                abi::Op::Cache,
+                [SPACE.0, USER_END - PAGE, PAGE + 1, operation as u32],
+            ),
+            Error::BadAddress,
+        )?;
+        fails(
+            macadamia::sys::call_with(abi::Op::Cache, [SPACE.0, u32::MAX, 2, operation as u32]),
+            Error::BadAddress,
+        )?;
     }
     Ok(())
 }
@@ -308,8 +339,8 @@ fn lock_by_record(address: u32) -> Result<(), Error> {
     batch.commit().map_err(|(_, error)| error)
 }
 
-/// Lines that are locked are written, and seen elsewhere: after the whole cache was cleaned, for two reasons, after it was dropped,
-/// and after the page alone was.
+/// Lines that are locked are written, and seen elsewhere: after the whole cache was cleaned, for
+/// two reasons, after it was dropped, and after the page alone was.
 fn locked(bed: &mut Bed) -> Result<(), Why> {
     /// More than the kernel cleans or drops line by line.
     const MANY: u32 = 28 * PAGE;
@@ -326,7 +357,8 @@ fn locked(bed: &mut Bed) -> Result<(), Why> {
     good(lock_by_record(ADDRESS))?;
     let read_there = |what: &[u8; 4]| {
         let is = bytes(OTHER, 4) == what;
-        cache(SPACE, OTHER, PAGE, CacheOp::CleanAndInvalidate).and_then(|()| check("what was written", is))
+        cache(SPACE, OTHER, PAGE, CacheOp::CleanAndInvalidate)
+            .and_then(|()| check("what was written", is))
     };
     start::fill(ADDRESS, PAGE, b"one ");
     cache(SPACE, ADDRESS, MANY, CacheOp::Clean)?;
@@ -357,11 +389,16 @@ fn few_locks(bed: &mut Bed) -> Result<(), Why> {
     const BYTES: u32 = 32 << 10;
     let threads = threads_a_space(time::kip().max_threads);
     let [one, none, more, spaces @ ..] = [(); 5].map(|()| bed.slot());
-    let with = |locked_ranges, slot| QUOTA.create_quota_with(BYTES, Counts { threads, locked_ranges, ..Counts::default() }, slot);
+    let with = |locked_ranges, slot| {
+        QUOTA.create_quota_with(BYTES, Counts { threads, locked_ranges, ..Counts::default() }, slot)
+    };
     check("all are its own", good(QUOTA.locked_ranges())? == (0, 4))?;
     fails(with(5, more), Error::QuotaExceeded)?;
     let quotas = [good(with(1, one))?, good(with(0, none))?];
-    check("one is promised", good(QUOTA.locked_ranges())? == (1, 4) && good(quotas[0].locked_ranges())? == (0, 1))?;
+    check(
+        "one is promised",
+        good(QUOTA.locked_ranges())? == (1, 4) && good(quotas[0].locked_ranges())? == (0, 1),
+    )?;
     if !locks()? {
         return Ok(());
     }

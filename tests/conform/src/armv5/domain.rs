@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More spaces and Segments than the processor has domains, at the same addresses: each keeps its own, whoever had the domain or the
-//! first-level entry meanwhile.
+//! More spaces and Segments than the processor has domains, at the same addresses: each keeps its
+//! own, whoever had the domain or the first-level entry meanwhile.
 
 use crate::alien::CODE;
 use crate::exception::{BADGE, DATA, WHOLE, create};
@@ -121,7 +121,8 @@ fn ends(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Each calls; then each gets an answer that is in its UTCB, whose section it may not have open by then.
+/// Each calls; then each gets an answer that is in its UTCB, whose section it may not have open by
+/// then.
 fn messages(bed: &mut Bed) -> Result<(), Why> {
     const OWN: u32 = 1;
     load(bed, code::calls_and_reads())?;
@@ -161,8 +162,14 @@ fn aliens(bed: &mut Bed) -> Result<(), Why> {
     count(&mut all)
 }
 
-/// An alien in a space, with the code of this case and the word of this number at these addresses; and its handle.
-pub fn counter(bed: &mut Bed, quota: Quota, space: Space, (number, at, data): (u32, u32, u32)) -> Result<(Alien, u32), Why> {
+/// An alien in a space, with the code of this case and the word of this number at these addresses;
+/// and its handle.
+pub fn counter(
+    bed: &mut Bed,
+    quota: Quota,
+    space: Space,
+    (number, at, data): (u32, u32, u32),
+) -> Result<(Alien, u32), Why> {
     good(map(space, at, bed.ram, 0, PAGE, Rights::READ))?;
     good(map(space, data, bed.ram, (1 + number) * PAGE, PAGE, RW))?;
     let slot = bed.slot();
@@ -212,8 +219,14 @@ fn segments(bed: &mut Bed) -> Result<(), Why> {
             if (turn, i) != (1, 0) {
                 (r, f) = go_on(r.handle, f, SEGMENTS + i * TABLE_SPAN)?;
             }
-            check("the other one's word", f.vector == vector::UNDEFINED && f.r[2] == 100 * i + turn)?;
-            check("the same here", macadamia::start::bytes(SEGMENTS + i * TABLE_SPAN, 4) == f.r[2].to_le_bytes())?;
+            check(
+                "the other one's word",
+                f.vector == vector::UNDEFINED && f.r[2] == 100 * i + turn,
+            )?;
+            check(
+                "the same here",
+                macadamia::start::bytes(SEGMENTS + i * TABLE_SPAN, 4) == f.r[2].to_le_bytes(),
+            )?;
         }
     }
     (0..MANY).try_for_each(|i| good(SPACE.detach(SEGMENTS + i * TABLE_SPAN)))
@@ -232,8 +245,14 @@ fn read_only(bed: &mut Bed) -> Result<(), Why> {
         if writes {
             check("it is written", f.vector == vector::UNDEFINED)?;
         } else {
-            check("it is not", r.words == [vector::PAGE_FAULT, SEGMENTS, fault::WRITE | fault::PROTECTION])?;
-            check("the word is read, and kept", f.r[2] == 7 + u32::from(before[0] == 7) && bytes(SEGMENTS, 4) == before)?;
+            check(
+                "it is not",
+                r.words == [vector::PAGE_FAULT, SEGMENTS, fault::WRITE | fault::PROTECTION],
+            )?;
+            check(
+                "the word is read, and kept",
+                f.r[2] == 7 + u32::from(before[0] == 7) && bytes(SEGMENTS, 4) == before,
+            )?;
         }
         good(delete(other.0))?;
     }

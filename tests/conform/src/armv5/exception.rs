@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that ARM alone has: of Thumb code, of alignment, of privileged instructions; and frames that want more than a user has.
+//! Exceptions that ARM alone has: of Thumb code, of alignment, of privileged instructions; and
+//! frames that want more than a user has.
 
 use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, check, fill, good};
@@ -12,9 +13,15 @@ use macadamia::map::map;
 use processor::{INVALID_BYTES, code};
 
 pub const CASES: &[Case] = &[
-    ("reading_a_control_register_is_undefined", |bed| expect(bed, code::read_control(), vector::UNDEFINED)),
-    ("writing_a_control_register_is_undefined", |bed| expect(bed, code::write_control(), vector::UNDEFINED)),
-    ("writing_the_domains_is_undefined", |bed| expect(bed, code::write_domains(), vector::UNDEFINED)),
+    ("reading_a_control_register_is_undefined", |bed| {
+        expect(bed, code::read_control(), vector::UNDEFINED)
+    }),
+    ("writing_a_control_register_is_undefined", |bed| {
+        expect(bed, code::write_control(), vector::UNDEFINED)
+    }),
+    ("writing_the_domains_is_undefined", |bed| {
+        expect(bed, code::write_domains(), vector::UNDEFINED)
+    }),
     ("floating_point_is_undefined", |bed| expect(bed, code::float(), vector::UNDEFINED)),
     ("supervisor_mode_is_not_to_be_had", supervisor_mode),
     ("a_misaligned_access_reaches_the_handler", misaligned),
@@ -57,7 +64,10 @@ fn misaligned(bed: &mut Bed) -> Result<(), Why> {
             launch_with(bed, &[code, code::invalid()].concat(), at)?;
             let (r, f) = next()?;
             if r.words[..2] != [vector::ALIGNMENT, at] || f.pc != ADDRESS {
-                return Err(format!("{name}: exception {} for {:#x} at {:#x}", r.words[0], r.words[1], f.pc));
+                return Err(format!(
+                    "{name}: exception {} for {:#x} at {:#x}",
+                    r.words[0], r.words[1], f.pc
+                ));
             }
         }
         launch_with(bed, &[code, code::invalid()].concat(), DATA + 64)?;
@@ -72,12 +82,20 @@ fn thumb(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, &[code::branch(), code::thumb(), code::invalid()].concat(), start | 1)?;
     let (r, f) = next()?;
     check("an undefined instruction", r.words[0] == vector::UNDEFINED && f.pc == start + 2)?;
-    check("in Thumb state, behind one that was executed", f.cpsr & CONTROL == USER | THUMB && f.r[2] == 42)?;
+    check(
+        "in Thumb state, behind one that was executed",
+        f.cpsr & CONTROL == USER | THUMB && f.r[2] == 42,
+    )?;
     // Back to ARM state, by a frame.
     let behind = start + code::thumb().len() as u32;
     set_frame(&Frame { pc: behind, cpsr: f.cpsr & !THUMB, ..f });
     let again = good(reply_wait(r.handle, WHOLE))?;
-    check("in ARM state", again.words[0] == vector::UNDEFINED && frame().pc == behind && frame().cpsr & CONTROL == USER)
+    check(
+        "in ARM state",
+        again.words[0] == vector::UNDEFINED
+            && frame().pc == behind
+            && frame().cpsr & CONTROL == USER,
+    )
 }
 
 fn thumb_start(bed: &mut Bed) -> Result<(), Why> {
@@ -96,9 +114,15 @@ fn thumb_call(bed: &mut Bed) -> Result<(), Why> {
     let thread = create(bed, SPACE)?;
     let mut r = [0x5555; 13];
     r[0] = Tag::new(Op::Yield, 0, 0).0;
-    good(thread.set_registers(&Frame { r, pc: ADDRESS, cpsr: USER | THUMB, ..Frame::default() }, true))?;
+    good(
+        thread
+            .set_registers(&Frame { r, pc: ADDRESS, cpsr: USER | THUMB, ..Frame::default() }, true),
+    )?;
     let (_, f) = next()?;
-    check("in Thumb state, behind it", f.vector == vector::UNDEFINED && f.pc == ADDRESS + 2 && f.cpsr & CONTROL == USER | THUMB)?;
+    check(
+        "in Thumb state, behind it",
+        f.vector == vector::UNDEFINED && f.pc == ADDRESS + 2 && f.cpsr & CONTROL == USER | THUMB,
+    )?;
     check("it succeeded", f.r[0] == 0)?;
     check("what is no result is kept", f.r[5..] == r[5..])
 }
@@ -117,7 +141,9 @@ fn kinds_of_writes(bed: &mut Bed) -> Result<(), Why> {
         let told = r.words == [vector::PAGE_FAULT, DATA + 64, fault::WRITE] && f.pc == ADDRESS;
         check(name, told)?;
     }
-    for (name, code) in [("str in Thumb state", code::thumb_write()), ("push in Thumb state", code::thumb_push())] {
+    for (name, code) in
+        [("str in Thumb state", code::thumb_write()), ("push in Thumb state", code::thumb_push())]
+    {
         good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
         fill(ADDRESS, PAGE, code);
         let thread = create(bed, SPACE)?;
@@ -128,7 +154,10 @@ fn kinds_of_writes(bed: &mut Bed) -> Result<(), Why> {
     // A page that may be read, and is not to be written.
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::READ))?;
     launch_with(bed, code::write_multiple(), DATA + 64)?;
-    check("a right is missing", next()?.0.words == [vector::PAGE_FAULT, DATA + 64, fault::WRITE | fault::PROTECTION])
+    check(
+        "a right is missing",
+        next()?.0.words == [vector::PAGE_FAULT, DATA + 64, fault::WRITE | fault::PROTECTION],
+    )
 }
 
 fn reads(bed: &mut Bed) -> Result<(), Why> {
@@ -149,7 +178,10 @@ fn fetch(bed: &mut Bed) -> Result<(), Why> {
     // What is the kernel's is there, but not for users.
     launch_with(bed, code::branch(), 0xe010_0000)?;
     let (r, f) = next()?;
-    check("a fetch from the kernel", r.words[..2] == [vector::PAGE_FAULT, 0xe010_0000] && f.pc == 0xe010_0000)?;
+    check(
+        "a fetch from the kernel",
+        r.words[..2] == [vector::PAGE_FAULT, 0xe010_0000] && f.pc == 0xe010_0000,
+    )?;
     check("is one", r.words[2] & (fault::FETCH | fault::WRITE) == fault::FETCH)
 }
 
@@ -167,9 +199,15 @@ fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
         set_frame(&f);
         r = good(reply_wait(r.handle, WHOLE))?;
         let f = frame();
-        check("it went on", r.words[0] == vector::UNDEFINED && f.pc == ADDRESS + code.len() as u32 - INVALID_BYTES)?;
+        check(
+            "it went on",
+            r.words[0] == vector::UNDEFINED && f.pc == ADDRESS + code.len() as u32 - INVALID_BYTES,
+        )?;
         check("its flags", f.cpsr & 0xf800_0000 == 0xf800_0000)?;
-        check("user mode, interrupts on, no Java", f.r[2] & CONTROL == USER && f.cpsr & CONTROL == USER && f.r[2] & 1 << 24 == 0)?;
+        check(
+            "user mode, interrupts on, no Java",
+            f.r[2] & CONTROL == USER && f.cpsr & CONTROL == USER && f.r[2] & 1 << 24 == 0,
+        )?;
     }
     Ok(())
 }
@@ -183,7 +221,10 @@ fn odd_program_counter(bed: &mut Bed) -> Result<(), Why> {
         set_frame(&f);
         r = good(reply_wait(r.handle, WHOLE))?;
         let f = frame();
-        check("it went on", r.words[0] == vector::UNDEFINED && f.pc == ADDRESS + 2 * INVALID_BYTES)?;
+        check(
+            "it went on",
+            r.words[0] == vector::UNDEFINED && f.pc == ADDRESS + 2 * INVALID_BYTES,
+        )?;
         check("in ARM state", f.cpsr & CONTROL == USER)?;
     }
     Ok(())
@@ -196,7 +237,10 @@ fn readable(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
     crate::exception::start(bed, SPACE, 0)?;
     let (r, f) = next()?;
-    check("it ran", r.words[0] == vector::UNDEFINED && f.pc == ADDRESS + code::read_status().len() as u32)
+    check(
+        "it ran",
+        r.words[0] == vector::UNDEFINED && f.pc == ADDRESS + code::read_status().len() as u32,
+    )
 }
 
 /// The page of the vectors can be read, as its helpers are there; nothing else of the kernel can.
@@ -213,7 +257,10 @@ fn kernel_data(bed: &mut Bed) -> Result<(), Why> {
     for address in [0xffff_0000, 0xffff_0fc0, 0xffff_0ff0, 0xffff_0ffc] {
         launch_with(bed, code::write(), address)?;
         let (r, _) = next()?;
-        check("not written", r.words[..2] == [vector::PAGE_FAULT, address] && r.words[2] & fault::WRITE != 0)?;
+        check(
+            "not written",
+            r.words[..2] == [vector::PAGE_FAULT, address] && r.words[2] & fault::WRITE != 0,
+        )?;
     }
     Ok(())
 }

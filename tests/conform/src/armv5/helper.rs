@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's helpers for programs (`kuser_helpers` of Linux), and the information page, which is the same everywhere.
+//! The kernel's helpers for programs (`kuser_helpers` of Linux), and the information page, which is
+//! the same everywhere.
 
 use crate::exception::{DATA, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SHARED, SPACE, Why, bytes, check, fails, fill, good};
@@ -73,7 +74,10 @@ fn faults(bed: &mut Bed) -> Result<(), Why> {
     fill(DATA, 4, &[0; 4]);
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::READ))?;
     launch_with(bed, code::compare_and_exchange(), DATA)?;
-    check("not to be written", next()?.0.words == [vector::PAGE_FAULT, DATA, fault::WRITE | fault::PROTECTION])
+    check(
+        "not to be written",
+        next()?.0.words == [vector::PAGE_FAULT, DATA, fault::WRITE | fault::PROTECTION],
+    )
 }
 
 /// How often each thread of [`together`] counts, and how many there are.
@@ -126,7 +130,10 @@ fn information(bed: &mut Bed) -> Result<(), Why> {
     let alien = crate::alien::launch(bed, &[code::read(), code::system_call()].concat())?;
     alien.set(processor::ARGUMENTS[1], KIP_ADDRESS);
     let r = alien.run(alien.bound.handle)?;
-    check("in a space of aliens", r.words[0] == vector::SYSTEM_CALL && alien.word(processor::ARGUMENTS[2]) == abi::kip::MAGIC)
+    check(
+        "in a space of aliens",
+        r.words[0] == vector::SYSTEM_CALL && alien.word(processor::ARGUMENTS[2]) == abi::kip::MAGIC,
+    )
 }
 
 /// Each native space has a MiB of its own for UTCBs.
@@ -137,7 +144,9 @@ fn other_areas(bed: &mut Bed) -> Result<(), Why> {
     let (_, bound) = good(QUOTA.create_thread(other, slots[1], None))?;
     let section = |address: u32| (address - AREA_START) / BYTES;
     check("a section of its own", section(bound.utcb) != section(utcb::address()))?;
-    for address in [bound.utcb, AREA_START + (section(utcb::address()) ^ 1) * BYTES, AREA_START + 255 * BYTES] {
+    for address in
+        [bound.utcb, AREA_START + (section(utcb::address()) ^ 1) * BYTES, AREA_START + 255 * BYTES]
+    {
         for code in [code::read(), code::write()] {
             launch_with(bed, code, address)?;
             let (r, _) = next()?;

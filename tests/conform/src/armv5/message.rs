@@ -18,7 +18,8 @@ pub const CASES: &[Case] = &[
     ("a_call_within_a_space_changes_its_words_alone", |bed| kept(bed, false)),
 ];
 
-/// A thread calls with eight words, and with all else in its registers, thrice: what is no word of the answer is kept.
+/// A thread calls with eight words, and with all else in its registers, thrice: what is no word of
+/// the answer is kept.
 fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     const FLAGS: u32 = 0xa800_0010;
     let (slot, to) = (bed.slot(), bed.slot());
@@ -37,20 +38,37 @@ fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     for turn in 1..=3 {
         let mut registers = message(Tag::new(Op::Receive, 0, 0), 0, [0; IN_REGISTERS]);
         sys::raw(&mut registers);
-        check("its call", Delivery(registers[0]).badge() == BADGE + 1 && registers[2..] == f.r[2..10])?;
+        check(
+            "its call",
+            Delivery(registers[0]).badge() == BADGE + 1 && registers[2..] == f.r[2..10],
+        )?;
         // The answer and the wait for the exception are one system call, which fast paths do.
         let answer = core::array::from_fn(|i| turn << 16 | i as Word);
         registers = message(Tag::new(Op::ReplyWait, REGISTER_WORDS, 0), registers[1], answer);
         sys::raw(&mut registers);
         let after = frame();
-        check("its exception", registers[2] == vector::UNDEFINED && after.pc == ADDRESS + code::system_call().len() as u32)?;
-        check("the answer", Delivery(after.r[0]).kind() == MessageKind::Reply && after.r[2..10] == answer)?;
+        check(
+            "its exception",
+            registers[2] == vector::UNDEFINED
+                && after.pc == ADDRESS + code::system_call().len() as u32,
+        )?;
+        check(
+            "the answer",
+            Delivery(after.r[0]).kind() == MessageKind::Reply && after.r[2..10] == answer,
+        )?;
         check("r10 to r12 are kept", after.r[10..] == r[10..])?;
-        check("stack pointer, link register and flags are kept", (after.sp, after.lr, after.cpsr) == (0x100d, 0x100e, FLAGS))?;
+        check(
+            "stack pointer, link register and flags are kept",
+            (after.sp, after.lr, after.cpsr) == (0x100d, 0x100e, FLAGS),
+        )?;
         f = Frame { pc: ADDRESS, ..after };
         (f.r[0], f.r[1]) = (r[0], to);
         set_frame(&f);
-        let mut registers = message(Tag::new(Op::Reply, crate::exception::WHOLE.count, 0), registers[1], [0; IN_REGISTERS]);
+        let mut registers = message(
+            Tag::new(Op::Reply, crate::exception::WHOLE.count, 0),
+            registers[1],
+            [0; IN_REGISTERS],
+        );
         sys::raw(&mut registers);
         check("it goes on", registers[0] == 0)?;
     }

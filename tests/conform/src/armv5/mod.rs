@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches, domains, slots.
+//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches,
+//! domains, slots.
 
 mod alien;
 mod cache;

@@ -24,26 +24,43 @@ const DATA: u32 = CODE + PAGE;
 
 fn quota(bed: &mut Bed, threads: Word, slots: Word) -> Result<Quota, Why> {
     let slot = bed.slot();
-    good(QUOTA.create_quota_with(BYTES, Counts { threads, relocation_slots: slots, locked_ranges: 0 }, slot))
+    good(QUOTA.create_quota_with(
+        BYTES,
+        Counts { threads, relocation_slots: slots, locked_ranges: 0 },
+        slot,
+    ))
 }
 
 /// A space of aliens that asks for a slot, and the number of the one that it has.
 fn relocated(bed: &mut Bed, quota: Quota) -> Result<(Space, Word), Why> {
     let slot = bed.slot();
-    let [_, place, _] =
-        good(sys::call(call::CreateSpace { quota: quota.into(), slots: 0, destination: Selector(slot), place: RELOCATED }))?;
+    let [_, place, _] = good(sys::call(call::CreateSpace {
+        quota: quota.into(),
+        slots: 0,
+        destination: Selector(slot),
+        place: RELOCATED,
+    }))?;
     Ok((Space(slot), place))
 }
 
 fn divided(bed: &mut Bed) -> Result<(), Why> {
     let (two, one, none) = (quota(bed, 0, 2)?, quota(bed, 0, 1)?, quota(bed, 0, 0)?);
     let (a, b, c) = (relocated(bed, two)?, relocated(bed, two)?, relocated(bed, one)?);
-    check("a slot for each", a.1 != 0 && b.1 != 0 && c.1 != 0 && a.1 != b.1 && a.1 != c.1 && b.1 != c.1)?;
+    check(
+        "a slot for each",
+        a.1 != 0 && b.1 != 0 && c.1 != 0 && a.1 != b.1 && a.1 != c.1 && b.1 != c.1,
+    )?;
     check("without any it is not relocated", relocated(bed, none)?.1 == 0)?;
     let (third, fourth) = (relocated(bed, two)?, relocated(bed, two)?);
-    check("they share the two evenly", [third.1, fourth.1] == [a.1, b.1] || [third.1, fourth.1] == [b.1, a.1])?;
+    check(
+        "they share the two evenly",
+        [third.1, fourth.1] == [a.1, b.1] || [third.1, fourth.1] == [b.1, a.1],
+    )?;
     check("it shares the one", relocated(bed, one)?.1 == c.1)?;
-    check("what is charged", good(two.relocation_slots())? == (2, 2) && good(one.relocation_slots())? == (1, 1))?;
+    check(
+        "what is charged",
+        good(two.relocation_slots())? == (2, 2) && good(one.relocation_slots())? == (1, 1),
+    )?;
     // The slot goes with the last space that is there.
     let others = if third.1 == a.1 { [third.0, b.0, fourth.0] } else { [fourth.0, b.0, third.0] };
     good(delete(a.0.0))?;

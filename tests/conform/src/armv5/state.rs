@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread has beside its registers: the thread pointer. And what it has not of another: registers, flags, the state of the
-//! processor's instruction set.
+//! What a thread has beside its registers: the thread pointer. And what it has not of another:
+//! registers, flags, the state of the processor's instruction set.
 
 use crate::exception::{BADGE, DATA, WHOLE, create, launch, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, fill, good};
@@ -81,7 +81,9 @@ fn in_turn(bed: &mut Bed) -> Result<(), Why> {
     let (s, mut g) = next()?;
     check("the second has none", g.r[2] == 0)?;
     good(set_thread_pointer(second, 0x2222_2222))?;
-    for (handle, frame, expected) in [(r.handle, &mut f, 0x1111_1111), (s.handle, &mut g, 0x2222_2222)] {
+    for (handle, frame, expected) in
+        [(r.handle, &mut f, 0x1111_1111), (s.handle, &mut g, 0x2222_2222)]
+    {
         frame.skip_invalid();
         set_frame(frame);
         good(reply_wait(handle, WHOLE))?;
@@ -91,7 +93,12 @@ fn in_turn(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn set(thread: Thread, value: u32) -> Result<u32, Why> {
-    good(sys::call(call::SetState { thread: thread.into(), part: THREAD_POINTER, values: [value, 0] })).map(|[before, _, _]| before)
+    good(sys::call(call::SetState {
+        thread: thread.into(),
+        part: THREAD_POINTER,
+        values: [value, 0],
+    }))
+    .map(|[before, _, _]| before)
 }
 
 fn returned(bed: &mut Bed) -> Result<(), Why> {
@@ -115,7 +122,10 @@ fn started(bed: &mut Bed) -> Result<(), Why> {
 fn refused(bed: &mut Bed) -> Result<(), Why> {
     let thread = create(bed, SPACE)?;
     for part in [1, 2, 16, 23, u32::MAX] {
-        fails(sys::call(call::SetState { thread: thread.into(), part, values: [0, 0] }), Error::BadArgument)?;
+        fails(
+            sys::call(call::SetState { thread: thread.into(), part, values: [0, 0] }),
+            Error::BadArgument,
+        )?;
     }
     Ok(())
 }

@@ -81,14 +81,19 @@ fn sysenter(bed: &mut Bed) -> Result<(), Why> {
         return Ok(());
     }
     // mov eax, 0x1003; mov ecx, esp; mov edx, CODE + 64; mov ebx, 1; sysenter
-    let mut code = [0xb8, 0x03, 0x10, 0, 0, 0x89, 0xe1, 0xba, 0, 0, 0, 0, 0xbb, 1, 0, 0, 0, 0x0f, 0x34];
+    let mut code =
+        [0xb8, 0x03, 0x10, 0, 0, 0x89, 0xe1, 0xba, 0, 0, 0, 0, 0xbb, 1, 0, 0, 0, 0x0f, 0x34];
     code[8..12].copy_from_slice(&(CODE + 64).to_le_bytes());
     let alien = launch(bed, &code)?;
     let r = alien.run(alien.bound.handle)?;
     check("vector", r.words[0] == vector::SYSENTER)?;
     check("eax as it was", alien.word(offset_of!(Frame, eax)) == 0x1003)?;
     check("ebx as it was", alien.word(offset_of!(Frame, ebx)) == 1)?;
-    check("ecx and edx", alien.word(offset_of!(Frame, ecx)) == DATA + PAGE && alien.word(offset_of!(Frame, edx)) == CODE + 64)?;
+    check(
+        "ecx and edx",
+        alien.word(offset_of!(Frame, ecx)) == DATA + PAGE
+            && alien.word(offset_of!(Frame, edx)) == CODE + 64,
+    )?;
     check("esp from ecx", alien.word(offset_of!(Frame, esp)) == DATA + PAGE)?;
     check("eip from edx", alien.word(offset_of!(Frame, eip)) == CODE + 64)
 }
@@ -104,8 +109,11 @@ fn forged_answer(bed: &mut Bed) -> Result<(), Why> {
         good(alien.thread.set_debug(0, DATA))?;
         good(alien.thread.set_debug(7, 1))?;
         let tag = Tag::new(op, 0, 0).0;
-        for (register, value) in [(offset_of!(Frame, eax), tag), (offset_of!(Frame, ebx), alien.bound.handle), (offset_of!(Frame, esi), 1)]
-        {
+        for (register, value) in [
+            (offset_of!(Frame, eax), tag),
+            (offset_of!(Frame, ebx), alien.bound.handle),
+            (offset_of!(Frame, esi), 1),
+        ] {
             alien.set(register, value);
         }
         let r = alien.run(alien.bound.handle)?;
@@ -126,9 +134,15 @@ fn by_sysexit(bed: &mut Bed) -> Result<(), Why> {
     alien.set(offset_of!(Frame, eflags), 0x401);
     alien.set(offset_of!(Frame, changed), BY_SYSEXIT);
     let r = alien.run(r.handle)?;
-    check("it went on", r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 4)?;
+    check(
+        "it went on",
+        r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 4,
+    )?;
     let expected = [1, 2, DATA + 0x124, CODE + 2, 5, 6, 7];
-    check("its registers", GENERAL.iter().zip(expected).all(|(offset, value)| alien.word(*offset) == value))?;
+    check(
+        "its registers",
+        GENERAL.iter().zip(expected).all(|(offset, value)| alien.word(*offset) == value),
+    )?;
     check("its stack", alien.word(offset_of!(Frame, esp)) == DATA + 0x124)?;
     check("its flags", alien.word(offset_of!(Frame, eflags)) & abi::frame::USER_FLAGS == 0x401)?;
     check("nothing is left of it", alien.word(offset_of!(Frame, changed)) == 0)?;
@@ -137,7 +151,10 @@ fn by_sysexit(bed: &mut Bed) -> Result<(), Why> {
     alien.set(offset_of!(Frame, eflags), 0x100);
     alien.set(offset_of!(Frame, changed), BY_SYSEXIT);
     let r = alien.run(r.handle)?;
-    check("the system call before the step", r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 2)
+    check(
+        "the system call before the step",
+        r.words[0] == vector::SYSTEM_CALL && alien.word(offset_of!(Frame, eip)) == CODE + 2,
+    )
 }
 
 fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
@@ -217,7 +234,10 @@ fn single_step(bed: &mut Bed) -> Result<(), Why> {
     let alien = launch(bed, &[0x90, 0x90, 0xcd, 0x80])?;
     alien.set(offset_of!(Frame, eflags), 0x102);
     let r = alien.run(alien.bound.handle)?;
-    check("stopped behind one instruction", r.words[0] == vector::DEBUG && alien.word(offset_of!(Frame, eip)) == CODE + 1)
+    check(
+        "stopped behind one instruction",
+        r.words[0] == vector::DEBUG && alien.word(offset_of!(Frame, eip)) == CODE + 1,
+    )
 }
 
 fn hostile_flags(bed: &mut Bed) -> Result<(), Why> {
@@ -230,5 +250,8 @@ fn hostile_flags(bed: &mut Bed) -> Result<(), Why> {
     let r = alien.run(alien.bound.handle)?;
     check("no privilege", r.words[0] == vector::GENERAL_PROTECTION)?;
     check("interrupts on", alien.word(offset_of!(Frame, eflags)) & 0x3200 == 0x200)?;
-    check("the handle cannot be used twice", reply(alien.bound.handle, macadamia::ipc::Message::default()) == Err(Error::BadHandle))
+    check(
+        "the handle cannot be used twice",
+        reply(alien.bound.handle, macadamia::ipc::Message::default()) == Err(Error::BadHandle),
+    )
 }

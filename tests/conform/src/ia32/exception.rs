@@ -12,8 +12,12 @@ pub const CASES: &[Case] = &[
     ("hlt_is_refused", |bed| expect(bed, &[0xf4], vector::GENERAL_PROTECTION)),
     ("cli_is_refused", |bed| expect(bed, &[0xfa], vector::GENERAL_PROTECTION)),
     ("loading_cr3_is_refused", |bed| expect(bed, &[0x0f, 0x22, 0xd8], vector::GENERAL_PROTECTION)),
-    ("ports_that_were_not_given_are_refused", |bed| expect(bed, &[0xe4, 0x60], vector::GENERAL_PROTECTION)),
-    ("an_unused_interrupt_is_refused", |bed| expect(bed, &[0xcd, 0x41], vector::GENERAL_PROTECTION)),
+    ("ports_that_were_not_given_are_refused", |bed| {
+        expect(bed, &[0xe4, 0x60], vector::GENERAL_PROTECTION)
+    }),
+    ("an_unused_interrupt_is_refused", |bed| {
+        expect(bed, &[0xcd, 0x41], vector::GENERAL_PROTECTION)
+    }),
     ("hostile_registers_do_no_harm", hostile_registers),
     ("single_step_stops_behind_one_instruction", single_step),
 ];
@@ -44,7 +48,10 @@ fn single_step(bed: &mut Bed) -> Result<(), Why> {
     set_frame(&f);
     let stepped = good(reply_wait(r.handle, WHOLE))?;
     let mut f = frame();
-    check("a debug exception behind one instruction", stepped.words[0] == vector::DEBUG && f.eip == ADDRESS + 3)?;
+    check(
+        "a debug exception behind one instruction",
+        stepped.words[0] == vector::DEBUG && f.eip == ADDRESS + 3,
+    )?;
     f.eflags &= !0x100;
     set_frame(&f);
     let on = good(reply_wait(stepped.handle, WHOLE))?;

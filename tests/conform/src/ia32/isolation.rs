@@ -33,7 +33,8 @@ fn load(bed: &Bed, code: &[u8]) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread that starts at an offset of the page; its exceptions come here with its number as badge.
+/// A thread that starts at an offset of the page; its exceptions come here with its number as
+/// badge.
 fn launch(bed: &mut Bed, space: Space, number: u32, offset: u32) -> Result<Thread, Why> {
     let (handler, slot) = (bed.slot(), bed.slot());
     good(copy(SELF.0, None, handler, Rights::CALL, number))?;
@@ -52,7 +53,11 @@ fn next(number: u32, kind: u32) -> Result<(Received, Frame), Why> {
 fn go_on(handle: u32, mut f: Frame, number: u32, kind: u32) -> Result<(Received, Frame), Why> {
     f.eip += UD2.len() as u32;
     set_frame(&f);
-    of_thread(good(reply_wait(handle, Message { words: [0; 3], count: 19, caps: 0 }))?, number, kind)
+    of_thread(
+        good(reply_wait(handle, Message { words: [0; 3], count: 19, caps: 0 }))?,
+        number,
+        kind,
+    )
 }
 
 fn of_thread(r: Received, number: u32, kind: u32) -> Result<(Received, Frame), Why> {
@@ -92,7 +97,10 @@ fn tls_descriptors(bed: &mut Bed) -> Result<(), Why> {
     let (first, _) = good(QUOTA.create_thread(SPACE, slot, None))?;
     good(first.set_handler(Some(Thread(handler))))?;
     good(first.set_tls(0, DATA, 0xfff | 1 << 23))?;
-    good(first.set_registers(&Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() }, true))?;
+    good(first.set_registers(
+        &Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() },
+        true,
+    ))?;
     let (_, f) = next(1, vector::INVALID_OPCODE)?;
     check("the first thread reads through its descriptor", f.eax == 0x5eed)?;
     launch(bed, SPACE, 2, 0)?;
@@ -109,7 +117,10 @@ fn breakpoint(bed: &mut Bed) -> Result<(), Why> {
     good(first.set_handler(Some(Thread(handler))))?;
     good(first.set_debug(0, ADDRESS + 1))?;
     good(first.set_debug(7, 1))?;
-    good(first.set_registers(&Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() }, true))?;
+    good(first.set_registers(
+        &Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() },
+        true,
+    ))?;
     let (_, f) = next(1, vector::DEBUG)?;
     check("before the instruction", f.eip == ADDRESS + 1)?;
     launch(bed, SPACE, 2, 0)?;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads of small spaces with those of others: of large ones, of the same home, of another home, and of the server that homes show. Where the
-//! machine has no small spaces, each case looks whether it says so.
+//! Threads of small spaces with those of others: of large ones, of the same home, of another home,
+//! and of the server that homes show. Where the machine has no small spaces, each case looks
+//! whether it says so.
 
 use super::server::{self, limits_hold};
-use super::small::{CODE, DATA, FIRST, SECOND, SERVER, SIZE, changer, jump, launch, native, new_home, seen, with_home, word, write};
+use super::small::{
+    CODE, DATA, FIRST, SECOND, SERVER, SIZE, changer, jump, launch, native, new_home, seen,
+    with_home, word, write,
+};
 use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
 use crate::{Bed, Case, PAGE, QUOTA, SELF, Why, check, good};
@@ -22,8 +26,12 @@ pub const CASES: &[Case] = &[
     ("a_handler_of_each_kind_serves_each_kind", |bed| with_home(bed, handlers)),
     ("the_server_of_their_homes_runs_aliens", |bed| with_home(bed, run_by_a_server)),
     ("it_goes_on_from_an_exception_in_another_kind", |bed| with_home(bed, moved_in_exception)),
-    ("a_selector_that_it_keeps_means_the_same_when_it_is_large", |bed| with_home(bed, keeps_selectors)),
-    ("its_selectors_are_flat_where_it_replies_to_a_large_space", |bed| with_home(bed, flat_behind_a_reply)),
+    ("a_selector_that_it_keeps_means_the_same_when_it_is_large", |bed| {
+        with_home(bed, keeps_selectors)
+    }),
+    ("its_selectors_are_flat_where_it_replies_to_a_large_space", |bed| {
+        with_home(bed, flat_behind_a_reply)
+    }),
 ];
 
 /// Kinds of spaces.
@@ -58,7 +66,10 @@ fn take_out(home: Space, other: Space, kind: Kind) -> Result<(), Why> {
 
 /// Who works with whom: two in one region there cannot be.
 fn pairs() -> impl Iterator<Item = (Kind, Kind)> {
-    KINDS.into_iter().flat_map(|from| KINDS.map(|to| (from, to))).filter(|(from, to)| from != to || *from == Kind::Large)
+    KINDS
+        .into_iter()
+        .flat_map(|from| KINDS.map(|to| (from, to)))
+        .filter(|(from, to)| from != to || *from == Kind::Large)
 }
 
 /// Appends `inc dword [DATA]`.
@@ -119,7 +130,8 @@ fn calls(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread raises exceptions, and a handler of each kind lets it go on: behind a page fault by a frame, behind a breakpoint without.
+/// A thread raises exceptions, and a handler of each kind lets it go on: behind a page fault by a
+/// frame, behind a breakpoint without.
 fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -136,7 +148,8 @@ fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
         let handler_code = handler(moves_on);
         for (from, to) in pairs() {
             write(bed, 3, &[])?;
-            let (space, handler_space) = (native(bed, 0, &thread_code)?, native(bed, 2, &handler_code)?);
+            let (space, handler_space) =
+                (native(bed, 0, &thread_code)?, native(bed, 2, &handler_code)?);
             put(home, other, from, space)?;
             put(home, other, to, handler_space)?;
             let handles = launch(bed, handler_space)?;
@@ -147,7 +160,9 @@ fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
             let r = good(macadamia::ipc::receive(None))?;
             let handled = word(bed, 3)?;
             if r.kind != MessageKind::Call || handled != 10 {
-                return Err(macadamia::alloc::format!("{from:?} with a handler {to:?}: {handled} exceptions"));
+                return Err(macadamia::alloc::format!(
+                    "{from:?} with a handler {to:?}: {handled} exceptions"
+                ));
             }
             for slot in [thread.0, handles.0, space.0, handler_space.0] {
                 good(delete(slot))?;
@@ -157,7 +172,8 @@ fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// The code of a handler, which counts. It replies with the frame in its UTCB, EIP five bytes further, or with nothing.
+/// The code of a handler, which counts. It replies with the frame in its UTCB, EIP five bytes
+/// further, or with nothing.
 fn handler(moves_on: bool) -> Vec<u8> {
     // EBX is the UTCB at the start: mov [DATA + 8], ebx; xor ebx, ebx; receive
     let mut code = [0x89, 0x1d].to_vec();
@@ -166,8 +182,9 @@ fn handler(moves_on: bool) -> Vec<u8> {
     code.extend(system_call(Op::Receive, CODE + code.len() as u32));
     let again = code.len();
     // mov ecx, [DATA + 8]; add dword [ecx + eip], 5; inc dword [DATA]; reply_wait; jmp again
-    let eip =
-        (core::mem::offset_of!(abi::utcb::Utcb, words) + abi::tag::REGISTER_WORDS as usize * 4 + core::mem::offset_of!(Frame, eip)) as u8;
+    let eip = (core::mem::offset_of!(abi::utcb::Utcb, words)
+        + abi::tag::REGISTER_WORDS as usize * 4
+        + core::mem::offset_of!(Frame, eip)) as u8;
     code.extend([0x8b, 0x0d]);
     code.extend((DATA + 8).to_le_bytes());
     code.extend([0x83, 0x41, eip, 5]);
@@ -180,7 +197,8 @@ fn handler(moves_on: bool) -> Vec<u8> {
     code
 }
 
-/// Appends a `mov` between a register and a word of the server's data, or another instruction that has such a word as its operand.
+/// Appends a `mov` between a register and a word of the server's data, or another instruction that
+/// has such a word as its operand.
 fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
     code.extend(opcode);
     code.extend((server::START + TABLE_SPAN + PAGE + 4 * index).to_le_bytes());
@@ -191,8 +209,9 @@ const EVENTS: u32 = 50;
 /// After so many of two aliens their server pauses.
 const PAUSE: u32 = 14;
 
-/// The code of a server that runs two aliens in turn, or one alone. `ud2` ends it at an event that is no system call; at [`PAUSE`] events it may go on behind it. Its
-/// data: their handles, their frames, events. At the end ESI is the vector and EDI the address of the last event.
+/// The code of a server that runs two aliens in turn, or one alone. `ud2` ends it at an event that
+/// is no system call; at [`PAUSE`] events it may go on behind it. Its data: their handles, their
+/// frames, events. At the end ESI is the vector and EDI the address of the last event.
 fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
     const MOV_EAX_FROM: &[u8] = &[0xa1];
     const MOV_EAX_TO: &[u8] = &[0xa3];
@@ -227,7 +246,14 @@ fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
         code.extend([0xc7, 0x40, core::mem::offset_of!(Frame, changed) as u8]);
         code.extend(abi::frame::BY_SYSEXIT.to_le_bytes());
         // mov ecx, [eax + ebp]; mov [eax + eip], ecx: there it waits for the end of its call
-        code.extend([0x8b, 0x48, core::mem::offset_of!(Frame, ebp) as u8, 0x89, 0x48, core::mem::offset_of!(Frame, eip) as u8]);
+        code.extend([
+            0x8b,
+            0x48,
+            core::mem::offset_of!(Frame, ebp) as u8,
+            0x89,
+            0x48,
+            core::mem::offset_of!(Frame, eip) as u8,
+        ]);
     }
     // Now the other's.
     with_word(&mut code, MOV_EBX_TO, 0);
@@ -253,8 +279,9 @@ fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
     code
 }
 
-/// The code of an alien, whose GS is a segment of all memory from [`DATA`] on: it counts there through DS and GS, and on its stack.
-/// The last word of the space is read in the end; `by_fs`, it has its data segment in FS and reads by that what is behind its end.
+/// The code of an alien, whose GS is a segment of all memory from [`DATA`] on: it counts there
+/// through DS and GS, and on its stack. The last word of the space is read in the end; `by_fs`, it
+/// has its data segment in FS and reads by that what is behind its end.
 fn counts(sysenter: bool, by_fs: bool) -> Vec<u8> {
     // mov eax, 0x33; mov gs, ax
     let mut code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8].to_vec();
@@ -285,8 +312,9 @@ fn counts(sysenter: bool, by_fs: bool) -> Vec<u8> {
     code
 }
 
-/// A server runs two aliens in turn, each in a space of each kind: they count in memory of their own, and the address of a page fault is
-/// what they have used. At each pause their spaces change places.
+/// A server runs two aliens in turn, each in a space of each kind: they count in memory of their
+/// own, and the address of a page fault is what they have used. At each pause their spaces change
+/// places.
 fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -301,7 +329,8 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     good(map(serves, code, bed.ram, 4 * PAGE, 2 * PAGE, Rights::RWX))?;
     let limits = limits_hold(bed)?;
     let hows = [(false, false), (true, false), (false, true)].into_iter();
-    for ((sysenter, by_fs), (from, to)) in hows.flat_map(|how| pairs().map(move |pair| (how, pair))) {
+    for ((sysenter, by_fs), (from, to)) in hows.flat_map(|how| pairs().map(move |pair| (how, pair)))
+    {
         let runner = create(bed, serves)?;
         let mut words = [0; 5];
         let (mut made, mut spaces) = (Vec::new(), Vec::new());
@@ -325,7 +354,9 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
         write(bed, 5, words.map(u32::to_le_bytes).as_flattened())?;
         good(runner.start(code, code + 2 * PAGE, 0))?;
         let (mut r, mut f) = next()?;
-        while f.vector == vector::INVALID_OPCODE && ![vector::PAGE_FAULT, vector::GENERAL_PROTECTION].contains(&f.esi) {
+        while f.vector == vector::INVALID_OPCODE
+            && ![vector::PAGE_FAULT, vector::GENERAL_PROTECTION].contains(&f.esi)
+        {
             for (_, kind) in &spaces {
                 take_out(home, other, *kind)?;
             }
@@ -335,7 +366,10 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
                 put(home, other, *kind, *space)?;
             }
             macadamia::cap::set_frame(&Frame { eip: f.eip + 2, ..f });
-            let whole = Message { count: abi::tag::REGISTER_WORDS + abi::frame::WORDS, ..Message::default() };
+            let whole = Message {
+                count: abi::tag::REGISTER_WORDS + abi::frame::WORDS,
+                ..Message::default()
+            };
             r = good(macadamia::ipc::reply_wait(r.handle, whole))?;
             f = macadamia::cap::frame();
         }
@@ -345,11 +379,13 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
         };
         let is_large = [from, to].contains(&Kind::Large);
         let is_end = if by_fs {
-            limits && f.esi == vector::GENERAL_PROTECTION || (is_large || !limits) && f.esi == vector::PAGE_FAULT && f.edi == SIZE
+            limits && f.esi == vector::GENERAL_PROTECTION
+                || (is_large || !limits) && f.esi == vector::PAGE_FAULT && f.edi == SIZE
         } else {
             f.esi == vector::PAGE_FAULT && f.edi == SIZE - 4
         };
-        let is_right = f.vector == vector::INVALID_OPCODE && is_end && counted(1)? && (by_fs || counted(3)?);
+        let is_right =
+            f.vector == vector::INVALID_OPCODE && is_end && counted(1)? && (by_fs || counted(3)?);
         if !is_right {
             let Frame { vector, eip, esi, edi, .. } = f;
             return Err(macadamia::alloc::format!(
@@ -366,7 +402,8 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// Its space is made small or large while a thread waits for the end of an exception, which its handler ends by the fast path or not.
+/// Its space is made small or large while a thread waits for the end of an exception, which its
+/// handler ends by the fast path or not.
 fn moved_in_exception(bed: &mut Bed, home: Space) -> Result<(), Why> {
     // int3; mov eax, [DATA]; int3; ...; ud2
     let mut code = Vec::new();

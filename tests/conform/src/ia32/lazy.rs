@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded when it is used: nothing of it outlives its thread or its space, and nothing
-//! of it passes between an alien and its handler. All threads run machine code.
+//! State that is loaded when it is used: nothing of it outlives its thread or its space, and
+//! nothing of it passes between an alien and its handler. All threads run machine code.
 
 use super::own::bare;
 use super::state::{has_sysenter, system_call};
@@ -143,10 +143,14 @@ fn two(bed: &Bed, first: &[u8], second: &[u8]) -> Result<(), Why> {
 /// MXCSR with the bit, else initial.
 const DENORMALS_ARE_ZEROS: u32 = 0x1fc0;
 
-/// A division by zero that is not masked and that no instruction has taken yet: then `ud2; fwait; ud2`.
+/// A division by zero that is not masked and that no instruction has taken yet: then `ud2; fwait;
+/// ud2`.
 fn divide(bed: &mut Bed) -> Result<(Thread, Received, Frame), Why> {
     // fninit; fldcw [DATA]; fld1; fldz; fdivp; ud2; fwait; ud2
-    let mut first = [0xdb, 0xe3, 0xd9, 0x2d, 0, 0, 0, 0, 0xd9, 0xe8, 0xd9, 0xee, 0xde, 0xf9, UD2[0], UD2[1], 0x9b, UD2[0], UD2[1]];
+    let mut first = [
+        0xdb, 0xe3, 0xd9, 0x2d, 0, 0, 0, 0, 0xd9, 0xe8, 0xd9, 0xee, 0xde, 0xf9, UD2[0], UD2[1],
+        0x9b, UD2[0], UD2[1],
+    ];
     first[4..8].copy_from_slice(&DATA.to_le_bytes());
     // fldz; fnstsw ax; ud2
     two(bed, &first, &[0xd9, 0xee, 0xdf, 0xe0, UD2[0], UD2[1]])?;
@@ -184,7 +188,9 @@ fn denormals(bed: &mut Bed) -> Result<(), Why> {
     // fxsave [SAVED]; ud2; ldmxcsr [DATA]; ud2; stmxcsr [DATA + 4]; ud2
     const SAVED: u32 = DATA + 512;
     let mut first = Vec::new();
-    for (opcode, address) in [([0x0f, 0xae, 0x05], SAVED), ([0x0f, 0xae, 0x15], DATA), ([0x0f, 0xae, 0x1d], DATA + 4)] {
+    for (opcode, address) in
+        [([0x0f, 0xae, 0x05], SAVED), ([0x0f, 0xae, 0x15], DATA), ([0x0f, 0xae, 0x1d], DATA + 4)]
+    {
         first.extend(opcode);
         first.extend(address.to_le_bytes());
         first.extend(UD2);
@@ -219,7 +225,10 @@ fn started_again(bed: &mut Bed, first: &[u8], second: &[u8]) -> Result<(Received
     good(thread.set_tls(0, DATA, 0xf_ffff | PAGES | PRESENT))?;
     good(thread.set_debug(0, ADDRESS + SECOND + 1))?;
     good(thread.set_debug(7, 1))?;
-    good(thread.set_registers(&Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() }, true))?;
+    good(thread.set_registers(
+        &Frame { eip: ADDRESS, esp: DATA + PAGE, ds_es: 0x23_0023, ..Frame::default() },
+        true,
+    ))?;
     let (r, _) = next()?;
     check("the first code ran", r.words[0] == vector::INVALID_OPCODE)?;
     good(thread.stop())?;
@@ -376,7 +385,27 @@ fn alien_keeps(bed: &mut Bed) -> Result<(), Why> {
         // xor ecx, ecx; mov fs, cx
         let code = with_runs(&[&[0x31, 0xc9, 0x8e, 0xe1 + gs], &UD2], fast);
         // mov eax, 0x23; mov fs, ax; int 0x80; xor eax, eax; mov eax, fs; int 0x80
-        let h = handled(bed, &code, &[0xb8, 0x23, 0, 0, 0, 0x8e, 0xe0 + gs, 0xcd, 0x80, 0x31, 0xc0, 0x8c, 0xe0 + gs, 0xcd, 0x80])?;
+        let h = handled(
+            bed,
+            &code,
+            &[
+                0xb8,
+                0x23,
+                0,
+                0,
+                0,
+                0x8e,
+                0xe0 + gs,
+                0xcd,
+                0x80,
+                0x31,
+                0xc0,
+                0x8c,
+                0xe0 + gs,
+                0xcd,
+                0x80,
+            ],
+        )?;
         check("the handler's exception", h.go()?.0.words[0] == vector::INVALID_OPCODE)?;
         check("the alien's is what it loaded", good(h.alien.registers())?.eax & 0xffff == 0x23)?;
         bed.clean();

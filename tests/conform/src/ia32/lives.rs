@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers that die again and again, each while a process shows it and runs, beside one that works all the time: that one does not notice,
-//! and the Quota has everything back each time. Where the machine has no servers, `server` looks whether it says so.
+//! Servers that die again and again, each while a process shows it and runs, beside one that works
+//! all the time: that one does not notice, and the Quota has everything back each time. Where the
+//! machine has no servers, `server` looks whether it says so.
 
 use super::server::{self, has_servers};
 use super::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
@@ -23,7 +24,8 @@ pub const CASES: &[Case] = &[("many_die_beside_one_that_works", many)];
 /// How many die; and how many where this program has ports, which matter to none of them.
 const LIVES: u32 = 1_000;
 const LIVES_BESIDE_PORTS: u32 = 100;
-/// Priorities of a server and its process. The one that works is below those that die: it runs when they are gone.
+/// Priorities of a server and its process. The one that works is below those that die: it runs when
+/// they are gone.
 const DYING: u32 = 80;
 const WORKING: u32 = 70;
 /// The bit of the alarm.
@@ -51,7 +53,8 @@ fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
     code.extend((SERVER_DATA + 4 * index).to_le_bytes());
 }
 
-/// The code of a server. It runs its process, which counts its system calls in EAX, and counts, too; `ud2` if they do not agree.
+/// The code of a server. It runs its process, which counts its system calls in EAX, and counts,
+/// too; `ud2` if they do not agree.
 fn server_code() -> Vec<u8> {
     let mut code = Vec::new();
     begin_process(&mut code);
@@ -73,10 +76,12 @@ fn server_code() -> Vec<u8> {
     code
 }
 
-/// Appends where a server makes its process begin: mov eax, [FRAME]; mov dword [eax + eip], CODE; mov dword [eax + esp], DATA + PAGE
+/// Appends where a server makes its process begin: mov eax, [FRAME]; mov dword [eax + eip], CODE;
+/// mov dword [eax + esp], DATA + PAGE
 pub fn begin_process(code: &mut Vec<u8>) {
     with_word(code, &[0xa1], FRAME);
-    for (register, value) in [(offset_of!(Frame, eip), CODE), (offset_of!(Frame, esp), DATA + PAGE)] {
+    for (register, value) in [(offset_of!(Frame, eip), CODE), (offset_of!(Frame, esp), DATA + PAGE)]
+    {
         code.extend([0xc7, 0x40, register as u8]);
         code.extend(value.to_le_bytes());
     }
@@ -146,10 +151,14 @@ impl Life {
             2 => delete(self.alien.0),
             3 => delete(self.process.0),
             4 => delete(self.home.unwrap_or(self.process).0),
-            // All of its pages and those of the process; its code alone; what its process knows of it.
+            // All of its pages and those of the process; its code alone; what its process knows of
+            // it.
             5 => delete(self.memory.0),
             6 => unmap(self.server, SERVER_CODE, PAGE),
-            _ => self.process.detach(server::START).or_else(|_| self.home.map_or(Ok(()), |home| home.detach(server::START))),
+            _ => self
+                .process
+                .detach(server::START)
+                .or_else(|_| self.home.map_or(Ok(()), |home| home.detach(server::START))),
         })
     }
 }
@@ -160,7 +169,8 @@ fn pause(nanoseconds: u64) -> Result<(), Why> {
     good(ipc::wait(TIME_IS_UP)).map(|_| ())
 }
 
-/// The one that works goes on: it has counted further. On a machine that was stopped meanwhile it may need more time.
+/// The one that works goes on: it has counted further. On a machine that was stopped meanwhile it
+/// may need more time.
 fn works(worker: &Window, before: u32) -> Result<u32, Why> {
     for pauses in 0..10 {
         pause(AFTERWARDS << pauses)?;
@@ -177,7 +187,8 @@ fn many(bed: &mut Bed) -> Result<(), Why> {
         return Ok(());
     }
     Life::begin(bed, 0, false, WORKING)?;
-    let window = |page| Window::open(GRANTS_END + page * PAGE, bed.ram, page * PAGE, PAGE, Rights(1));
+    let window =
+        |page| Window::open(GRANTS_END + page * PAGE, bed.ram, page * PAGE, PAGE, Rights(1));
     let (counts, dying) = (good(window(1))?, good(window(PAGES + 1))?);
     let mut worked = works(&counts, 0)?;
     // xorshift32.
@@ -213,6 +224,8 @@ fn many(bed: &mut Bed) -> Result<(), Why> {
             return Err(format!("life {life}: quota {before:?} before, {after:?} after"));
         }
     }
-    result!("# {lives} servers died, {midst} of them in the midst; the other one had {worked} events meanwhile");
+    result!(
+        "# {lives} servers died, {midst} of them in the midst; the other one had {worked} events meanwhile"
+    );
     check("most died in the midst", midst >= lives * 3 / 4)
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A server loses something while a process's tables, or those of a home, are the processor's. Memory of its own is revoked: it has a fault
-//! at its next access. Or these very tables go, or show it no longer: it goes on by its own. Nobody else notices. Where the machine has
-//! no servers, `server` looks whether it says so.
+//! A server loses something while a process's tables, or those of a home, are the processor's.
+//! Memory of its own is revoked: it has a fault at its next access. Or these very tables go, or
+//! show it no longer: it goes on by its own. Nobody else notices. Where the machine has no servers,
+//! `server` looks whether it says so.
 
 use super::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
 use super::server::{self, has_servers};
-use super::small::{CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word, write};
+use super::small::{
+    CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word,
+    write,
+};
 use super::state::has_sysenter;
 use crate::exception::{create, next};
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
@@ -49,9 +53,11 @@ enum By {
 
 /// In the window, behind the server's code and data: those of a thread that revokes.
 const REVOKES: u32 = SERVER_CODE + 2 * PAGE;
-/// And a page far from them. Bochs's TLB has one place for pages whose numbers end alike: no other one here has that of this page.
+/// And a page far from them. Bochs's TLB has one place for pages whose numbers end alike: no other
+/// one here has that of this page.
 const READ: u32 = SERVER_CODE + 8 * TABLE_SPAN + 0x123 * PAGE;
-/// In the RAM: code and data each of the server, of who revokes, of the process and of another one; what the server reads, and what then.
+/// In the RAM: code and data each of the server, of who revokes, of the process and of another one;
+/// what the server reads, and what then.
 const SERVER_PAGE: u32 = 0;
 const REVOKES_PAGE: u32 = 2;
 const PROCESS_PAGE: u32 = 4;
@@ -72,8 +78,8 @@ fn each(bed: &mut Bed, lost: Lost) -> Result<(), Why> {
     Ok(())
 }
 
-/// The server's code: runs its process, reads the page before and after it is revoked, `ud2`, and runs its process again. And where it reads
-/// for the second time.
+/// The server's code: runs its process, reads the page before and after it is revoked, `ud2`, and
+/// runs its process again. And where it reads for the second time.
 fn server_code() -> (Vec<u8>, u32) {
     let mut code = Vec::new();
     begin_process(&mut code);
@@ -86,8 +92,9 @@ fn server_code() -> (Vec<u8>, u32) {
     (code, second)
 }
 
-/// What a thread does that makes a part of the server's memory, maps it for the server, and revokes it when it is called again; or that
-/// deletes whose tables it runs by, and makes other spaces of what they were; or takes the server out of them.
+/// What a thread does that makes a part of the server's memory, maps it for the server, and revokes
+/// it when it is called again; or that deletes whose tables it runs by, and makes other spaces of
+/// what they were; or takes the server out of them.
 fn steps(lost: Lost) -> (u32, Vec<Step>) {
     let (address, page) = match lost {
         Lost::Page => (READ, FIRST_READ),
@@ -95,17 +102,40 @@ fn steps(lost: Lost) -> (u32, Vec<Step>) {
         Lost::Tables => {
             let new = [its::NEXT, its::PART];
             let creates = new.map(|slot| Step::Call(Op::CreateSpace, [its::QUOTA, 0, slot, 0]));
-            let deletes = [its::HOME, its::NEXT, its::PART].map(|slot| Step::Call(Op::Delete, [slot, 0, 0, 0]));
-            return (FIRST_READ, [&[Step::Answer, deletes[0]], &creates[..], &deletes[1..]].concat());
+            let deletes = [its::HOME, its::NEXT, its::PART]
+                .map(|slot| Step::Call(Op::Delete, [slot, 0, 0, 0]));
+            return (
+                FIRST_READ,
+                [&[Step::Answer, deletes[0]], &creates[..], &deletes[1..]].concat(),
+            );
         }
-        Lost::Place => return (FIRST_READ, [Step::Answer, Step::Call(Op::Detach, [its::HOME, server::START, 0, 0])].into()),
+        Lost::Place => {
+            return (
+                FIRST_READ,
+                [Step::Answer, Step::Call(Op::Detach, [its::HOME, server::START, 0, 0])].into(),
+            );
+        }
     };
     let maps = MapRecord::new(MapRecord::MAP, its::SPACE, address, its::PART, 0, PAGE, Rights::RWX);
-    (page, [Step::Derive, Step::Map(maps), Step::Answer, Step::Call(Op::Revoke, [its::MEMORY, 0, 0, 0])].into())
+    (
+        page,
+        [
+            Step::Derive,
+            Step::Map(maps),
+            Step::Answer,
+            Step::Call(Op::Revoke, [its::MEMORY, 0, 0, 0]),
+        ]
+        .into(),
+    )
 }
 
 /// Makes the thread that takes something away.
-fn revoker(bed: &mut Bed, (serves, process, home): (Space, Space, Space), lost: Lost, by: By) -> Result<(), Why> {
+fn revoker(
+    bed: &mut Bed,
+    (serves, process, home): (Space, Space, Space),
+    lost: Lost,
+    by: By,
+) -> Result<(), Why> {
     let (page, steps) = steps(lost);
     let memory = Memory(bed.slot());
     good(bed.ram.derive(page * PAGE, PAGE, memory.0, QUOTA))?;
@@ -120,7 +150,12 @@ fn revoker(bed: &mut Bed, (serves, process, home): (Space, Space, Space), lost: 
         (serves, REVOKES)
     };
     let tables = if by == By::Process { process } else { home };
-    for (from, to) in [(serves.0, its::SPACE), (memory.0, its::MEMORY), (QUOTA.0, its::QUOTA), (tables.0, its::HOME)] {
+    for (from, to) in [
+        (serves.0, its::SPACE),
+        (memory.0, its::MEMORY),
+        (QUOTA.0, its::QUOTA),
+        (tables.0, its::HOME),
+    ] {
         good(copy(from, Some(space), to, Rights::ALL, 0))?;
     }
     let thread: Thread = create(bed, space)?;
@@ -143,7 +178,8 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
     if lost != Lost::Page {
         good(map(serves, READ, bed.ram, FIRST_READ * PAGE, PAGE, Rights(1)))?;
     }
-    // The process; and one of another handler, in the same home, or beside it, that shows the server as well.
+    // The process; and one of another handler, in the same home, or beside it, that shows the
+    // server as well.
     write(bed, PROCESS_PAGE, &process_code())?;
     write(bed, PROCESS_PAGE + 1, &[])?;
     write(bed, OTHER_PAGE + 1, &[])?;
@@ -168,22 +204,44 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
 
     let (r, f) = next()?;
     if matches!(lost, Lost::Tables | Lost::Place) {
-        seen("it goes on", &f, f.vector == vector::INVALID_OPCODE && f.eip == second + 5 && f.eax == FIRST_READ)?;
+        seen(
+            "it goes on",
+            &f,
+            f.vector == vector::INVALID_OPCODE && f.eip == second + 5 && f.eax == FIRST_READ,
+        )?;
         check("all succeeded", word(bed, REVOKES_PAGE + 1)? == 0)?;
         return unharmed(bed, &other_alien, handle);
     }
     let address = if lost == Lost::Page { READ } else { second };
-    seen("a fault of its own", &f, f.vector == vector::PAGE_FAULT && f.address == address && f.eip == second)?;
-    check("it had run its process, and all succeeded", word(bed, PROCESS_PAGE + 1)? == 1 && word(bed, REVOKES_PAGE + 1)? == 0)?;
+    seen(
+        "a fault of its own",
+        &f,
+        f.vector == vector::PAGE_FAULT && f.address == address && f.eip == second,
+    )?;
+    check(
+        "it had run its process, and all succeeded",
+        word(bed, PROCESS_PAGE + 1)? == 1 && word(bed, REVOKES_PAGE + 1)? == 0,
+    )?;
     if lost == Lost::Page {
         good(map(serves, READ, bed.ram, THEN_READ * PAGE, PAGE, Rights(1)))?;
         good(reply(r.handle, Message::default()))?;
         let (r, f) = next()?;
-        seen("it goes on with another", &f, f.vector == vector::INVALID_OPCODE && f.eax == THEN_READ)?;
+        seen(
+            "it goes on with another",
+            &f,
+            f.vector == vector::INVALID_OPCODE && f.eax == THEN_READ,
+        )?;
         set_frame(&Frame { eip: f.eip + 2, ..f });
-        good(reply(r.handle, Message { count: abi::tag::REGISTER_WORDS + WORDS, ..Message::default() }))?;
+        good(reply(
+            r.handle,
+            Message { count: abi::tag::REGISTER_WORDS + WORDS, ..Message::default() },
+        ))?;
         let (_, f) = next()?;
-        seen("and so does its process", &f, f.vector == vector::INVALID_OPCODE && f.esi == vector::SYSTEM_CALL)?;
+        seen(
+            "and so does its process",
+            &f,
+            f.vector == vector::INVALID_OPCODE && f.esi == vector::SYSTEM_CALL,
+        )?;
         check("which has counted", word(bed, PROCESS_PAGE + 1)? == 2)?;
     } else {
         good(delete(serves.0))?;
@@ -194,6 +252,9 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
 /// The other process goes on.
 fn unharmed(bed: &Bed, other_alien: &Alien, handle: u32) -> Result<(), Why> {
     let r = good(run(handle))?;
-    check("the other one has an event", r.kind == MessageKind::Alien && other_alien.frame().vector == vector::SYSTEM_CALL)?;
+    check(
+        "the other one has an event",
+        r.kind == MessageKind::Alien && other_alien.frame().vector == vector::SYSTEM_CALL,
+    )?;
     check("and has counted", other_alien.frame().eax == 2 && word(bed, OTHER_PAGE + 1)? == 2)
 }

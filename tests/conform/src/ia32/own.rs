@@ -14,13 +14,19 @@ use macadamia::cap::copy;
 use macadamia::map::map;
 use macadamia::start::fill;
 
-pub const CASES: &[Case] = &[("ports_are_open_when_map_returns", ports), ("a_thread_pointer_works_when_set_state_returns", thread_pointer)];
+pub const CASES: &[Case] = &[
+    ("ports_are_open_when_map_returns", ports),
+    ("a_thread_pointer_works_when_set_state_returns", thread_pointer),
+];
 
 /// Code that loads `eax ebx esi edi ebp` and makes a system call.
 fn system_call(op: Op, args: [u32; 4]) -> Vec<u8> {
     let [a, b, c, d] = args;
     let moves = [(0xb8, Tag::new(op, 0, 0).0), (0xbb, a), (0xbe, b), (0xbf, c), (0xbd, d)];
-    let mut code: Vec<u8> = moves.into_iter().flat_map(|(mov, value): (u8, u32)| [mov].into_iter().chain(value.to_le_bytes())).collect();
+    let mut code: Vec<u8> = moves
+        .into_iter()
+        .flat_map(|(mov, value): (u8, u32)| [mov].into_iter().chain(value.to_le_bytes()))
+        .collect();
     code.extend([0xcd, INT_VECTOR as u8]);
     code
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers: spaces that others show. Their threads run machine code. Where the machine has no servers, each case
-//! looks whether it says so.
+//! Servers: spaces that others show. Their threads run machine code. Where the machine has no
+//! servers, each case looks whether it says so.
 
 use crate::exception::{create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
@@ -124,7 +124,14 @@ fn only_one(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn maps_in_its_window(bed: &mut Bed, server: Space) -> Result<(), Why> {
-    for (at, pages) in [(0, 1), (ADDRESS, 1), (START - PAGE, 1), (START, 1), (CODE - PAGE, 2), (USER_END - PAGE, 2)] {
+    for (at, pages) in [
+        (0, 1),
+        (ADDRESS, 1),
+        (START - PAGE, 1),
+        (START, 1),
+        (CODE - PAGE, 2),
+        (USER_END - PAGE, 2),
+    ] {
         fails(map(server, at, bed.ram, 0, pages * PAGE, Rights(3)), Error::BadAddress)?;
     }
     good(map(server, CODE, bed.ram, 0, PAGE, Rights(3)))?;
@@ -134,14 +141,19 @@ fn maps_in_its_window(bed: &mut Bed, server: Space) -> Result<(), Why> {
 
 fn runs_at_ring_1(bed: &mut Bed, server: Space) -> Result<(), Why> {
     // mov eax, cs; mov ebx, ss; mov ecx, fs; mov edx, gs; pushfd; pop esi; ud2
-    let f = outcome(bed, server, &[0x8c, 0xc8, 0x8c, 0xd3, 0x8c, 0xe1, 0x8c, 0xea, 0x9c, 0x5e, 0x0f, 0x0b])?;
+    let f = outcome(
+        bed,
+        server,
+        &[0x8c, 0xc8, 0x8c, 0xd3, 0x8c, 0xe1, 0x8c, 0xea, 0x9c, 0x5e, 0x0f, 0x0b],
+    )?;
     check("it got there", f.vector == vector::INVALID_OPCODE)?;
     check("code and stack of ring 1", f.eax & 3 == 1 && f.ebx & 3 == 1)?;
     check("FS and GS are null", f.ecx & 0xfffc == 0 && f.edx & 0xfffc == 0)?;
     check("no I/O privilege", f.esi & 0x3000 == 0)
 }
 
-/// Whether segment limits hold, as a thread sees it: where they do not, servers were forced and are not kept off the kernel.
+/// Whether segment limits hold, as a thread sees it: where they do not, servers were forced and are
+/// not kept off the kernel.
 pub fn limits_hold(bed: &mut Bed) -> Result<bool, Why> {
     // mov eax, [0xe0100000]; without limits it is the page that refuses.
     let thread = crate::exception::launch(bed, &[0xa1, 0x00, 0x00, 0x10, 0xe0])?;
@@ -160,7 +172,8 @@ fn reaches_no_kernel(bed: &mut Bed, server: Space) -> Result<(), Why> {
     }
     good(map(server, USER_END - PAGE, bed.ram, PAGE, PAGE, Rights::RWX))?;
     for address in [USER_END, USER_END - 3, 0xe010_0000, 0xffff_fffc] {
-        // CS, DS, ES, SS; then FS and GS, into which it loads what it can: a read, and a write where it may be.
+        // CS, DS, ES, SS; then FS and GS, into which it loads what it can: a read, and a write
+        // where it may be.
         for (prefix, writes) in [(0x2e, false), (0x3e, true), (0x26, true), (0x36, true)] {
             let mut code = [prefix, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
             code[2..6].copy_from_slice(&u32::to_le_bytes(address));
@@ -172,10 +185,14 @@ fn reaches_no_kernel(bed: &mut Bed, server: Space) -> Result<(), Why> {
         }
         for selector in [0x18u8, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58] {
             // mov eax, selector; mov fs, ax; mov eax, fs:[address]; ud2
-            let mut code = [0xb8, selector | 1, 0, 0, 0, 0x8e, 0xe0, 0x64, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
+            let mut code =
+                [0xb8, selector | 1, 0, 0, 0, 0x8e, 0xe0, 0x64, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
             code[9..13].copy_from_slice(&u32::to_le_bytes(address));
             let f = outcome(bed, server, &code)?;
-            check("refused, or not to be loaded", f.vector == vector::GENERAL_PROTECTION || f.vector == NOT_PRESENT)?;
+            check(
+                "refused, or not to be loaded",
+                f.vector == vector::GENERAL_PROTECTION || f.vector == NOT_PRESENT,
+            )?;
         }
         // mov eax, address; jmp eax
         let mut code = [0xb8, 0, 0, 0, 0, 0xff, 0xe0];
@@ -207,7 +224,8 @@ fn refused(bed: &mut Bed, server: Space, code: &[u8]) -> Result<(), Why> {
 }
 
 fn nothing_privileged(bed: &mut Bed, server: Space) -> Result<(), Why> {
-    // cli; sti; hlt; mov cr3, eax; mov eax, cr0; lgdt [eax]; invlpg [eax]; rdmsr; in al, 0x60; clts; ltr ax; iret to ring 0
+    // cli; sti; hlt; mov cr3, eax; mov eax, cr0; lgdt [eax]; invlpg [eax]; rdmsr; in al, 0x60;
+    // clts; ltr ax; iret to ring 0
     let code: [&[u8]; 11] = [
         &[0xfa],
         &[0xfb],
@@ -232,12 +250,16 @@ fn goes_on_beyond(bed: &mut Bed, server: Space) -> Result<(), Why> {
     if !limits_hold(bed)? || time::kip().features & FEATURE_SYSENTER == 0 {
         return Ok(());
     }
-    // mov edx, address; mov ecx, esp; sysenter: whatever the call does, it comes back to the address.
+    // mov edx, address; mov ecx, esp; sysenter: whatever the call does, it comes back to the
+    // address.
     for address in [USER_END - 1, USER_END, 0xe010_0000, 0xffff_fffc] {
         let mut code = [0xba, 0, 0, 0, 0, 0x89, 0xe1, 0xb8, 0, 0, 0, 0, 0x0f, 0x34];
         code[1..5].copy_from_slice(&u32::to_le_bytes(address));
         let f = outcome(bed, server, &code)?;
-        check("a fault of its own", matches!(f.vector, vector::GENERAL_PROTECTION | vector::PAGE_FAULT))?;
+        check(
+            "a fault of its own",
+            matches!(f.vector, vector::GENERAL_PROTECTION | vector::PAGE_FAULT),
+        )?;
         check("at this address", f.eip == address)?;
     }
     Ok(())
@@ -247,7 +269,14 @@ fn interrupt_numbers(bed: &mut Bed, server: Space) -> Result<(), Why> {
     for number in 0..=255u8 {
         // int number; ud2
         let f = outcome(bed, server, &[0xcd, number, 0x0f, 0x0b])?;
-        let known = matches!(f.vector, vector::GENERAL_PROTECTION | vector::INVALID_OPCODE | BREAKPOINT | OVERFLOW | vector::SYSTEM_CALL);
+        let known = matches!(
+            f.vector,
+            vector::GENERAL_PROTECTION
+                | vector::INVALID_OPCODE
+                | BREAKPOINT
+                | OVERFLOW
+                | vector::SYSTEM_CALL
+        );
         if !known {
             return Err(macadamia::alloc::format!("int {number:#x} came as {:#x}", f.vector));
         }

@@ -94,7 +94,9 @@ pub fn seen(what: &str, f: &Frame, holds: bool) -> Result<(), Why> {
     if holds {
         Ok(())
     } else {
-        Err(macadamia::alloc::format!("{what}: vector {vector}, error {error:#x}, address {address:#x}, eip {eip:#x}, eax {eax:#x}"))
+        Err(macadamia::alloc::format!(
+            "{what}: vector {vector}, error {error:#x}, address {address:#x}, eip {eip:#x}, eax {eax:#x}"
+        ))
     }
 }
 
@@ -181,7 +183,10 @@ fn ends_at_its_size(bed: &mut Bed, home: Space) -> Result<(), Why> {
 /// It counts in a register and in memory, by DS and ES, and on its stack.
 fn goes_on(bed: &mut Bed, home: Space) -> Result<(), Why> {
     // inc eax; inc dword [DATA]; inc dword es:[DATA]; push eax; pop ecx; int 0x80; jmp back
-    let mut code = [0x40, 0xff, 0x05, 0, 0, 0, 0, 0x26, 0xff, 0x05, 0, 0, 0, 0, 0x50, 0x59, 0xcd, 0x80, 0xeb, 0xec];
+    let mut code = [
+        0x40, 0xff, 0x05, 0, 0, 0, 0, 0x26, 0xff, 0x05, 0, 0, 0, 0, 0x50, 0x59, 0xcd, 0x80, 0xeb,
+        0xec,
+    ];
     code[3..7].copy_from_slice(&DATA.to_le_bytes());
     code[10..14].copy_from_slice(&DATA.to_le_bytes());
     let (space, alien, mut handle) = alien(bed, 0, &code)?;
@@ -217,7 +222,13 @@ fn goes_on(bed: &mut Bed, home: Space) -> Result<(), Why> {
 
 /// Appends a system call by `int`, whose status is added to the first word of `data`: 0 is success.
 fn call(code: &mut Vec<u8>, data: u32, op: Op, args: [u32; 4]) {
-    let moves = [(0xb8, Tag::new(op, 0, 0).0), (0xbb, args[0]), (0xbe, args[1]), (0xbf, args[2]), (0xbd, args[3])];
+    let moves = [
+        (0xb8, Tag::new(op, 0, 0).0),
+        (0xbb, args[0]),
+        (0xbe, args[1]),
+        (0xbf, args[2]),
+        (0xbd, args[3]),
+    ];
     for (mov, value) in moves {
         code.push(mov);
         code.extend(u32::to_le_bytes(value));
@@ -245,7 +256,10 @@ fn goes_on_by_itself(bed: &mut Bed, home: Space) -> Result<(), Why> {
     good(copy(space.0, Some(space), OWN, Rights::ALL, 0))?;
     launch(bed, space)?;
     let (_, f) = next()?;
-    check("it got there", f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2)?;
+    check(
+        "it got there",
+        f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2,
+    )?;
     check("all succeeded", word(bed, 1)? == 0)
 }
 
@@ -276,7 +290,10 @@ fn own_address(bed: &mut Bed, home: Space) -> Result<(), Why> {
         let mut code = [0xa3, 0, 0, 0, 0];
         code[1..].copy_from_slice(&address.to_le_bytes());
         let f = outcome(bed, home, &code)?;
-        check("a page fault there", f.vector == vector::PAGE_FAULT && f.address == address && f.eip == CODE)?;
+        check(
+            "a page fault there",
+            f.vector == vector::PAGE_FAULT && f.address == address && f.eip == CODE,
+        )?;
     }
     Ok(())
 }
@@ -290,7 +307,8 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
     }
     let neighbour = native(bed, 2, &[])?;
     good(home.take_in(SECOND, neighbour, SIZE))?;
-    // The neighbour's, its end, what straddles it, the kernel's, and what wraps around to below its own.
+    // The neighbour's, its end, what straddles it, the kernel's, and what wraps around to below its
+    // own.
     for address in [SIZE + CODE, SIZE, SIZE - 3, 0xe010_0000, 0u32.wrapping_sub(TABLE_SPAN)] {
         for prefix in [0x2e, 0x3e, 0x26, 0x36] {
             for opcode in [0xa1, 0xa3] {
@@ -306,10 +324,16 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
         // Selectors that there are for others: those of large spaces, servers and the kernel.
         for selector in [0x08u8, 0x10, 0x18, 0x20, 0x28, 0x30, 0x48, 0x50, 0x58] {
             // mov eax, selector; mov fs, ax; mov eax, fs:[address]; ud2
-            let mut code = [0xb8, selector | 3, 0, 0, 0, 0x8e, 0xe0, 0x64, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
+            let mut code =
+                [0xb8, selector | 3, 0, 0, 0, 0x8e, 0xe0, 0x64, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
             code[9..13].copy_from_slice(&u32::to_le_bytes(address));
             let f = outcome(bed, home, &code)?;
-            check("not to be loaded", f.vector != vector::INVALID_OPCODE && f.vector != vector::PAGE_FAULT && f.eip == CODE + 5)?;
+            check(
+                "not to be loaded",
+                f.vector != vector::INVALID_OPCODE
+                    && f.vector != vector::PAGE_FAULT
+                    && f.eip == CODE + 5,
+            )?;
         }
         // mov eax, address; jmp eax
         let mut code = [0xb8, 0, 0, 0, 0, 0xff, 0xe0];
@@ -323,7 +347,8 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// In a region between two others, whose pages at its borders are there: nothing of them is read or written.
+/// In a region between two others, whose pages at its borders are there: nothing of them is read or
+/// written.
 fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !limits_hold(bed)? {
         return Ok(());
@@ -336,7 +361,8 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
         good(map(neighbour, SIZE - PAGE, bed.ram, 6 * PAGE, PAGE, Rights(3)))?;
         good(home.take_in(address, neighbour, SIZE))?;
     }
-    let word = |opcode: &[u8], value: u32, rest: &[u8]| [opcode, &value.to_le_bytes()[..], rest].concat();
+    let word =
+        |opcode: &[u8], value: u32, rest: &[u8]| [opcode, &value.to_le_bytes()[..], rest].concat();
     let esi = |value: u32, rest: &[u8]| word(&[0xbe], value, rest);
     let edi = |value: u32, rest: &[u8]| word(&[0xbf], value, rest);
     let esp = |value: u32, rest: &[u8]| word(&[0xbc], value, rest);
@@ -366,7 +392,10 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
         ("iret behind", [&[0x9c, 0x6a, 0x63][..], &word(&[0x68], SIZE, &[0xcf])].concat()),
         ("fst behind", word(&[0xd9, 0xee, 0xdd, 0x1d], SIZE - 4, &[])),
         ("lock behind", word(&[0xf0, 0xff, 0x05], SIZE, &[])),
-        ("by address with scale", word(&[0xb8], 0x4000_0000, &word(&[0xff, 0x04, 0x85], end + 4, &[]))),
+        (
+            "by address with scale",
+            word(&[0xb8], 0x4000_0000, &word(&[0xff, 0x04, 0x85], end + 4, &[])),
+        ),
     ];
     for place in [FIRST, FIRST + 4 * SIZE] {
         for (what, code) in &codes {
@@ -378,7 +407,8 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
             let thread = launch(bed, space)?;
             let (_, f) = next()?;
             // On the way down it comes to its own first page, where nothing is.
-            let refused = matches!(f.vector, vector::GENERAL_PROTECTION | STACK) || f.vector == vector::PAGE_FAULT && f.address < SIZE;
+            let refused = matches!(f.vector, vector::GENERAL_PROTECTION | STACK)
+                || f.vector == vector::PAGE_FAULT && f.address < SIZE;
             seen(what, &f, refused)?;
             for slot in [thread.0, space.0] {
                 good(delete(slot))?;
@@ -386,12 +416,19 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
         }
     }
     // Far pointers to segments that are not its own.
-    for selector in [0x08u8, 0x10, 0x18, 0x1b, 0x20, 0x23, 0x28, 0x33, 0x3b, 0x43, 0x48, 0x51, 0x59] {
+    for selector in [0x08u8, 0x10, 0x18, 0x1b, 0x20, 0x23, 0x28, 0x33, 0x3b, 0x43, 0x48, 0x51, 0x59]
+    {
         // push selector; push 0; lds, les, lfs, lgs eax, [esp]
-        for load in [&[0xc5, 0x04, 0x24][..], &[0xc4, 0x04, 0x24], &[0x0f, 0xb4, 0x04, 0x24], &[0x0f, 0xb5, 0x04, 0x24]] {
+        for load in [
+            &[0xc5, 0x04, 0x24][..],
+            &[0xc4, 0x04, 0x24],
+            &[0x0f, 0xb4, 0x04, 0x24],
+            &[0x0f, 0xb5, 0x04, 0x24],
+        ] {
             let code = [&[0x6a, selector, 0x6a, 0][..], load, &[0x0f, 0x0b]].concat();
             let f = outcome(bed, home, &code)?;
-            let refused = matches!(f.vector, vector::GENERAL_PROTECTION | NOT_PRESENT) && f.eip == CODE + 4;
+            let refused =
+                matches!(f.vector, vector::GENERAL_PROTECTION | NOT_PRESENT) && f.eip == CODE + 4;
             seen(&macadamia::alloc::format!("{selector:#x} by {load:02x?}"), &f, refused)?;
         }
     }
@@ -408,16 +445,21 @@ fn place_unknown(bed: &mut Bed, home: Space) -> Result<(), Why> {
     };
     // fld, fnstenv; sgdt, sidt, str, sldt, smsw; all segment registers
     stores(&[0xd9, 0x05], 0);
-    for (opcode, offset) in [(&[0xd9, 0x35][..], 0x10), (&[0x0f, 0x01, 0x05], 0x40), (&[0x0f, 0x01, 0x0d], 0x48)] {
+    for (opcode, offset) in
+        [(&[0xd9, 0x35][..], 0x10), (&[0x0f, 0x01, 0x05], 0x40), (&[0x0f, 0x01, 0x0d], 0x48)]
+    {
         stores(opcode, offset);
     }
-    for (opcode, offset) in [(&[0x0f, 0x00, 0x0d][..], 0x50), (&[0x0f, 0x00, 0x05], 0x54), (&[0x0f, 0x01, 0x25], 0x58)] {
+    for (opcode, offset) in
+        [(&[0x0f, 0x00, 0x0d][..], 0x50), (&[0x0f, 0x00, 0x05], 0x54), (&[0x0f, 0x01, 0x25], 0x58)]
+    {
         stores(opcode, offset);
     }
     for register in 0..6 {
         stores(&[0x8c, 0x05 | register << 3], 0x60 + 4 * u32::from(register));
     }
-    // Of every selector: lsl, lar. L: xor eax, eax; lsl eax, cx; mov [ecx*4 + DATA + 0x200], eax; ...; inc ecx; cmp ecx, 128; jb L
+    // Of every selector: lsl, lar. L: xor eax, eax; lsl eax, cx; mov [ecx*4 + DATA + 0x200], eax;
+    // ...; inc ecx; cmp ecx, 128; jb L
     code.extend([0x31, 0xc9]);
     let again = code.len();
     for (opcode, offset) in [(0x03, 0x200), (0x02, 0x400)] {
@@ -434,7 +476,11 @@ fn place_unknown(bed: &mut Bed, home: Space) -> Result<(), Why> {
         good(home.take_in(place, space, SIZE))?;
         let thread = launch(bed, space)?;
         let (_, f) = next()?;
-        seen("the end", &f, f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2)?;
+        seen(
+            "the end",
+            &f,
+            f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2,
+        )?;
         // What others find of it is the same, too.
         let registers = good(thread.registers())?;
         check("its own address", registers.eip == f.eip && registers.esp == f.esp)?;
@@ -448,7 +494,11 @@ fn place_unknown(bed: &mut Bed, home: Space) -> Result<(), Why> {
     for (other, others) in &found[1..] {
         let differs = words.iter().zip(others).position(|(one, other)| one != other);
         if let Some(index) = differs {
-            return Err(macadamia::alloc::format!("word {index:#x}: {:#x} and {:#x}", words[index], others[index]));
+            return Err(macadamia::alloc::format!(
+                "word {index:#x}: {:#x} and {:#x}",
+                words[index],
+                others[index]
+            ));
         }
         check("its registers", frame == other)?;
     }
@@ -495,7 +545,8 @@ fn thread_pointer(bed: &mut Bed, home: Space) -> Result<(), Why> {
 }
 
 fn breakpoint(bed: &mut Bed, home: Space) -> Result<(), Why> {
-    // An emulator without limits is QEMU, which crashes at the breakpoint of an instruction whose segment has a base.
+    // An emulator without limits is QEMU, which crashes at the breakpoint of an instruction whose
+    // segment has a base.
     let instructions = limits_hold(bed)?;
     // nop; nop; mov [DATA], eax; ud2
     let mut code = [0x90, 0x90, 0xa3, 0, 0, 0, 0, 0x0f, 0x0b];
@@ -503,7 +554,9 @@ fn breakpoint(bed: &mut Bed, home: Space) -> Result<(), Why> {
     let (space, alien, mut handle) = alien(bed, 0, &code)?;
     good(home.take_in(FIRST, space, SIZE))?;
     // The instruction at CODE + 1; a write of four bytes at DATA.
-    for (address, control, at) in [(CODE + 1, 1, CODE + 1), (DATA, 1 | 0b1101 << 16, CODE + 7)].into_iter().skip(usize::from(!instructions))
+    for (address, control, at) in [(CODE + 1, 1, CODE + 1), (DATA, 1 | 0b1101 << 16, CODE + 7)]
+        .into_iter()
+        .skip(usize::from(!instructions))
     {
         good(alien.thread.set_debug(0, address))?;
         good(alien.thread.set_debug(7, control))?;
@@ -527,11 +580,17 @@ fn at_once(bed: &mut Bed, home: Space) -> Result<(), Why> {
         let page = 4 + turn % 2;
         good(map(space, DATA, bed.ram, page * PAGE, PAGE, Rights(1)))?;
         handle = good(macadamia::ipc::run(handle))?.handle;
-        check("what was mapped", alien.frame().vector == vector::SYSTEM_CALL && alien.frame().eax == page)?;
+        check(
+            "what was mapped",
+            alien.frame().vector == vector::SYSTEM_CALL && alien.frame().eax == page,
+        )?;
         if turn % 3 == 2 {
             good(unmap(space, DATA, PAGE))?;
             handle = good(macadamia::ipc::run(handle))?.handle;
-            check("it is gone", alien.frame().vector == vector::PAGE_FAULT && alien.frame().address == DATA)?;
+            check(
+                "it is gone",
+                alien.frame().vector == vector::PAGE_FAULT && alien.frame().address == DATA,
+            )?;
             alien.set_frame(&Frame { eip: CODE, ..alien.frame() });
         }
     }
@@ -551,7 +610,10 @@ fn segment(bed: &mut Bed, home: Space) -> Result<(), Why> {
     write(bed, 6, &[6])?;
     good(map(Space(segment.0), 0, bed.ram, 6 * PAGE, PAGE, Rights(3)))?;
     handle = good(macadamia::ipc::run(handle))?.handle;
-    check("what is in the Segment", alien.frame().vector == vector::SYSTEM_CALL && alien.frame().eax == 6)?;
+    check(
+        "what is in the Segment",
+        alien.frame().vector == vector::SYSTEM_CALL && alien.frame().eax == 6,
+    )?;
     good(unmap(Space(segment.0), 0, TABLE_SPAN))?;
     handle = good(macadamia::ipc::run(handle))?.handle;
     check("nothing is", alien.frame().vector == vector::PAGE_FAULT && alien.frame().address == at)?;
@@ -577,7 +639,8 @@ pub mod its {
     pub const PART: u32 = 8;
 }
 
-/// Code at `at` that calls who changes the page, by this selector, if he is to prepare something, reads it, calls him, and reads again.
+/// Code at `at` that calls who changes the page, by this selector, if he is to prepare something,
+/// reads it, calls him, and reads again.
 pub fn reader(at: u32, page: u32, changer: u32, prepares: bool) -> Vec<u8> {
     let mut code = Vec::new();
     for calls in [prepares, true] {
@@ -618,7 +681,11 @@ pub fn changer(at: u32, steps: &[Step], replies: bool) -> Vec<u8> {
         code.extend([0x8b, 0x0d]);
         code.extend((data + 4).to_le_bytes());
         for (index, word) in words.iter().enumerate() {
-            code.extend([0xc7, 0x41, (core::mem::offset_of!(abi::utcb::Utcb, words) + 4 * (first + index)) as u8]);
+            code.extend([
+                0xc7,
+                0x41,
+                (core::mem::offset_of!(abi::utcb::Utcb, words) + 4 * (first + index)) as u8,
+            ]);
             code.extend(word.to_le_bytes());
         }
     };
@@ -644,16 +711,22 @@ pub fn changer(at: u32, steps: &[Step], replies: bool) -> Vec<u8> {
     }
     // Or mov ebx, THREAD; call
     code.extend(if replies { answer } else { [0xbb, its::THREAD as u8, 0, 0, 0].into() });
-    code.extend(system_call(if replies { Op::ReplyWait } else { Op::Call }, at + code.len() as u32));
+    code.extend(system_call(
+        if replies { Op::ReplyWait } else { Op::Call },
+        at + code.len() as u32,
+    ));
     code
 }
 
-/// A reader in the first region of a home, and its neighbour in the second, which can call it; the reader's space and thread,
-/// and the neighbour's.
+/// A reader in the first region of a home, and its neighbour in the second, which can call it; the
+/// reader's space and thread, and the neighbour's.
 fn neighbours(bed: &mut Bed, home: Space, steps: &[Step], replies: bool) -> Result<[u32; 4], Why> {
     write(bed, 3, &[])?;
     let prepares = steps.iter().any(|step| matches!(step, Step::Answer));
-    let (space, other) = (native(bed, 0, &reader(CODE, READ, SERVER, prepares))?, native(bed, 2, &changer(CODE, steps, replies))?);
+    let (space, other) = (
+        native(bed, 0, &reader(CODE, READ, SERVER, prepares))?,
+        native(bed, 2, &changer(CODE, steps, replies))?,
+    );
     good(home.take_in(FIRST, space, SIZE))?;
     good(home.take_in(SECOND, other, SIZE))?;
     let changes = launch(bed, other)?;
@@ -671,10 +744,19 @@ fn changed_by_a_neighbour(bed: &mut Bed, home: Space) -> Result<(), Why> {
     }
     write(bed, 6, &[6])?;
     write(bed, 7, &[7])?;
-    let record = |op, owner, rights| MapRecord::new(op, owner, READ, its::MEMORY, PAGE, PAGE, rights);
+    let record =
+        |op, owner, rights| MapRecord::new(op, owner, READ, its::MEMORY, PAGE, PAGE, rights);
     let in_segment = |op| MapRecord::new(op, its::SEGMENT, 0, its::MEMORY, PAGE, PAGE, Rights(1));
     let part = |owner, address| {
-        let maps = Step::Map(MapRecord::new(MapRecord::MAP, owner, address, its::PART, 0, PAGE, Rights(1)));
+        let maps = Step::Map(MapRecord::new(
+            MapRecord::MAP,
+            owner,
+            address,
+            its::PART,
+            0,
+            PAGE,
+            Rights(1),
+        ));
         [Step::Derive, maps, Step::Answer, Step::Call(Op::Revoke, [its::MEMORY, 0, 0, 0])]
     };
     let (none, maps) = (Rights::NONE, Step::Map);
@@ -689,7 +771,12 @@ fn changed_by_a_neighbour(bed: &mut Bed, home: Space) -> Result<(), Why> {
         ("replaced in its Segment", &[maps(in_segment(MapRecord::MAP))], true, Some(7)),
         ("revoked from its Segment", &part(its::SEGMENT, 0), true, None),
         ("detached", &[detach(its::SPACE, READ)], true, None),
-        ("large, and unmapped then", &[detach(its::HOME, FIRST), maps(record(MapRecord::UNMAP, its::SPACE, none))], false, None),
+        (
+            "large, and unmapped then",
+            &[detach(its::HOME, FIRST), maps(record(MapRecord::UNMAP, its::SPACE, none))],
+            false,
+            None,
+        ),
     ];
     for (what, steps, is_segment, expected) in changes {
         let [space, thread, other, changes] = neighbours(bed, home, steps, true)?;
@@ -719,7 +806,8 @@ fn changed_by_a_neighbour(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// A space leaves its place, and another gets that. Its thread finds nothing that the processor remembers of the first one.
+/// A space leaves its place, and another gets that. Its thread finds nothing that the processor
+/// remembers of the first one.
 fn next_one(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -746,7 +834,11 @@ fn next_one(bed: &mut Bed, home: Space) -> Result<(), Why> {
         good(copy(third.0, Some(Space(other)), its::NEXT, Rights::ALL, 0))?;
         good(Thread(thread).start(CODE, DATA + PAGE, 0))?;
         let (_, f) = next()?;
-        let own = if maps { f.vector == vector::INVALID_OPCODE && f.eax == 7 } else { f.vector == vector::PAGE_FAULT && f.address == READ };
+        let own = if maps {
+            f.vector == vector::INVALID_OPCODE && f.eax == 7
+        } else {
+            f.vector == vector::PAGE_FAULT && f.address == READ
+        };
         seen("its own page, or none", &f, own)?;
         check("all succeeded", word(bed, 3)? == 0)?;
         for slot in [thread, changes, reads.0, space, other, third.0] {
@@ -785,19 +877,38 @@ fn hostile_registers(bed: &mut Bed, home: Space) -> Result<(), Why> {
     let (space, alien, mut handle) = alien(bed, 0, &[0xcd, 0x80])?;
     good(home.take_in(FIRST, space, SIZE))?;
     let good_frame = alien.frame();
-    let selectors = [0u32, 3, 0x08, 0x10, 0x1b, 0x23, 0x28, 0x33, 0x48, 0x51, 0x59, 0x63, 0x6b, 0xffff];
+    let selectors =
+        [0u32, 3, 0x08, 0x10, 0x1b, 0x23, 0x28, 0x33, 0x48, 0x51, 0x59, 0x63, 0x6b, 0xffff];
     for selector in selectors {
         let both = selector | selector << 16;
-        alien.set_frame(&Frame { ds_es: both, fs_gs: both, changed: abi::frame::CHANGED_SEGMENTS, ..good_frame });
+        alien.set_frame(&Frame {
+            ds_es: both,
+            fs_gs: both,
+            changed: abi::frame::CHANGED_SEGMENTS,
+            ..good_frame
+        });
         handle = good(macadamia::ipc::run(handle))?.handle;
         let f = alien.frame();
-        seen(&macadamia::alloc::format!("its system call with {selector:#x}"), &f, f.vector == vector::SYSTEM_CALL)?;
+        seen(
+            &macadamia::alloc::format!("its system call with {selector:#x}"),
+            &f,
+            f.vector == vector::SYSTEM_CALL,
+        )?;
     }
     for eip in [SIZE - 1, SIZE, SIZE + CODE, 0xdfff_ffff, 0xe000_0000, 0xffff_ffff] {
-        alien.set_frame(&Frame { eip, changed: abi::frame::CHANGED_SEGMENTS, ds_es: 0x23_0023, fs_gs: 0, ..good_frame });
+        alien.set_frame(&Frame {
+            eip,
+            changed: abi::frame::CHANGED_SEGMENTS,
+            ds_es: 0x23_0023,
+            fs_gs: 0,
+            ..good_frame
+        });
         handle = good(macadamia::ipc::run(handle))?.handle;
         let f = alien.frame();
-        check("a fault of its own", f.vector == vector::GENERAL_PROTECTION || f.vector == vector::PAGE_FAULT)?;
+        check(
+            "a fault of its own",
+            f.vector == vector::GENERAL_PROTECTION || f.vector == vector::PAGE_FAULT,
+        )?;
         check("at the limit", !limits || eip < SIZE || f.vector == vector::GENERAL_PROTECTION)?;
     }
     for eflags in [0u32, 0xffff_ffff, 0x4000, 0x2_0000, 0x3000, 0x400, 0x4_0000] {

@@ -44,7 +44,10 @@ fn nested_task(bed: &mut Bed) -> Result<(), Why> {
     code.extend([0x0f, 0x0b]);
     launch(bed, &code)?;
     let (r, f) = next()?;
-    check("it came back from its system call", r.words[0] == vector::INVALID_OPCODE && f.eip == behind)
+    check(
+        "it came back from its system call",
+        r.words[0] == vector::INVALID_OPCODE && f.eip == behind,
+    )
 }
 
 /// A thread replies to another's exception with null in DS.
@@ -69,7 +72,10 @@ fn no_data_segment(bed: &mut Bed) -> Result<(), Why> {
     good(faulter.set_handler(Some(Thread(badged))))?;
     good(faulter.start(behind, ADDRESS + PAGE, 0))?;
     let (r, f) = next()?;
-    check("the handler got the second exception", r.words[0] == vector::INVALID_OPCODE && f.eip == behind)
+    check(
+        "the handler got the second exception",
+        r.words[0] == vector::INVALID_OPCODE && f.eip == behind,
+    )
 }
 
 /// A thread waits with a selector in DS whose descriptor is taken away meanwhile.
@@ -80,7 +86,10 @@ fn stale_selector(bed: &mut Bed) -> Result<(), Why> {
     fill(ADDRESS, PAGE, &code);
     let thread = create(bed, SPACE)?;
     good(thread.set_tls(0, 0, 0xf_ffff | 1 << 20 | 1 << 23))?;
-    good(thread.set_registers(&Frame { eip: ADDRESS, esp: ADDRESS + PAGE, ..Frame::default() }, true))?;
+    good(
+        thread
+            .set_registers(&Frame { eip: ADDRESS, esp: ADDRESS + PAGE, ..Frame::default() }, true),
+    )?;
     let (r, f) = next()?;
     check("it has the selector", f.ds_es == 0x33_0033)?;
     good(thread.set_tls(0, 0, 0))?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ways into a server that only other threads open: an alien is stopped or reset while it has all that a server must not find. Each case
-//! goes them with the process's own space and with a small one, by `sysenter` and by `int`. The other ways are those of Linux's programs
+//! Ways into a server that only other threads open: an alien is stopped or reset while it has all
+//! that a server must not find. Each case goes them with the process's own space and with a small
+//! one, by `sysenter` and by `int`. The other ways are those of Linux's programs
 //! (`tests/linux/ways.c`). Where the machine has no servers, `server` looks whether it says so.
 
 use super::server::{self, has_servers};
@@ -46,7 +47,8 @@ struct How {
     steps: bool,
 }
 
-/// Selectors of the process's own segments. A process that has the first one alone may take fast paths.
+/// Selectors of the process's own segments. A process that has the first one alone may take fast
+/// paths.
 const OWN: u32 = 0x33;
 const SECOND_OWN: u32 = 0x3b;
 /// The data segment of large spaces, which servers have, too.
@@ -59,12 +61,13 @@ const KEPT: u32 = 0x4_0400;
 const TF: u32 = 0x100;
 /// TF, I/O privilege, virtual 8086 mode, virtual interrupts.
 const FORBIDDEN: u32 = FLAGS | TF | 0x1a_3000;
-/// A process that spins is below its server, and the thread that stops it as low: it gets its turn when the process's slice is over. Who
-/// is to stop the process before it runs is above it.
+/// A process that spins is below its server, and the thread that stops it as low: it gets its turn
+/// when the process's slice is over. Who is to stop the process before it runs is above it.
 const LOW: u32 = 80;
 const ABOVE: u32 = LOW + 1;
 
-/// In the process's data: what it counts, whether it is to go on, and a word that it reads through its segments.
+/// In the process's data: what it counts, whether it is to go on, and a word that it reads through
+/// its segments.
 const COUNT: u32 = 0;
 const GO: u32 = 4;
 const WITNESS: u32 = 8;
@@ -145,8 +148,8 @@ struct Parts {
     runs: u32,
 }
 
-/// The code of the server's first thread, which waits in front of it. It copies ECX words from ESI to EDI; or it runs the alien whose
-/// handle is in EBX, and stores what it finds.
+/// The code of the server's first thread, which waits in front of it. It copies ECX words from ESI
+/// to EDI; or it runs the alien whose handle is in EBX, and stores what it finds.
 fn server_code(sysenter: bool) -> (Vec<u8>, Parts) {
     // ud2
     let mut code = [0x0f, 0x0b].to_vec();
@@ -164,8 +167,11 @@ fn server_code(sysenter: bool) -> (Vec<u8>, Parts) {
     for (register, index) in [(3, found::DS), (0, found::ES), (4, found::FS), (5, found::GS)] {
         with_found(&mut code, &[0x8c, register << 3 | 5], index);
     }
-    // xor esi, esi; xor edi, edi; again: lsl eax, edi; jnz next; cmp eax, esi; jbe next; mov esi, eax
-    code.extend([0x31, 0xf6, 0x31, 0xff, 0x0f, 0x03, 0xc7, 0x75, 0x06, 0x39, 0xf0, 0x76, 0x02, 0x89, 0xc6]);
+    // xor esi, esi; xor edi, edi; again: lsl eax, edi; jnz next; cmp eax, esi; jbe next; mov esi,
+    // eax
+    code.extend([
+        0x31, 0xf6, 0x31, 0xff, 0x0f, 0x03, 0xc7, 0x75, 0x06, 0x39, 0xf0, 0x76, 0x02, 0x89, 0xc6,
+    ]);
     // next: inc edi; cmp edi, 0x10000; jb again; mov [LIMIT], esi; ud2
     code.extend([0x47, 0x81, 0xff, 0, 0, 1, 0, 0x72, 0xec]);
     with_found(&mut code, &[0x89, 0x35], found::LIMIT);
@@ -193,10 +199,13 @@ fn stopper_code(how: How) -> Vec<u8> {
     code
 }
 
-/// The code of the process. It has selectors in EAX and EBX, calls, spins, reads through its segments, and calls again.
+/// The code of the process. It has selectors in EAX and EBX, calls, spins, reads through its
+/// segments, and calls again.
 fn process_code(data: u32) -> Vec<u8> {
-    // mov fs, eax; mov gs, eax; mov ds, ebx; mov es, ebx; pushfd; or dword [esp], FLAGS; popfd; int 0x80
-    let mut code = [0x8e, 0xe0, 0x8e, 0xe8, 0x8e, 0xdb, 0x8e, 0xc3, 0x9c, 0x81, 0x0c, 0x24].to_vec();
+    // mov fs, eax; mov gs, eax; mov ds, ebx; mov es, ebx; pushfd; or dword [esp], FLAGS; popfd; int
+    // 0x80
+    let mut code =
+        [0x8e, 0xe0, 0x8e, 0xe8, 0x8e, 0xdb, 0x8e, 0xc3, 0x9c, 0x81, 0x0c, 0x24].to_vec();
     code.extend(FLAGS.to_le_bytes());
     code.extend([0x9d, 0xcd, 0x80]);
     // again: inc dword ss:[COUNT]; cmp dword ss:[GO], 0; je again
@@ -205,7 +214,8 @@ fn process_code(data: u32) -> Vec<u8> {
     code.extend([0x36, 0x83, 0x3d]);
     code.extend((DATA + GO).to_le_bytes());
     code.extend([0, 0x74, 0xef]);
-    // mov ecx, fs:[WITNESS]; mov edx, gs:[WITNESS]; mov esi, ds:[WITNESS]; mov edi, es:[WITNESS]; int 0x80
+    // mov ecx, fs:[WITNESS]; mov edx, gs:[WITNESS]; mov esi, ds:[WITNESS]; mov edi, es:[WITNESS];
+    // int 0x80
     for (prefix, register) in [(0x64, 1), (0x65, 2), (0x3e, 6), (0x26, 7)] {
         if register < 6 || data != 0 {
             code.extend([prefix, 0x8b, register << 3 | 5]);
@@ -214,7 +224,8 @@ fn process_code(data: u32) -> Vec<u8> {
     }
     code.extend([0xcd, 0x80]);
     code.resize((AFRESH - CODE) as usize, 0);
-    // mov eax, fs; mov ebx, gs; mov ecx, ds; mov edx, es; pushfd; pop ebp; mov esi, OWN; mov fs, esi
+    // mov eax, fs; mov ebx, gs; mov ecx, ds; mov edx, es; pushfd; pop ebp; mov esi, OWN; mov fs,
+    // esi
     code.extend([0x8c, 0xe0, 0x8c, 0xeb, 0x8c, 0xd9, 0x8c, 0xc2, 0x9c, 0x5d, 0xbe]);
     code.extend(OWN.to_le_bytes());
     code.extend([0x8e, 0xe6]);
@@ -232,7 +243,12 @@ struct Server {
 impl Server {
     /// Lets it do one of its parts with these registers, and waits for its end.
     fn part(&mut self, registers: Frame) -> Result<(), Why> {
-        set_frame(&Frame { esp: self.frame.esp, eflags: self.frame.eflags, ds_es: self.frame.ds_es, ..registers });
+        set_frame(&Frame {
+            esp: self.frame.esp,
+            eflags: self.frame.eflags,
+            ds_es: self.frame.ds_es,
+            ..registers
+        });
         let whole = Message { count: abi::tag::REGISTER_WORDS + WORDS, ..Message::default() };
         good(reply(self.handle, whole))?;
         self.wait()
@@ -248,34 +264,58 @@ impl Server {
         self.window.read(4 * index)
     }
 
-    /// Runs the alien under this handle, or the one that it has since its last event. Whatever the process has, its server has nothing
-    /// of it then.
+    /// Runs the alien under this handle, or the one that it has since its last event. Whatever the
+    /// process has, its server has nothing of it then.
     fn run(&mut self, handle: Option<u32>) -> Result<(), Why> {
         let handle = handle.unwrap_or_else(|| self.found(found::HANDLE));
         self.part(Frame { eip: self.parts.runs, ebx: handle, ..Frame::default() })?;
         let [flags, ds, es, fs, gs, limit] =
-            [found::FLAGS, found::DS, found::ES, found::FS, found::GS, found::LIMIT].map(|index| self.found(index));
+            [found::FLAGS, found::DS, found::ES, found::FS, found::GS, found::LIMIT]
+                .map(|index| self.found(index));
         let is_null = |selector: u32| selector & !3 == 0;
         let is_flat = |selector: u32| selector & !3 == FLAT;
-        if flags & FORBIDDEN == 0 && is_null(fs) && is_null(gs) && is_flat(ds) && is_flat(es) && limit < USER_END {
+        if flags & FORBIDDEN == 0
+            && is_null(fs)
+            && is_null(gs)
+            && is_flat(ds)
+            && is_flat(es)
+            && limit < USER_END
+        {
             return Ok(());
         }
-        Err(format!("the server has flags {flags:#x}, segments {ds:x} {es:x} {fs:x} {gs:x}, and may have one that ends at {limit:#x}"))
+        Err(format!(
+            "the server has flags {flags:#x}, segments {ds:x} {es:x} {fs:x} {gs:x}, and may have one that ends at {limit:#x}"
+        ))
     }
 
     /// The alien's frame.
     fn frame(&mut self, at: u32) -> Result<Frame, Why> {
         let to = FOUND + 4 * found::FRAME;
-        self.part(Frame { eip: self.parts.copies, esi: at, edi: to, ecx: WORDS, ..Frame::default() })?;
-        (0..WORDS).for_each(|i| utcb::set_word(FRAME_WORD + i as usize, self.found(found::FRAME + i)));
+        self.part(Frame {
+            eip: self.parts.copies,
+            esi: at,
+            edi: to,
+            ecx: WORDS,
+            ..Frame::default()
+        })?;
+        (0..WORDS)
+            .for_each(|i| utcb::set_word(FRAME_WORD + i as usize, self.found(found::FRAME + i)));
         Ok(macadamia::cap::frame())
     }
 
     fn set_frame(&mut self, at: u32, frame: &Frame) -> Result<(), Why> {
         set_frame(frame);
-        (0..WORDS).for_each(|i| self.window.write(4 * (found::FRAME + i), utcb::word(FRAME_WORD + i as usize)));
+        (0..WORDS).for_each(|i| {
+            self.window.write(4 * (found::FRAME + i), utcb::word(FRAME_WORD + i as usize))
+        });
         let from = FOUND + 4 * found::FRAME;
-        self.part(Frame { eip: self.parts.copies, esi: from, edi: at, ecx: WORDS, ..Frame::default() })
+        self.part(Frame {
+            eip: self.parts.copies,
+            esi: from,
+            edi: at,
+            ecx: WORDS,
+            ..Frame::default()
+        })
     }
 
     fn event(&self, wanted: u32) -> Result<(), Why> {
@@ -288,8 +328,14 @@ impl Server {
 
 /// All that the process has beside its instruction pointer and what it counts in.
 fn kept(what: &str, f: &Frame, before: &Frame) -> Result<(), Why> {
-    let of = |f: &Frame| [f.eax, f.ebx, f.ecx, f.edx, f.esi, f.edi, f.ebp, f.esp, f.ds_es, f.fs_gs, f.eflags & KEPT];
-    if of(f) == of(before) { Ok(()) } else { Err(format!("{what}: {:x?} instead of {:x?}", of(f), of(before))) }
+    let of = |f: &Frame| {
+        [f.eax, f.ebx, f.ecx, f.edx, f.esi, f.edi, f.ebp, f.esp, f.ds_es, f.fs_gs, f.eflags & KEPT]
+    };
+    if of(f) == of(before) {
+        Ok(())
+    } else {
+        Err(format!("{what}: {:x?} instead of {:x?}", of(f), of(before)))
+    }
 }
 
 /// A thread of the server came to a `ud2` of its own.
@@ -306,7 +352,11 @@ fn go(bed: &mut Bed, how: How) -> Result<(), Why> {
     write(bed, SERVER_PAGE, &code)?;
     // The stopper's code is in the same page.
     good(map(crate::SPACE, crate::ADDRESS, bed.ram, SERVER_PAGE * PAGE, PAGE, Rights(3)))?;
-    fill(crate::ADDRESS + (STOPPER - SERVER_CODE), PAGE - (STOPPER - SERVER_CODE), &stopper_code(how));
+    fill(
+        crate::ADDRESS + (STOPPER - SERVER_CODE),
+        PAGE - (STOPPER - SERVER_CODE),
+        &stopper_code(how),
+    );
     write(bed, FOUND_PAGE, &[])?;
     write(bed, PROCESS_PAGE, &process_code(how.data))?;
     write(bed, PROCESS_PAGE + 1, &[0, 0, PATTERN].map(u32::to_le_bytes).concat())?;
@@ -335,15 +385,35 @@ fn go(bed: &mut Bed, how: How) -> Result<(), Why> {
     }
     good(runner.start(SERVER_CODE, STACKS + PAGE / 2, 0))?;
     let (Received { handle, .. }, frame) = next()?;
-    let mut server = Server { parts, handle, frame, window: good(Window::open(GRANTS_END, bed.ram, FOUND_PAGE * PAGE, PAGE, Rights(3)))? };
+    let mut server = Server {
+        parts,
+        handle,
+        frame,
+        window: good(Window::open(GRANTS_END, bed.ram, FOUND_PAGE * PAGE, PAGE, Rights(3)))?,
+    };
 
     let fresh = server.frame(bound.utcb)?;
-    let general = Frame { eax: OWN, ebx: how.data, ecx: 0x1111, edx: 0x2222, esi: 0x3333, edi: 0x4444, ebp: 0x5555, ..fresh };
+    let general = Frame {
+        eax: OWN,
+        ebx: how.data,
+        ecx: 0x1111,
+        edx: 0x2222,
+        esi: 0x3333,
+        edi: 0x4444,
+        ebp: 0x5555,
+        ..fresh
+    };
     server.set_frame(bound.utcb, &Frame { eip: CODE, esp: DATA + PAGE, ..general })?;
     server.run(Some(bound.handle))?;
     server.event(vector::SYSTEM_CALL)?;
     let begun = server.frame(bound.utcb)?;
-    let own = Frame { esp: DATA + PAGE, ds_es: how.data << 16 | how.data, fs_gs: OWN << 16 | OWN, eflags: KEPT, ..general };
+    let own = Frame {
+        esp: DATA + PAGE,
+        ds_es: how.data << 16 | how.data,
+        fs_gs: OWN << 16 | OWN,
+        eflags: KEPT,
+        ..general
+    };
     kept("loaded by itself", &begun, &own)?;
     if how.steps {
         server.set_frame(bound.utcb, &Frame { eflags: begun.eflags | TF, ..begun })?;
@@ -373,7 +443,8 @@ fn goes_on(bed: &Bed, server: &mut Server, at: u32, how: How, begun: &Frame) -> 
     let f = server.frame(at)?;
     kept("stopped", &f, begun)?;
     check("whether it steps", (f.eflags & TF != 0) == how.steps)?;
-    let shared = good(Window::open(GRANTS_END + PAGE, bed.ram, (PROCESS_PAGE + 1) * PAGE, PAGE, Rights(3)))?;
+    let shared =
+        good(Window::open(GRANTS_END + PAGE, bed.ram, (PROCESS_PAGE + 1) * PAGE, PAGE, Rights(3)))?;
     check("it has counted, if it was to", (shared.read(COUNT) == 0) == how.steps)?;
     shared.write(GO, 1);
     server.run(None)?;
@@ -400,6 +471,13 @@ fn begins_afresh(server: &mut Server, at: u32, handle: u32, fresh: &Frame) -> Re
     server.event(vector::GENERAL_PROTECTION)?;
     let f = server.frame(at)?;
     let is_null = |selector: u32| selector & !3 == 0;
-    check("no segments of its own", is_null(f.eax) && is_null(f.ebx) && f.ecx == f.edx && f.ecx & !3 != OWN & !3 && !is_null(f.ecx))?;
+    check(
+        "no segments of its own",
+        is_null(f.eax)
+            && is_null(f.ebx)
+            && f.ecx == f.edx
+            && f.ecx & !3 != OWN & !3
+            && !is_null(f.ecx),
+    )?;
     check("no flags of its own", f.ebp & FORBIDDEN == 0)
 }

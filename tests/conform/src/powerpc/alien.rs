@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an alien's system call and the next `run` keep of PowerPC's registers: all, but r11, r12 and CR0. The alien and this component have
-//! all in the two lowest segments, so fast paths do these.
+//! What an alien's system call and the next `run` keep of PowerPC's registers: all, but r11, r12
+//! and CR0. The alien and this component have all in the two lowest segments, so fast paths do
+//! these.
 
 use crate::alien::CODE;
 use crate::exception::{DATA, create, next};
@@ -47,13 +48,25 @@ fn launch(bed: &mut Bed, code: &[u8]) -> Result<(Alien, u32), Why> {
 fn goes_on(handle: u32, event: u32) -> Result<Received, Why> {
     let r = good(run(handle))?;
     check("an alien's event with its badge", r.kind == MessageKind::Alien && r.badge == BADGE)?;
-    if r.words[0] == event { Ok(r) } else { Err(macadamia::alloc::format!("event {:#x} at {:#x} came", r.words[0], r.words[1])) }
+    if r.words[0] == event {
+        Ok(r)
+    } else {
+        Err(macadamia::alloc::format!("event {:#x} at {:#x} came", r.words[0], r.words[1]))
+    }
 }
 
 /// Registers of its own in each turn.
 fn registers(turn: u32) -> Frame {
     let gpr = core::array::from_fn(|i| turn << 24 | 0x1000 | i as u32);
-    Frame { gpr, lr: turn << 24 | 4, ctr: turn << 24 | 5, xer: 0xa000_0000 | turn, cr: 0x0765_4321 ^ turn, pc: CODE, ..Frame::default() }
+    Frame {
+        gpr,
+        lr: turn << 24 | 4,
+        ctr: turn << 24 | 5,
+        xer: 0xa000_0000 | turn,
+        cr: 0x0765_4321 ^ turn,
+        pc: CODE,
+        ..Frame::default()
+    }
 }
 
 fn kept(bed: &mut Bed) -> Result<(), Why> {
@@ -69,18 +82,27 @@ fn kept(bed: &mut Bed) -> Result<(), Why> {
         // The kernel has nothing of its own there.
         gpr[11..13].fill(0);
         check("r0 to r31", after.gpr == gpr)?;
-        check("LR, CTR and XER", (after.lr, after.ctr, after.xer) == (before.lr, before.ctr, before.xer))?;
+        check(
+            "LR, CTR and XER",
+            (after.lr, after.ctr, after.xer) == (before.lr, before.ctr, before.xer),
+        )?;
         check("CR1 to CR7", after.cr & 0x0fff_ffff == before.cr & 0x0fff_ffff)?;
         check("after the instruction", after.pc == CODE + 4)?;
         check("the machine state", after.msr == RUNNING)?;
-        check("why", (after.vector, after.error, after.address, after.changed) == (vector::SYSTEM_CALL, 0, 0, 0))?;
+        check(
+            "why",
+            (after.vector, after.error, after.address, after.changed)
+                == (vector::SYSTEM_CALL, 0, 0, 0),
+        )?;
     }
     Ok(())
 }
 
-/// All bits that a handler sets beside flags are masked: the alien is a user still, with interrupts open and its FPU shut.
+/// All bits that a handler sets beside flags are masked: the alien is a user still, with interrupts
+/// open and its FPU shut.
 fn state(bed: &mut Bed) -> Result<(), Why> {
-    let (alien, handle) = launch(bed, &[code::system_call(), code::nop(), code::read_state()].concat())?;
+    let (alien, handle) =
+        launch(bed, &[code::system_call(), code::nop(), code::read_state()].concat())?;
     alien.set_frame(&registers(1));
     let mut handle = goes_on(handle, vector::SYSTEM_CALL)?.handle;
     alien.set_frame(&Frame { msr: STEP, ..alien.frame() });
@@ -114,7 +136,8 @@ fn get(at: u32) -> [u8; 16] {
 
 const VALUES: [u8; 16] = *b"\x3f\xf0\0\0\0\0\0\x01\x40\0\0\0\0\0\0\x02";
 
-/// An alien's registers of the FPU survive its system calls; also if a thread of this component uses the FPU (`meanwhile`).
+/// An alien's registers of the FPU survive its system calls; also if a thread of this component
+/// uses the FPU (`meanwhile`).
 fn floats(bed: &mut Bed, meanwhile: bool) -> Result<(), Why> {
     let (alien, handle) = launch(bed, &loads_and_stores())?;
     fill(DATA, 16, &VALUES);
@@ -153,7 +176,10 @@ fn sets_fpu(bed: &mut Bed) -> Result<(), Why> {
         alien.set_frame(&Frame { changed: CHANGED_STATE, ..alien.frame() });
         handle = goes_on(handle, vector::SYSTEM_CALL)?.handle;
         let found = get(DATA + 16);
-        check("what the handler wrote", found[4..8] == turn.to_be_bytes() && found[8..] == VALUES[8..])?;
+        check(
+            "what the handler wrote",
+            found[4..8] == turn.to_be_bytes() && found[8..] == VALUES[8..],
+        )?;
     }
     Ok(())
 }

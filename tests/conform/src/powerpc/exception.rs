@@ -56,7 +56,10 @@ fn misaligned(bed: &mut Bed) -> Result<(), Why> {
     for offset in 1..4 {
         launch_with(bed, code::reserve(), DATA + 64 + offset)?;
         let (r, f) = next()?;
-        check("alignment, and where", r.words[..2] == [vector::ALIGNMENT, DATA + 64 + offset] && f.pc == ADDRESS)?;
+        check(
+            "alignment, and where",
+            r.words[..2] == [vector::ALIGNMENT, DATA + 64 + offset] && f.pc == ADDRESS,
+        )?;
     }
     launch_with(bed, &[code::reserve(), code::invalid()].concat(), DATA + 64)?;
     check("aligned it is done", next()?.0.words[0] == vector::PROGRAM)
@@ -66,7 +69,13 @@ fn misaligned(bed: &mut Bed) -> Result<(), Why> {
 fn time_base(bed: &mut Bed) -> Result<(), Why> {
     launch(bed, code::reads_time())?;
     let (_, f) = next()?;
-    check("it was read", f.vector == vector::PROGRAM && f.error == program::ILLEGAL && f.pc == ADDRESS + 4 && f.gpr[5] != 0)
+    check(
+        "it was read",
+        f.vector == vector::PROGRAM
+            && f.error == program::ILLEGAL
+            && f.pc == ADDRESS + 4
+            && f.gpr[5] != 0,
+    )
 }
 
 fn fetch(bed: &mut Bed) -> Result<(), Why> {
@@ -86,7 +95,12 @@ fn steps(bed: &mut Bed) -> Result<(), Why> {
     for (step, done) in [[1, 0, 0], [1, 2, 0], [1, 2, 3]].into_iter().enumerate() {
         let r = good(reply_wait(handle, WHOLE))?;
         let f = frame();
-        check("a step", r.words[0] == vector::TRACE && f.pc == start + 4 * (step as u32 + 1) && f.gpr[5..8] == done)?;
+        check(
+            "a step",
+            r.words[0] == vector::TRACE
+                && f.pc == start + 4 * (step as u32 + 1)
+                && f.gpr[5..8] == done,
+        )?;
         set_frame(&abi::Frame { msr: if step == 2 { f.msr & !STEP } else { f.msr }, ..f });
         handle = r.handle;
     }
@@ -97,7 +111,15 @@ fn steps(bed: &mut Bed) -> Result<(), Why> {
 fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
     launch(bed, &[code::invalid(), code::invalid()].concat())?;
     let (r, f) = next()?;
-    set_frame(&abi::Frame { msr: !USER_FLAGS, pc: ADDRESS + INVALID_BYTES + 3, vector: !0, error: !0, address: !0, changed: !0, ..f });
+    set_frame(&abi::Frame {
+        msr: !USER_FLAGS,
+        pc: ADDRESS + INVALID_BYTES + 3,
+        vector: !0,
+        error: !0,
+        address: !0,
+        changed: !0,
+        ..f
+    });
     let r = good(reply_wait(r.handle, WHOLE))?;
     let f = frame();
     check("the second one", r.words[0] == vector::PROGRAM && f.pc == ADDRESS + INVALID_BYTES)?;
@@ -105,14 +127,21 @@ fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn kernel_memory(bed: &mut Bed) -> Result<(), Why> {
-    // The kernel's image has the addresses from 0 on, and its pool those after it: what users have there is theirs. Devices are nobody's.
+    // The kernel's image has the addresses from 0 on, and its pool those after it: what users have
+    // there is theirs. Devices are nobody's.
     for address in [0x0001_0000, 0x0080_0000, 0xc000_0000, 0xf000_0000, 0xfe00_0000, 0xffff_fffc] {
         launch_with(bed, code::read(), address)?;
         check("a read is refused", next()?.0.words == [vector::PAGE_FAULT, address, 0])?;
         launch_with(bed, code::write(), address)?;
-        check("a write is refused", next()?.0.words == [vector::PAGE_FAULT, address, fault::WRITE])?;
+        check(
+            "a write is refused",
+            next()?.0.words == [vector::PAGE_FAULT, address, fault::WRITE],
+        )?;
         launch_with(bed, code::branch(), address)?;
-        check("a fetch is refused", next()?.0.words == [vector::PAGE_FAULT, address, fault::FETCH])?;
+        check(
+            "a fetch is refused",
+            next()?.0.words == [vector::PAGE_FAULT, address, fault::FETCH],
+        )?;
     }
     Ok(())
 }

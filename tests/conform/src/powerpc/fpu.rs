@@ -11,14 +11,19 @@ use macadamia::map::map;
 use macadamia::start as memory;
 use processor::{Words, code};
 
-pub const CASES: &[Case] = &[("it_adds", adds), ("each_thread_has_its_own_registers", own), ("it_begins_with_zeros", zeros)];
+pub const CASES: &[Case] = &[
+    ("it_adds", adds),
+    ("each_thread_has_its_own_registers", own),
+    ("it_begins_with_zeros", zeros),
+];
 
 const ONE: u64 = 0x3ff0_0000_0000_0000;
 const TWO: u64 = 0x4000_0000_0000_0000;
 const THREE: u64 = 0x4008_0000_0000_0000;
 
 fn put(at: u32, values: &[u64]) {
-    let bytes: macadamia::alloc::vec::Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
+    let bytes: macadamia::alloc::vec::Vec<u8> =
+        values.iter().flat_map(|value| value.to_be_bytes()).collect();
     fill(at, bytes.len() as u32, &bytes);
 }
 

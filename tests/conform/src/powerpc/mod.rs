@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What PowerPC alone has: privileged instructions, reservations, the FPU, windows of servers, what an alien keeps, single steps, I/O ports that the kernel reaches for components.
+//! What PowerPC alone has: privileged instructions, reservations, the FPU, windows of servers, what
+//! an alien keeps, single steps, I/O ports that the kernel reaches for components.
 
 mod alien;
 mod exception;

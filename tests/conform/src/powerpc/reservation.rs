@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reservations: a thread's does not outlive that another one ran. QEMU ends a reservation at each exception by itself, so there these
-//! cases hold whatever the kernel does: what it does is for the processors, which keep them.
+//! Reservations: a thread's does not outlive that another one ran. QEMU ends a reservation at each
+//! exception by itself, so there these cases hold whatever the kernel does: what it does is for the
+//! processors, which keep them.
 
 use crate::exception::{DATA, launch_with, next, start};
 use crate::{Bed, Case, PAGE, SPACE, Why, check, fill, good};
@@ -9,7 +10,8 @@ use macadamia::map::map;
 use macadamia::start as memory;
 use processor::code;
 
-pub const CASES: &[Case] = &[("no_count_is_lost", counts), ("a_reservation_ends_when_another_thread_runs", ends)];
+pub const CASES: &[Case] =
+    &[("no_count_is_lost", counts), ("a_reservation_ends_when_another_thread_runs", ends)];
 
 fn word(at: u32) -> u32 {
     memory::bytes(at, 4).iter().fold(0, |value, byte| value << 8 | u32::from(*byte))
@@ -37,7 +39,8 @@ fn counts(bed: &mut Bed) -> Result<(), Why> {
     check("no count is lost", word(DATA).wrapping_sub(sum) <= 2)
 }
 
-/// A thread that was preempted between reservation and store stores nothing if another one had a reservation meanwhile.
+/// A thread that was preempted between reservation and store stores nothing if another one had a
+/// reservation meanwhile.
 fn ends(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
     fill(DATA, 4, &[0; 4]);

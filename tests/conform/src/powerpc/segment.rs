@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments where spaces can share translations of them, and where they cannot: whatever is mapped, attached and taken away, each space
-//! reads what was written last, and nothing that it has no right to.
+//! Segments where spaces can share translations of them, and where they cannot: whatever is mapped,
+//! attached and taken away, each space reads what was written last, and nothing that it has no
+//! right to.
 
 use crate::alien::CODE;
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, check, fill, good};
@@ -26,7 +27,8 @@ pub const CASES: &[Case] = &[
 ];
 
 const RW: Rights = Rights(3);
-/// Where the processor's segments begin, in which the spaces have something, and how many there are.
+/// Where the processor's segments begin, in which the spaces have something, and how many there
+/// are.
 const FIRST: u32 = 4 * SHARED_SPAN;
 const SEGMENTS: u32 = 3;
 /// More pages than are taken out one by one, and less than a table has, which would go with them.
@@ -97,7 +99,8 @@ fn segment(bed: &mut Bed, bytes: u32) -> Result<(Segment, Space), Why> {
     Ok((segment, Space(segment.0)))
 }
 
-/// Three spaces share a page, one of them for reading only: in whatever order they use it, that one alone is refused.
+/// Three spaces share a page, one of them for reading only: in whatever order they use it, that one
+/// alone is refused.
 fn rights(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, 3)?;
     let (segment, inside) = segment(bed, TABLE_SPAN)?;
@@ -144,7 +147,8 @@ fn unmapped(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A space has a Segment as a whole, then memory of its own beside it, then not; what changes meanwhile it sees.
+/// A space has a Segment as a whole, then memory of its own beside it, then not; what changes
+/// meanwhile it sees.
 fn beside(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, 2)?;
     let (segment, inside) = segment(bed, TABLE_SPAN)?;
@@ -208,7 +212,8 @@ fn at_once(bed: &mut Bed) -> Result<(), Why> {
     good(SPACE.detach(FIRST))
 }
 
-/// How many entries the hashed table has got. The kernel says so when it has been idle, and has looked for what a space has left.
+/// How many entries the hashed table has got. The kernel says so when it has been idle, and has
+/// looked for what a space has left.
 fn reloads(bed: &mut Bed) -> Result<u32, Why> {
     let mut last = Reader::new(bed)?;
     check("it has nothing", last.read(FIRST)? == MISSING)?;
@@ -218,8 +223,9 @@ fn reloads(bed: &mut Bed) -> Result<u32, Why> {
     Ok(counts().reloads)
 }
 
-/// Where a Segment begins with one of the processor's segments, what one space has used costs others nothing; elsewhere each of them makes
-/// entries of its own. (A 603 has no hashed table, so nobody can count there.)
+/// Where a Segment begins with one of the processor's segments, what one space has used costs
+/// others nothing; elsewhere each of them makes entries of its own. (A 603 has no hashed table, so
+/// nobody can count there.)
 fn shared(bed: &mut Bed) -> Result<(), Why> {
     const COUNT: u32 = 64;
     let mut readers = readers(bed, 4)?;
@@ -228,13 +234,16 @@ fn shared(bed: &mut Bed) -> Result<(), Why> {
     if reloads(bed)? == 0 {
         return Ok(());
     }
-    for (at, least, most) in [(FIRST, COUNT, COUNT + 40), (FIRST + TABLE_SPAN, 4 * COUNT, 4 * COUNT + 40)] {
+    for (at, least, most) in
+        [(FIRST, COUNT, COUNT + 40), (FIRST + TABLE_SPAN, 4 * COUNT, 4 * COUNT + 40)]
+    {
         for reader in &readers {
             good(reader.space.attach(at, segment, RW))?;
         }
         let before = reloads(bed)?;
         for reader in &mut readers {
-            (0..COUNT).try_for_each(|page| check("it reads", reader.read(at + page * PAGE)?.is_ok()))?;
+            (0..COUNT)
+                .try_for_each(|page| check("it reads", reader.read(at + page * PAGE)?.is_ok()))?;
         }
         let made = reloads(bed)? - before;
         if !(least..=most).contains(&made) {
@@ -262,7 +271,8 @@ impl Random {
 /// A page of RAM, and whether it may be written.
 type Page = (u32, bool);
 const SPACES: usize = 5;
-/// Pages of a Segment, and of memory of a space's own, that anything is done with: the first of each of its tables.
+/// Pages of a Segment, and of memory of a space's own, that anything is done with: the first of
+/// each of its tables.
 const PAGES: u32 = 2;
 /// Places in each of the processor's segments: at its start, and 4 MiB after that.
 const PLACES: u32 = 2;
@@ -284,7 +294,9 @@ struct Model {
 impl Model {
     fn page(&self, space: usize, place: usize, page: usize) -> Option<Page> {
         match self.attached[space][place] {
-            Some((segment, writable)) => self.segments[segment][page].map(|(ram, may)| (ram, may && writable)),
+            Some((segment, writable)) => {
+                self.segments[segment][page].map(|(ram, may)| (ram, may && writable))
+            }
             None => self.own[space][place][page],
         }
     }
@@ -298,16 +310,22 @@ const fn address(place: u32, page: u32) -> u32 {
     FIRST + place / PLACES * SHARED_SPAN + place % PLACES * TABLE_SPAN + page * PAGE
 }
 
-/// One step after the other: pages of Segments and of spaces come, change their rights and go, singly and all at once; Segments are attached
-/// and detached; and after each step some space reads and writes somewhere.
+/// One step after the other: pages of Segments and of spaces come, change their rights and go,
+/// singly and all at once; Segments are attached and detached; and after each step some space reads
+/// and writes somewhere.
 fn random_changes(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, SPACES as u32)?;
     let segments = [segment(bed, TABLE_SPAN)?, segment(bed, TABLE_SPAN)?];
-    let mut model = Model { words: core::array::from_fn(|page| 100 * page as u32), ..Model::default() };
+    let mut model =
+        Model { words: core::array::from_fn(|page| 100 * page as u32), ..Model::default() };
     let mut random = Random(0x1234_5678);
     let mut done = [0; 7];
     for event in 0..EVENTS {
-        let (space, place, page) = (random.below(SPACES as u32) as usize, random.below(SEGMENTS * PLACES), random.below(PAGES));
+        let (space, place, page) = (
+            random.below(SPACES as u32) as usize,
+            random.below(SEGMENTS * PLACES),
+            random.below(PAGES),
+        );
         let (which, writable) = (random.below(2) as usize, random.below(2) == 0);
         let rights = if writable { RW } else { Rights::READ };
         let ram = 1 + random.below(DATA_PAGES);
@@ -321,9 +339,15 @@ fn random_changes(bed: &mut Bed) -> Result<(), Why> {
                 true
             }
             1 => {
-                let (from, bytes) = [(page * PAGE, PAGE), (page * PAGE, PAGE), (0, MANY), (0, TABLE_SPAN)][random.below(4) as usize];
+                let (from, bytes) =
+                    [(page * PAGE, PAGE), (page * PAGE, PAGE), (0, MANY), (0, TABLE_SPAN)]
+                        [random.below(4) as usize];
                 good(unmap(inside, from, bytes))?;
-                let gone = if bytes == PAGE { page as usize..page as usize + 1 } else { 0..PAGES as usize };
+                let gone = if bytes == PAGE {
+                    page as usize..page as usize + 1
+                } else {
+                    0..PAGES as usize
+                };
                 model.segments[which][gone].fill(None);
                 true
             }
@@ -358,11 +382,18 @@ fn random_changes(bed: &mut Bed) -> Result<(), Why> {
         };
         done[what] += u32::from(is_done);
         for _ in 0..4 {
-            let (space, place, page) = (random.below(SPACES as u32) as usize, random.below(SEGMENTS * PLACES), random.below(PAGES));
+            let (space, place, page) = (
+                random.below(SPACES as u32) as usize,
+                random.below(SEGMENTS * PLACES),
+                random.below(PAGES),
+            );
             let wanted = model.page(space, place as usize, page as usize);
             let at = address(place, page);
             let (came, wanted) = if random.below(2) == 0 {
-                (readers[space].read(at)?, wanted.map_or(MISSING, |(ram, _)| Ok(model.words[ram as usize])))
+                (
+                    readers[space].read(at)?,
+                    wanted.map_or(MISSING, |(ram, _)| Ok(model.words[ram as usize])),
+                )
             } else {
                 let came = readers[space].write(at, event)?;
                 let wanted = match wanted {
@@ -376,7 +407,9 @@ fn random_changes(bed: &mut Bed) -> Result<(), Why> {
                 (came, wanted)
             };
             if came != wanted {
-                return Err(format!("step {event} ({what}): space {space} at {at:#x}: {came:x?}, not {wanted:x?}"));
+                return Err(format!(
+                    "step {event} ({what}): space {space} at {at:#x}: {came:x?}, not {wanted:x?}"
+                ));
             }
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers that are shown: windows of whole segments, open while the server's threads run, and shut while those of the space run. The
-//! server's thread here handles an alien of a space that shows it, so fast paths open and shut the window.
+//! Servers that are shown: windows of whole segments, open while the server's threads run, and shut
+//! while those of the space run. The server's thread here handles an alien of a space that shows
+//! it, so fast paths open and shut the window.
 
 use crate::alien::CODE as THERE;
 use crate::exception::{DATA as HERE, create, next};
@@ -31,7 +32,8 @@ const DATA: u32 = CODE + PAGE;
 /// A page that it may only read, and a large one.
 const READABLE: u32 = CODE + 2 * PAGE;
 const LARGE: u32 = CODE + TABLE_SPAN;
-/// What the space has after the alien's code: a page to write and one to read; this component has the first at [`HERE`].
+/// What the space has after the alien's code: a page to write and one to read; this component has
+/// the first at [`HERE`].
 const WRITABLE_THERE: u32 = THERE + PAGE;
 const READABLE_THERE: u32 = THERE + 2 * PAGE;
 const RW: Rights = Rights(3);
@@ -79,8 +81,9 @@ fn run() -> Vec<u8> {
     [code::load(3, Tag::new(Op::Run, 0, 0).0), code::system_call().into()].concat()
 }
 
-/// A thread of the server handles an alien of the space, which executes this with this argument. What the thread executes comes here, and
-/// the exception that ends it: its registers are what it had then.
+/// A thread of the server handles an alien of the space, which executes this with this argument.
+/// What the thread executes comes here, and the exception that ends it: its registers are what it
+/// had then.
 fn crossing(
     bed: &mut Bed,
     (server, space): (Space, Space),
@@ -90,9 +93,11 @@ fn crossing(
 ) -> Result<Frame, Why> {
     let handler = create(bed, server)?;
     let slot = bed.slot();
-    let (process, Bound { utcb, handle, .. }) = good(QUOTA.create_thread(space, slot, Some(server)))?;
+    let (process, Bound { utcb, handle, .. }) =
+        good(QUOTA.create_thread(space, slot, Some(server)))?;
     good(process.set_handler(Some(handler)))?;
-    let begins = [write(utcb + 4 * INSTRUCTION as u32, THERE), write(utcb + 4 * 4, argument)].concat();
+    let begins =
+        [write(utcb + 4 * INSTRUCTION as u32, THERE), write(utcb + 4 * 4, argument)].concat();
     put(bed, 2, &[begins, thread(), code::invalid().into()].concat())?;
     put(bed, 0, alien)?;
     good(handler.start(CODE, DATA + PAGE, handle))?;
@@ -116,11 +121,12 @@ fn whole_segments(bed: &mut Bed) -> Result<(), Why> {
     good(map(server, USER_END - PAGE, bed.ram, 0, PAGE, RW))
 }
 
-/// Each kind of access to each kind of page of the server says what it says of a page that is not there. The server has just had all of
-/// them, so they are in TLB and hashed table.
+/// Each kind of access to each kind of page of the server says what it says of a page that is not
+/// there. The server has just had all of them, so they are in TLB and hashed table.
 fn not_reached(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
-    let accesses = [(code::read(), 0), (code::write(), fault::WRITE), (code::branch(), fault::FETCH)];
+    let accesses =
+        [(code::read(), 0), (code::write(), fault::WRITE), (code::branch(), fault::FETCH)];
     let pages = [START + PAGE, CODE, DATA, READABLE, LARGE, LARGE + 5 * PAGE];
     let missing = [DATA + 5 * PAGE, LARGE + TABLE_SPAN, USER_END - PAGE];
     for (access, error) in accesses {
@@ -128,17 +134,23 @@ fn not_reached(bed: &mut Bed) -> Result<(), Why> {
             let read = |at: u32| [code::load(12, at), code::loads_far().into()].concat();
             let all: Vec<u8> = pages.into_iter().flat_map(read).collect();
             let alien = [code::system_call(), access].concat();
-            let f = crossing(bed, spaces, &alien, address, || [&all[..], &run(), &all, &run()].concat())?;
+            let f = crossing(bed, spaces, &alien, address, || {
+                [&all[..], &run(), &all, &run()].concat()
+            })?;
             check("the server went through", f.vector == vector::PROGRAM)?;
             if f.gpr[5..8] != [vector::PAGE_FAULT, address, error] {
-                return Err(macadamia::alloc::format!("{address:#x}, {error}: {:x?}", &f.gpr[5..8]));
+                return Err(macadamia::alloc::format!(
+                    "{address:#x}, {error}: {:x?}",
+                    &f.gpr[5..8]
+                ));
             }
         }
     }
     Ok(())
 }
 
-/// At the space's own address it adds 1 after each of the alien's system calls; the alien adds 1 before each.
+/// At the space's own address it adds 1 after each of the alien's system calls; the alien adds 1
+/// before each.
 fn reaches(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
     fill(HERE, 4, &100u32.to_be_bytes());
@@ -160,9 +172,16 @@ fn no_other_rights(bed: &mut Bed) -> Result<(), Why> {
     ];
     for (address, access, error) in cases {
         let reads = [code::load(12, READABLE_THERE), code::loads_far().into()].concat();
-        let f = crossing(bed, spaces, code::system_calls(), 0, || [run(), reads.clone(), code::load(12, address), access.into()].concat())?;
+        let f = crossing(bed, spaces, code::system_calls(), 0, || {
+            [run(), reads.clone(), code::load(12, address), access.into()].concat()
+        })?;
         if (f.vector, f.address, f.error) != (vector::PAGE_FAULT, address, error) {
-            return Err(macadamia::alloc::format!("{address:#x}: {:#x} at {:#x}, error {}", f.vector, f.address, f.error));
+            return Err(macadamia::alloc::format!(
+                "{address:#x}: {:#x} at {:#x}, error {}",
+                f.vector,
+                f.address,
+                f.error
+            ));
         }
     }
     Ok(())
@@ -173,7 +192,10 @@ fn alone(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
     let read = || [code::load(12, WRITABLE_THERE), code::loads_far().into()].concat();
     let f = crossing(bed, spaces, code::system_calls(), 0, read)?;
-    check("nothing is there", (f.vector, f.address, f.error) == (vector::PAGE_FAULT, WRITABLE_THERE, 0))
+    check(
+        "nothing is there",
+        (f.vector, f.address, f.error) == (vector::PAGE_FAULT, WRITABLE_THERE, 0),
+    )
 }
 
 /// All below it is the space's. By the server's own tables there is nothing.
@@ -189,7 +211,11 @@ fn one_segment(bed: &mut Bed) -> Result<(), Why> {
     good(map(space, CODE, bed.ram, PAGE, PAGE, RW))?;
     good(map(SPACE, HERE, bed.ram, PAGE, PAGE, RW))?;
     fill(HERE, 4, &7u32.to_be_bytes());
-    put(bed, 3, &[code::load(12, CODE), code::loads_far().into(), code::invalid().into()].concat())?;
+    put(
+        bed,
+        3,
+        &[code::load(12, CODE), code::loads_far().into(), code::invalid().into()].concat(),
+    )?;
     let handler: Thread = create(bed, server)?;
     good(handler.start(start + TABLE_SPAN, start + TABLE_SPAN, 0))?;
     let (_, f) = next()?;
@@ -203,7 +229,10 @@ fn there_at_once(bed: &mut Bed) -> Result<(), Why> {
     for turn in 0..3 {
         good(map(spaces.0, at, bed.large, TABLE_SPAN, PAGE, RW))?;
         let adds = || [run(), code::load(12, at), code::adds_far().into()].concat().repeat(2);
-        check("it is there", crossing(bed, spaces, code::system_calls(), 0, adds)?.vector == vector::PROGRAM)?;
+        check(
+            "it is there",
+            crossing(bed, spaces, code::system_calls(), 0, adds)?.vector == vector::PROGRAM,
+        )?;
         good(unmap(spaces.0, at, if turn == 0 { PAGE } else { TABLE_SPAN }))?;
         let f = crossing(bed, spaces, code::system_calls(), 0, adds)?;
         check("it is gone", (f.vector, f.address) == (vector::PAGE_FAULT, at))?;
@@ -215,10 +244,16 @@ fn goes_on_without(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
     for _ in 0..2 {
         let read = || [run(), code::load(12, WRITABLE_THERE), code::loads_far().into()].concat();
-        check("it is shown", crossing(bed, spaces, code::system_calls(), 0, read)?.vector == vector::PROGRAM)?;
+        check(
+            "it is shown",
+            crossing(bed, spaces, code::system_calls(), 0, read)?.vector == vector::PROGRAM,
+        )?;
         good(spaces.1.detach(START))?;
         let f = crossing(bed, spaces, code::system_calls(), 0, read)?;
-        check("nothing is there", (f.vector, f.address, f.error) == (vector::PAGE_FAULT, WRITABLE_THERE, 0))?;
+        check(
+            "nothing is there",
+            (f.vector, f.address, f.error) == (vector::PAGE_FAULT, WRITABLE_THERE, 0),
+        )?;
         good(map(spaces.1, START, bed.ram, PAGE, PAGE, RW))?;
         fails(spaces.1.show(START, spaces.0), Error::Occupied)?;
         good(unmap(spaces.1, START, TABLE_SPAN))?;

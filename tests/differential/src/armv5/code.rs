@@ -11,9 +11,11 @@ pub const ZERO: u32 = 1 << 30;
 /// See [`ZERO`].
 pub const CARRY: u32 = 1 << 29;
 
-/// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a test, and the flags with which it would be
-/// passed. Of T9 and R3 the last ones look at partner and handler. Some are no tests: they say whether the process identifier is written,
-/// which way a tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for A3, which no other thread passes.
+/// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a
+/// test, and the flags with which it would be passed. Of T9 and R3 the last ones look at partner
+/// and handler. Some are no tests: they say whether the process identifier is written, which way a
+/// tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for
+/// A3, which no other thread passes.
 pub const TESTS: [Option<(&str, u32)>; 128] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
@@ -58,7 +60,8 @@ pub const TESTS: [Option<(&str, u32)>; 128] = [
     None,
     None,
     None,
-    // M1: it may be one page. M9: nothing is there; then what ends the way, and the search in the tree.
+    // M1: it may be one page. M9: nothing is there; then what ends the way, and the search in the
+    // tree.
     None,
     None,
     None,
@@ -170,8 +173,8 @@ pub struct Symbols {
     pub pool_offset: u32,
     /// How many coarse tables have copies.
     pub copies: u32,
-    /// The instructions that access an alien's frame first, with the registers by which they do; and where it goes on if its domain is
-    /// not open (`from_kernel`).
+    /// The instructions that access an alien's frame first, with the registers by which they do;
+    /// and where it goes on if its domain is not open (`from_kernel`).
     pub frames: [(u32, u8); 2],
     /// See `frames`.
     pub slower: u32,
@@ -202,14 +205,22 @@ impl Code {
         let at = |name: &str| elf.symbol(name);
         let (start, end, slower) = (at("swi_entry")?, at("undefined_entry")?, at("slower")?);
         let directory = elf.find("5space9DIRECTORY")?;
-        // Mapping symbols (ELF for the ARM Architecture, 5.5.5) say where data begins and where instructions go on.
+        // Mapping symbols (ELF for the ARM Architecture, 5.5.5) say where data begins and where
+        // instructions go on.
         let marks = elf.symbols().iter().filter(|symbol| matches!(&*symbol.name, "$a" | "$d"));
-        let mut marks: Vec<(u32, bool)> = marks.map(|symbol| (symbol.address, symbol.name == "$d")).collect();
+        let mut marks: Vec<(u32, bool)> =
+            marks.map(|symbol| (symbol.address, symbol.name == "$d")).collect();
         marks.sort_unstable();
-        let is_data = |at: u32| marks.iter().rev().find(|(mark, _)| *mark <= at).is_some_and(|(_, is_data)| *is_data);
+        let is_data = |at: u32| {
+            marks.iter().rev().find(|(mark, _)| *mark <= at).is_some_and(|(_, is_data)| *is_data)
+        };
         let mut code = Self {
             start,
-            words: elf.bytes(start, end)?.chunks_exact(4).map(bytemuck::pod_read_unaligned).collect(),
+            words: elf
+                .bytes(start, end)?
+                .chunks_exact(4)
+                .map(bytemuck::pod_read_unaligned)
+                .collect(),
             data: (start..end).step_by(4).filter(|at| is_data(*at)).collect(),
             tests: Vec::new(),
             symbols: Symbols {
@@ -226,14 +237,24 @@ impl Code {
             },
             places: Places { cpu: at("6layout3CPU")?, scheduler: at("8contract6KERNEL")? },
         };
-        code.tests = (start..slower).step_by(4).filter(|at| code.instruction(*at).is_some_and(sets_flags)).collect();
-        ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
+        code.tests = (start..slower)
+            .step_by(4)
+            .filter(|at| code.instruction(*at).is_some_and(sets_flags))
+            .collect();
+        ensure!(
+            code.tests.len() == TESTS.len(),
+            "the fast path has {} tests, not those that are known",
+            code.tests.len()
+        );
         Ok(code)
     }
 
     /// The word at an address of the code, of whatever kind.
     pub fn word(&self, at: u32) -> Option<u32> {
-        self.words.get((at.wrapping_sub(self.start) / 4) as usize).copied().filter(|_| at.is_multiple_of(4))
+        self.words
+            .get((at.wrapping_sub(self.start) / 4) as usize)
+            .copied()
+            .filter(|_| at.is_multiple_of(4))
     }
 
     /// The instruction at an address.
@@ -241,14 +262,16 @@ impl Code {
         self.word(at).filter(|_| !self.data.contains(&at))
     }
 
-    /// Instructions that were never executed, or if they have a condition not both ways. What does nothing is left out.
+    /// Instructions that were never executed, or if they have a condition not both ways. What does
+    /// nothing is left out.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
         let all = (self.start..).step_by(4).take(self.words.len());
         all.filter_map(|at| {
             let instruction = self.instruction(at)?;
             let [met, not_met] = executed.get(&at).copied().unwrap_or_default();
             let has_condition = instruction >> 28 != 14;
-            (met == 0 || has_condition && not_met == 0).then(|| format!("{instruction:#010x} at {at:#x}: {met} and {not_met}"))
+            (met == 0 || has_condition && not_met == 0)
+                .then(|| format!("{instruction:#010x} at {at:#x}: {met} and {not_met}"))
         })
         .collect()
     }

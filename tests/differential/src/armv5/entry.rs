@@ -54,7 +54,8 @@ impl Access {
     }
 }
 
-/// What the processor and the kernel have beside the user's registers and the pool when the code begins.
+/// What the processor and the kernel have beside the user's registers and the pool when the code
+/// begins.
 #[derive(Clone, Copy)]
 pub struct Noted {
     /// Who entered, with his domains; nobody: it is the way out of the portable kernel.
@@ -83,19 +84,37 @@ pub struct Entered {
 
 impl Entered {
     /// By this event, with random registers.
-    pub fn random(kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
+    pub fn random(
+        kernel: &mut Kernel,
+        found: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Self {
         kernel.port.now += rng.u64(..20_000);
         match event {
             Event::Call(arguments) => {
                 let user = random_user(arguments, rng);
                 let swi = SWI | if rng.bool() { 0 } else { rng.u32(..) & NUMBER };
                 let instruction = (user[15].wrapping_sub(4), swi);
-                Self { user, registers: user, fault: None, instruction, noted: Noted::random(kernel, rng) }
+                Self {
+                    user,
+                    registers: user,
+                    fault: None,
+                    instruction,
+                    noted: Noted::random(kernel, rng),
+                }
             }
             Event::Fault => Self::by_fault(kernel, Fault::random(kernel, found, me, rng), me, rng),
             Event::Tick => {
                 let user = random_user(&[], rng);
-                Self { user, registers: user, fault: None, instruction: (0, 0), noted: Noted::random(kernel, rng) }
+                Self {
+                    user,
+                    registers: user,
+                    fault: None,
+                    instruction: (0, 0),
+                    noted: Noted::random(kernel, rng),
+                }
             }
         }
     }
@@ -110,9 +129,21 @@ impl Entered {
         }
         save(&mut kernel.pool[me], &user, vector::SWI);
         let mut registers = user;
-        registers[..5].copy_from_slice(&[fault.access.number(), rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..)]);
+        registers[..5].copy_from_slice(&[
+            fault.access.number(),
+            rng.u32(..),
+            rng.u32(..),
+            rng.u32(..),
+            rng.u32(..),
+        ]);
         let word = if let Access::Data(instruction) = fault.access { instruction } else { 0 };
-        Self { user, registers, instruction: (user[15] & !3, word), fault: Some(fault), noted: Noted::random(kernel, rng) }
+        Self {
+            user,
+            registers,
+            instruction: (user[15] & !3, word),
+            fault: Some(fault),
+            noted: Noted::random(kernel, rng),
+        }
     }
 }
 
@@ -123,25 +154,40 @@ impl Fault {
         let Some(words) = pool[me].space.get().map(|space| pool[space].hw) else {
             return Self { status: 0, address: 0, access: Access::Fetch };
         };
-        let open: Vec<u32> = (0..16).filter(|domain| words[hw::DACR] & client(*domain) != 0).collect();
+        let open: Vec<u32> =
+            (0..16).filter(|domain| words[hw::DACR] & client(*domain) != 0).collect();
         let domain = match rng.u32(..8) {
             0 => rng.u32(..16),
             1 => words[hw::DOMAIN],
             _ => open[rng.usize(..open.len())],
         };
-        let kind = if rng.u32(..8) == 0 { [1, 5, 8, 9, 0xb, 0xd, 0xf][rng.usize(..7)] } else { MISSING };
-        let address = if rng.bool() { found.range + rng.u32(..super::Armv5::PAGES * PAGE_SIZE) } else { rng.u32(..) };
+        let kind =
+            if rng.u32(..8) == 0 { [1, 5, 8, 9, 0xb, 0xd, 0xf][rng.usize(..7)] } else { MISSING };
+        let address = if rng.bool() {
+            found.range + rng.u32(..super::Armv5::PAGES * PAGE_SIZE)
+        } else {
+            rng.u32(..)
+        };
         // Loads and stores of words, bytes and several words, and others.
         let class = if rng.u32(..8) == 0 { rng.u32(..8) } else { rng.u32(2..5) };
         let instruction = rng.u32(..) & !(7 << 25) | class << 25;
         // Bits of an extra load or store.
         let instruction = if class == 0 { instruction | 0x90 } else { instruction };
-        Self { status: domain << 4 | kind, address, access: if rng.u32(..5) == 0 { Access::Fetch } else { Access::Data(instruction) } }
+        Self {
+            status: domain << 4 | kind,
+            address,
+            access: if rng.u32(..5) == 0 { Access::Fetch } else { Access::Data(instruction) },
+        }
     }
 
-    /// What it is to the port (`trap.rs` of the port): the address as the thread used it, what it wanted, and the error; nothing if the page
-    /// is there, or comes into the directory.
-    pub fn portable(&self, kernel: &Kernel, me: Ref<Thread>, user: &[u32; REGISTERS]) -> Option<(u32, Rights, u32)> {
+    /// What it is to the port (`trap.rs` of the port): the address as the thread used it, what it
+    /// wanted, and the error; nothing if the page is there, or comes into the directory.
+    pub fn portable(
+        &self,
+        kernel: &Kernel,
+        me: Ref<Thread>,
+        user: &[u32; REGISTERS],
+    ) -> Option<(u32, Rights, u32)> {
         match self.access {
             Access::Data(instruction) => accessed(kernel, me, user, (self, instruction)),
             Access::Fetch => fetched(kernel, me, user[15]),
@@ -150,7 +196,8 @@ impl Fault {
 }
 
 impl Noted {
-    /// What the processor has beside the registers of the user who runs: the process identifier, and the domains that were open.
+    /// What the processor has beside the registers of the user who runs: the process identifier,
+    /// and the domains that were open.
     pub fn random(kernel: &mut Kernel, rng: &mut Rng) -> Self {
         let space = kernel.current().and_then(|me| kernel.pool[me].space.get());
         let own = space.map_or(hw::INDIFFERENT, |space| kernel.pool[space].hw[hw::PID]);
@@ -183,7 +230,12 @@ pub fn save(thread: &mut Thread, user: &[u32; REGISTERS], vector: u32) {
 }
 
 /// A fault of an access.
-fn accessed(kernel: &Kernel, me: Ref<Thread>, user: &[u32; REGISTERS], (fault, instruction): (&Fault, u32)) -> Option<(u32, Rights, u32)> {
+fn accessed(
+    kernel: &Kernel,
+    me: Ref<Thread>,
+    user: &[u32; REGISTERS],
+    (fault, instruction): (&Fault, u32),
+) -> Option<(u32, Rights, u32)> {
     let space = kernel.pool[me].space.get()?;
     let domain = fault.status >> 4 & 0xf;
     let Space { hw, segments, .. } = kernel.pool[space];
@@ -198,12 +250,18 @@ fn accessed(kernel: &Kernel, me: Ref<Thread>, user: &[u32; REGISTERS], (fault, i
         0 => abort::writes(instruction),
         _ => abort::writes_thumb((instruction >> (8 * (user[15] & 2))) as u16),
     };
-    let (access, error) = if writes { (Rights::WRITE, named_fault::WRITE) } else { (Rights::READ, 0) };
+    let (access, error) =
+        if writes { (Rights::WRITE, named_fault::WRITE) } else { (Rights::READ, 0) };
     let is_relocated = fault.address & !(SLOT_BYTES - 1) == hw[hw::PID];
-    Some((if is_relocated { fault.address & (SLOT_BYTES - 1) } else { fault.address }, access, error | protection))
+    Some((
+        if is_relocated { fault.address & (SLOT_BYTES - 1) } else { fault.address },
+        access,
+        error | protection,
+    ))
 }
 
-/// What a fetch that failed is to the port; nothing if the page is there: then it comes into the directory, or is a breakpoint.
+/// What a fetch that failed is to the port; nothing if the page is there: then it comes into the
+/// directory, or is a breakpoint.
 fn fetched(kernel: &Kernel, me: Ref<Thread>, pc: u32) -> Option<(u32, Rights, u32)> {
     let space = kernel.pool[me].space.get()?;
     let top = kernel.pool[space].region.top.get()?;
@@ -211,9 +269,14 @@ fn fetched(kernel: &Kernel, me: Ref<Thread>, pc: u32) -> Option<(u32, Rights, u3
     let rights = match Armv5::decode_table(entry) {
         Some((table, _)) => {
             let table: Ref<Table> = Ref::new(kernel.port.pool_address(table));
-            Armv5::decode(kernel.pool[table].entries::<Armv5>()[Armv5::leaf_index(UserAddr(pc))]).map(|leaf| leaf.rights)
+            Armv5::decode(kernel.pool[table].entries::<Armv5>()[Armv5::leaf_index(UserAddr(pc))])
+                .map(|leaf| leaf.rights)
         }
         None => Armv5::decode_large(entry).map(|(leaf, _)| leaf.rights),
     };
-    rights.is_none_or(|rights| rights == Rights::NONE).then_some((pc, Rights::EXECUTE, named_fault::FETCH))
+    rights.is_none_or(|rights| rights == Rights::NONE).then_some((
+        pc,
+        Rights::EXECUTE,
+        named_fault::FETCH,
+    ))
 }

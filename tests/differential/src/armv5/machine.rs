@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Executes the kernel's entry code on a copy of the memory it touches.
 //!
-//! Instructions are `armv4t_emu`'s (MIT, maintained, nothing but `log` behind it, and with the banked registers of all modes): the
-//! entry code needs nothing of ARMv5. It does not know the system-control coprocessor, nor the flag Q in a status, so these
-//! instructions are carried out here. It takes some instructions for others that it does not know: only those pass that are known.
+//! Instructions are `armv4t_emu`'s (MIT, maintained, nothing but `log` behind it, and with the
+//! banked registers of all modes): the entry code needs nothing of ARMv5. It does not know the
+//! system-control coprocessor, nor the flag Q in a status, so these instructions are carried out
+//! here. It takes some instructions for others that it does not know: only those pass that are
+//! known.
 
 use super::code::{CARRY, Code, TESTS, ZERO};
 use crate::memory::Words;
@@ -40,7 +42,9 @@ struct Guarded<'a> {
 
 impl Guarded<'_> {
     fn is_closed(&self, address: u32) -> bool {
-        self.frames.iter().any(|(range, domain)| range.contains(&address) && self.open & client(*domain) == 0)
+        self.frames
+            .iter()
+            .any(|(range, domain)| range.contains(&address) && self.open & client(*domain) == 0)
     }
 
     fn miss(&mut self, address: u32) {
@@ -149,11 +153,18 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// One that has just entered by `swi` from these registers, with the process identifier `pid` and the supervisor's stack pointer
-    /// `stack`. `before` gives the word at an address.
-    pub fn new(before: &'a dyn Fn(u32) -> Option<u32>, user: &[u32; REGISTERS], pid: u32, stack: u32) -> Self {
+    /// One that has just entered by `swi` from these registers, with the process identifier `pid`
+    /// and the supervisor's stack pointer `stack`. `before` gives the word at an address.
+    pub fn new(
+        before: &'a dyn Fn(u32) -> Option<u32>,
+        user: &[u32; REGISTERS],
+        pid: u32,
+        stack: u32,
+    ) -> Self {
         let mut cpu = Cpu::new();
-        (0..).zip(&user[..15]).for_each(|(register, value)| cpu.reg_set(Mode::User, register, *value));
+        (0..)
+            .zip(&user[..15])
+            .for_each(|(register, value)| cpu.reg_set(Mode::User, register, *value));
         cpu.reg_set(Mode::Supervisor, reg::SP, stack);
         cpu.reg_set(Mode::Supervisor, reg::LR, user[15]);
         cpu.reg_set(Mode::Supervisor, reg::SPSR, user[CPSR]);
@@ -172,7 +183,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// With these ranges of addresses, each of a domain, of which the register that opens them opens these.
+    /// With these ranges of addresses, each of a domain, of which the register that opens them
+    /// opens these.
     pub fn with_domains(mut self, frames: &'a [(Range<u32>, u32)], open: u32) -> Self {
         (self.memory.frames, self.memory.open) = (frames, open);
         self
@@ -220,14 +232,17 @@ impl<'a> Machine<'a> {
                 self.dacr = Some(self.memory.open);
             }
             // mcr p15, 0, rd, c13, c0, 0
-            0x0e0d_0f10 => (self.pid, self.pid_writes) = (value(&self.cpu, rd), self.pid_writes + 1),
+            0x0e0d_0f10 => {
+                (self.pid, self.pid_writes) = (value(&self.cpu, rd), self.pid_writes + 1)
+            }
             // mrc p15, 0, rd, c13, c0, 0
             0x0e1d_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.pid),
             // mrc p15, 0, rd, c5, c0, 0
             0x0e15_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.fault[0]),
             // mrc p15, 0, rd, c6, c0, 0
             0x0e16_0f10 => self.cpu.reg_set(Mode::Supervisor, rd, self.fault[1]),
-            // mcr p15, 0, rd, ...: c7, c10, 1; c7, c6, 1; c7, c5, 1; c7, c5, 6; c7, c10, 4; c8, c6, 1; c8, c5, 1
+            // mcr p15, 0, rd, ...: c7, c10, 1; c7, c6, 1; c7, c5, 1; c7, c5, 6; c7, c10, 4; c8, c6,
+            // 1; c8, c5, 1
             0x0e07_0f3a => self.maintain(Maintenance::Clean, rd),
             0x0e07_0f36 => self.maintain(Maintenance::Drop, rd),
             0x0e07_0f35 => self.maintain(Maintenance::DropCode, rd),
@@ -245,7 +260,8 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Executes from an address on. The test `turned`, by its number, counts as passed whatever it finds.
+    /// Executes from an address on. The test `turned`, by its number, counts as passed whatever it
+    /// finds.
     ///
     /// # Errors
     /// An instruction that is not known, an access where nothing is, or no end.
@@ -260,7 +276,9 @@ impl<'a> Machine<'a> {
             let is_met = self.is_met(instruction)?;
             self.steps.push((at, is_met));
             let frame = code.symbols.frames.iter().find(|(access, _)| *access == at);
-            if frame.is_some_and(|(_, by)| self.memory.is_closed(self.cpu.reg_get(Mode::Supervisor, *by))) {
+            if frame.is_some_and(|(_, by)| {
+                self.memory.is_closed(self.cpu.reg_get(Mode::Supervisor, *by))
+            }) {
                 self.found_closed = true;
                 self.cpu.reg_set(Mode::Supervisor, reg::PC, code.symbols.slower);
                 continue;
@@ -268,18 +286,28 @@ impl<'a> Machine<'a> {
             if !is_met || self.special(instruction) {
                 self.cpu.reg_set(Mode::Supervisor, reg::PC, at + 4);
             } else {
-                ensure!(is_known(instruction), "an instruction that this machine does not know: {instruction:#010x} at {at:#x}");
-                ensure!(self.cpu.step(&mut self.memory), "undefined: {instruction:#010x} at {at:#x}");
+                ensure!(
+                    is_known(instruction),
+                    "an instruction that this machine does not know: {instruction:#010x} at {at:#x}"
+                );
+                ensure!(
+                    self.cpu.step(&mut self.memory),
+                    "undefined: {instruction:#010x} at {at:#x}"
+                );
             }
             if let Some(address) = self.memory.missing {
-                bail!("an access to {address:#x}, where nothing is, or by a domain that is closed, by {instruction:#010x} at {at:#x}");
+                bail!(
+                    "an access to {address:#x}, where nothing is, or by a domain that is closed, by {instruction:#010x} at {at:#x}"
+                );
             }
-            if let Some(number) = code.tests.iter().position(|test| *test == at).filter(|_| is_met) {
+            if let Some(number) = code.tests.iter().position(|test| *test == at).filter(|_| is_met)
+            {
                 if !self.tests.contains(&number) {
                     self.tests.push(number);
                 }
                 if let Some((_, flags)) = TESTS[number].filter(|_| turned == Some(number)) {
-                    let status = self.cpu.reg_get(Mode::Supervisor, reg::CPSR) & !(ZERO | CARRY) | flags;
+                    let status =
+                        self.cpu.reg_get(Mode::Supervisor, reg::CPSR) & !(ZERO | CARRY) | flags;
                     self.cpu.reg_set(Mode::Supervisor, reg::CPSR, status);
                 }
             }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5's fast paths.
 //!
-//! Besides what the crate's head says, the way out must bring all of the user's registers back. A test that is turned is one that is passed
-//! whatever it finds: the flags of a comparison decide more than one thing.
+//! Besides what the crate's head says, the way out must bring all of the user's registers back. A
+//! test that is turned is one that is passed whatever it finds: the flags of a comparison decide
+//! more than one thing.
 
 mod code;
 mod entry;
@@ -11,7 +12,9 @@ mod machine;
 mod rules;
 
 use crate::elf::Elf;
-use crate::processor::{ARGUMENTS, Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use crate::processor::{
+    ARGUMENTS, Event, Executed, Found, Outcome, Places, Processor, Run, Who, all,
+};
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::{Op, UserAddr};
 use anyhow::{Result, ensure};
@@ -46,7 +49,8 @@ impl Processor for Armv5 {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Map, Op::Cache];
+    const FAST: &'static [Op] =
+        &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Map, Op::Cache];
     const PAGES: u32 = 40;
     const LOW_END: u32 = SLOT_BYTES;
     const EMPTY_SPACES: u32 = 0;
@@ -101,16 +105,30 @@ impl Processor for Armv5 {
             let words = &mut kernel.pool[space].hw;
             words[hw::DOMAIN] = rng.u32(3..16);
             // It has lost that now and then, and runs by a Segment's.
-            words[hw::DACR] = rng.u32(..) | client(if rng.u32(..8) > 1 { words[hw::DOMAIN] } else { rng.u32(3..16) });
+            words[hw::DACR] = rng.u32(..)
+                | client(if rng.u32(..8) > 1 { words[hw::DOMAIN] } else { rng.u32(3..16) });
             words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
         }
     }
 
-    fn enter(&self, kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Entered {
+    fn enter(
+        &self,
+        kernel: &mut Kernel,
+        found: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Entered {
         Entered::random(kernel, found, me, event, rng)
     }
 
-    fn run(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+    fn run(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Left>> {
         execute::enter(&self.code, kernel, me, entered, turned)
     }
 
@@ -121,7 +139,8 @@ impl Processor for Armv5 {
             Event::Call(_) => {
                 save(&mut kernel.pool[me], user, vector::SWI);
                 if kernel.pool[me].is_alien() {
-                    // Of Thumb the port gives 8 bits of another instruction, which is not in this memory.
+                    // Of Thumb the port gives 8 bits of another instruction, which is not in this
+                    // memory.
                     kernel.pool[me].context[word::ERROR] = entered.instruction.1 & NUMBER;
                     kernel.exception();
                 } else {
@@ -129,21 +148,30 @@ impl Processor for Armv5 {
                 }
             }
             Event::Fault => {
-                let event = entered.fault.as_ref().and_then(|fault| fault.portable(kernel, me, user));
+                let event =
+                    entered.fault.as_ref().and_then(|fault| fault.portable(kernel, me, user));
                 restart_helper(&mut kernel.pool[me].context);
                 if let Some((address, access, error)) = event {
                     let context = &mut kernel.pool[me].context;
-                    (context[word::VECTOR], context[word::ERROR]) = (abi::frame::vector::PAGE_FAULT, error);
+                    (context[word::VECTOR], context[word::ERROR]) =
+                        (abi::frame::vector::PAGE_FAULT, error);
                     kernel.page_fault(UserAddr(address), access);
                 }
             }
         }
     }
 
-    fn check(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
+    fn check(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        outcome: &Outcome<Left>,
+    ) -> Result<()> {
         let Outcome { current, written, own } = outcome;
         // What the message of an event does not have is what the alien had there.
-        let unknown = if kernel.pool[me].is_alien() { 2 + EVENT_WORDS as usize..ARGUMENTS } else { 0..0 };
+        let unknown =
+            if kernel.pool[me].is_alien() { 2 + EVENT_WORDS as usize..ARGUMENTS } else { 0..0 };
         let others = [self.code.places.cpu + offset_of!(Cpu, current) as u32, THREAD_POINTER];
         own.runs((kernel, &self.code), *current, &entered.noted, (written, &others), unknown)?;
         own.has_maintained(kernel)?;
@@ -159,7 +187,8 @@ impl Processor for Armv5 {
             if thread.gate & gate::ALIEN != 0 {
                 thread.context = [0; CONTEXT_WORDS];
             }
-            // Its next registers of a message come with the message; why it entered is told of threads that stopped alone.
+            // Its next registers of a message come with the message; why it entered is told of
+            // threads that stopped alone.
             for index in (word::R0..word::R0 + ARGUMENTS).chain([word::VECTOR, word::ERROR]) {
                 thread.context[index] = 0;
             }

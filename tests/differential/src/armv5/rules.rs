@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must be true of the processor when the entry code went back to user mode: registers, domains, process identifier, caches, TLB.
+//! What must be true of the processor when the entry code went back to user mode: registers,
+//! domains, process identifier, caches, TLB.
 
 use super::Kernel;
 use super::code::Code;
@@ -16,7 +17,8 @@ use kcore::{Space, Thread};
 use pool::Ref;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The word that the helper of programs returns as the thread pointer (docs/arm.md, *Virtual memory*).
+/// The word that the helper of programs returns as the thread pointer (docs/arm.md, *Virtual
+/// memory*).
 pub const THREAD_POINTER: u32 = 0xffff_0ff0;
 
 /// What the assembly left beside memory.
@@ -53,18 +55,23 @@ impl Left {
         self.maintained.iter().any(|done| done.what == Maintenance::Flush)
     }
 
-    /// Caches and TLB are told of all that the portable kernel has announced, and of entries that are written, in an order in which
-    /// nothing is lost.
+    /// Caches and TLB are told of all that the portable kernel has announced, and of entries that
+    /// are written, in an order in which nothing is lost.
     pub fn has_maintained(&self, kernel: &Kernel) -> Result<()> {
         let of = |what: Maintenance| self.maintained.iter().filter(move |done| done.what == what);
-        let entries: Vec<usize> = (0..self.order.len()).filter(|at| kernel.port.walker.contains_key(&page_of(self.order[*at]))).collect();
-        let (first, last) = (entries.first().copied().unwrap_or(usize::MAX), entries.last().copied().unwrap_or(0));
+        let entries: Vec<usize> = (0..self.order.len())
+            .filter(|at| kernel.port.walker.contains_key(&page_of(self.order[*at])))
+            .collect();
+        let (first, last) =
+            (entries.first().copied().unwrap_or(usize::MAX), entries.last().copied().unwrap_or(0));
         // Pages that change, and how their lines do.
         let mut pages = BTreeMap::new();
         for (part, change) in &kernel.port.announced {
             let (space, range) = part.as_ref().context("the portable kernel announced all")?;
             let needs: &[Maintenance] = match change {
-                Change::Remove | Change::Replace => &[Maintenance::Clean, Maintenance::Drop, Maintenance::DropCode],
+                Change::Remove | Change::Replace => {
+                    &[Maintenance::Clean, Maintenance::Drop, Maintenance::DropCode]
+                }
                 Change::Protect(rights) if rights.contains(Rights::WRITE) => &[],
                 Change::Protect(_) => &[Maintenance::Clean],
             };
@@ -72,52 +79,91 @@ impl Left {
         }
         for (page, needs) in &pages {
             for line in (*page..page + PAGE_SIZE).step_by(LINE as usize) {
-                let is_done = |what: &Maintenance| of(*what).any(|done| done.address == line && done.writes <= first);
+                let is_done = |what: &Maintenance| {
+                    of(*what).any(|done| done.address == line && done.writes <= first)
+                };
                 ensure!(needs.iter().all(is_done), "line {line:#x} has not gone: {needs:?}");
             }
             ensure!(
                 needs.len() < 2 || of(Maintenance::DropBranches).any(|done| done.writes <= first),
                 "branches are predicted by {page:#x}"
             );
-            ensure!(of(Maintenance::Drain).any(|done| done.writes == first), "lines of {page:#x} are not in memory before the entry is");
+            ensure!(
+                of(Maintenance::Drain).any(|done| done.writes == first),
+                "lines of {page:#x} are not in memory before the entry is"
+            );
         }
         let mut asked = BTreeSet::new();
-        for ((space, range), what) in kernel.port.cached.iter().filter(|((_, range), _)| !range.is_empty()) {
+        for ((space, range), what) in
+            kernel.port.cached.iter().filter(|((_, range), _)| !range.is_empty())
+        {
             let needs: &[Maintenance] = match what {
                 CacheOp::Clean => &[Maintenance::Clean],
                 CacheOp::CleanAndInvalidate => &[Maintenance::Clean, Maintenance::Drop],
                 CacheOp::SyncCode => &[Maintenance::Clean, Maintenance::DropCode],
-                CacheOp::Lock | CacheOp::Unlock => bail!("lines are locked, which no machine of this port can"),
+                CacheOp::Lock | CacheOp::Unlock => {
+                    bail!("lines are locked, which no machine of this port can")
+                }
             };
             for line in (line_of(range.start.0)..range.end.0).step_by(LINE as usize) {
                 let address = relocated(kernel, *space, line);
-                let done: Vec<Maintenance> = self.maintained.iter().filter(|done| done.address == address).map(|done| done.what).collect();
+                let done: Vec<Maintenance> = self
+                    .maintained
+                    .iter()
+                    .filter(|done| done.address == address)
+                    .map(|done| done.what)
+                    .collect();
                 ensure!(done == needs, "{done:?} of {address:#x} in place of {needs:?}");
                 asked.insert(address);
             }
-            ensure!(self.maintained.last().is_some_and(|last| last.what == Maintenance::Drain), "nobody waits until lines are in memory");
+            ensure!(
+                self.maintained.last().is_some_and(|last| last.what == Maintenance::Drain),
+                "nobody waits until lines are in memory"
+            );
         }
-        let lines = [Maintenance::Clean, Maintenance::Drop, Maintenance::DropCode].into_iter().flat_map(of);
-        for done in lines.filter(|done| !pages.contains_key(&page_of(done.address)) && !asked.contains(&done.address)) {
-            let is_entry = entries.iter().any(|at| line_of(self.order[*at]) == line_of(done.address));
-            ensure!(is_entry && done.what == Maintenance::Clean && done.writes > last, "a line of {:#x} went", done.address);
+        let lines =
+            [Maintenance::Clean, Maintenance::Drop, Maintenance::DropCode].into_iter().flat_map(of);
+        for done in lines.filter(|done| {
+            !pages.contains_key(&page_of(done.address)) && !asked.contains(&done.address)
+        }) {
+            let is_entry =
+                entries.iter().any(|at| line_of(self.order[*at]) == line_of(done.address));
+            ensure!(
+                is_entry && done.what == Maintenance::Clean && done.writes > last,
+                "a line of {:#x} went",
+                done.address
+            );
         }
         for at in &entries {
-            let is_done = |done: &Maintained| line_of(done.address) == line_of(self.order[*at]) && done.writes > last;
+            let is_done = |done: &Maintained| {
+                line_of(done.address) == line_of(self.order[*at]) && done.writes > last
+            };
             ensure!(of(Maintenance::Clean).any(is_done), "the entry of a table is not in memory");
         }
-        ensure!(entries.is_empty() || of(Maintenance::Drain).any(|done| done.writes > last), "nobody waits until entries are in memory");
-        let invalid: BTreeSet<u32> =
-            kernel.port.invalidated.iter().map(|(space, range)| relocated(kernel, *space, range.start.0)).collect();
+        ensure!(
+            entries.is_empty() || of(Maintenance::Drain).any(|done| done.writes > last),
+            "nobody waits until entries are in memory"
+        );
+        let invalid: BTreeSet<u32> = kernel
+            .port
+            .invalidated
+            .iter()
+            .map(|(space, range)| relocated(kernel, *space, range.start.0))
+            .collect();
         for what in [Maintenance::Flush, Maintenance::FlushCode] {
-            let flushed: BTreeSet<u32> = of(what).filter(|done| done.writes > last).map(|done| done.address).collect();
-            ensure!(flushed == invalid && of(what).count() == invalid.len(), "{what:?} of {flushed:x?} in place of {invalid:x?}");
+            let flushed: BTreeSet<u32> =
+                of(what).filter(|done| done.writes > last).map(|done| done.address).collect();
+            ensure!(
+                flushed == invalid && of(what).count() == invalid.len(),
+                "{what:?} of {flushed:x?} in place of {invalid:x?}"
+            );
         }
         Ok(())
     }
 
-    /// The processor runs this thread with its registers, in its space. Nothing was `written` but memory of the pool, words that are in
-    /// `others`, and the word that notes the domains. Its registers in `unknown` may be any.
+    /// The processor runs this thread with its registers, in its space. Nothing was `written` but
+    /// memory of the pool, words that are in `others`, and the word that notes the domains. Its
+    /// registers in `unknown` may be any.
     pub fn runs(
         &self,
         (kernel, code): (&Kernel, &Code),
@@ -129,14 +175,31 @@ impl Left {
         let thread = &kernel.pool[current];
         let mut saved = user(thread);
         saved[unknown.clone()].copy_from_slice(&self.registers[unknown]);
-        ensure!(self.registers == saved, "its registers are\n{saved:x?}, by the assembly\n{:x?}", self.registers);
+        ensure!(
+            self.registers == saved,
+            "its registers are\n{saved:x?}, by the assembly\n{:x?}",
+            self.registers
+        );
         let words = kernel.pool[thread.space.get().context("it has no space")?].hw;
         // Who just goes on has its domains.
         let goes_on = self.dacr.is_none() && had.entered.is(current);
-        ensure!(goes_on || self.dacr == Some(words[hw::DACR]), "its domains are {:#x}, by the assembly {:x?}", words[hw::DACR], self.dacr);
+        ensure!(
+            goes_on || self.dacr == Some(words[hw::DACR]),
+            "its domains are {:#x}, by the assembly {:x?}",
+            words[hw::DACR],
+            self.dacr
+        );
         let pid = if words[hw::PID] & hw::INDIFFERENT != 0 { had.pid } else { words[hw::PID] };
-        ensure!(self.pid == pid, "the process identifier is {pid:#x}, by the assembly {:#x}", self.pid);
-        ensure!(self.pid_writes == u32::from(pid != had.pid), "the process identifier was written {} times", self.pid_writes);
+        ensure!(
+            self.pid == pid,
+            "the process identifier is {pid:#x}, by the assembly {:#x}",
+            self.pid
+        );
+        ensure!(
+            self.pid_writes == u32::from(pid != had.pid),
+            "the process identifier was written {} times",
+            self.pid_writes
+        );
         let is_known = |at: u32| is_pool::<super::Armv5>(kernel, at) || others.contains(&at);
         let elsewhere: Vec<_> = written.iter().filter(|(at, _)| !is_known(**at)).collect();
         let (start, bytes) = code.symbols.directory;
@@ -146,7 +209,10 @@ impl Left {
         }
         let [(at, dirty)] = elsewhere[..] else { bail!("words were written at {elsewhere:x?}") };
         ensure!(at.wrapping_sub(start) < bytes, "{at:#x} was written");
-        ensure!(*dirty == had.dirty | words[hw::DACR], "the domains that were open are said to be {dirty:#x}");
+        ensure!(
+            *dirty == had.dirty | words[hw::DACR],
+            "the domains that were open are said to be {dirty:#x}"
+        );
         Ok(())
     }
 }

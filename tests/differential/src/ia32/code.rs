@@ -31,7 +31,8 @@ pub struct Symbols {
     pub pool_place: u32,
     /// Entries by `sysenter`, `int 0x80` and a page fault.
     pub entries: [u32; 3],
-    /// Where the code goes with what it leaves to the portable kernel: after `sysenter`, before and after `pushad`.
+    /// Where the code goes with what it leaves to the portable kernel: after `sysenter`, before and
+    /// after `pushad`.
     pub slow: [u32; 3],
     /// Where all that was saved comes back.
     pub restores: u32,
@@ -44,7 +45,8 @@ pub struct Code {
     start: u32,
     /// By address, from `start` on: an instruction, and the number of a conditional jump.
     instructions: Vec<Option<(Instruction, Option<usize>)>>,
-    /// What conditional jumps look at, by number. Those that a macro makes in several places of a part have one number.
+    /// What conditional jumps look at, by number. Those that a macro makes in several places of a
+    /// part have one number.
     pub tests: Vec<String>,
     /// See [`Symbols`].
     pub symbols: Symbols,
@@ -57,7 +59,9 @@ pub struct Code {
 impl Code {
     /// Reads it from the kernel's file.
     pub fn read(elf: &Elf) -> Result<Self> {
-        let of = |names: [&str; 2]| -> Result<[u32; 2]> { Ok([elf.symbol(names[0])?, elf.symbol(names[1])?]) };
+        let of = |names: [&str; 2]| -> Result<[u32; 2]> {
+            Ok([elf.symbol(names[0])?, elf.symbol(names[1])?])
+        };
         let mut code = Self {
             start: elf.symbol(PARTS[0].0)?,
             instructions: Vec::new(),
@@ -65,8 +69,16 @@ impl Code {
             symbols: Symbols {
                 gdt: elf.symbol("3gdt3GDT")?,
                 pool_place: elf.symbol("10POOL_PLACE")?,
-                entries: [elf.symbol("sysenter_entry")?, elf.symbol("alien_entry")?, elf.symbol("alien_fault")?],
-                slow: [elf.symbol("save_registers")?, elf.symbol("entered")?, elf.symbol("entered_saved")?],
+                entries: [
+                    elf.symbol("sysenter_entry")?,
+                    elf.symbol("alien_entry")?,
+                    elf.symbol("alien_fault")?,
+                ],
+                slow: [
+                    elf.symbol("save_registers")?,
+                    elf.symbol("entered")?,
+                    elf.symbol("entered_saved")?,
+                ],
                 restores: elf.symbol("leave_kernel")?,
                 calls_rust: 0,
             },
@@ -89,7 +101,9 @@ impl Code {
         let labels: BTreeSet<u32> = elf.symbols().iter().map(|symbol| symbol.address).collect();
         // What sets flags, and how often jumps after a label have looked at it.
         let (mut setter, mut looked) = (String::new(), BTreeMap::<String, u32>::new());
-        for instruction in Decoder::with_ip(32, elf.bytes(start, end)?, u64::from(start), DecoderOptions::NONE) {
+        for instruction in
+            Decoder::with_ip(32, elf.bytes(start, end)?, u64::from(start), DecoderOptions::NONE)
+        {
             let at = instruction.ip32();
             if instruction.is_invalid() {
                 bail!("no instruction at {at:#x}");
@@ -100,8 +114,12 @@ impl Code {
                 break;
             }
             // The others may be the user's, and this machine does not know of their bases.
-            let memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-            if memory && instruction.mnemonic() != Mnemonic::Lea && instruction.memory_segment() != Register::SS {
+            let memory = (0..instruction.op_count())
+                .any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+            if memory
+                && instruction.mnemonic() != Mnemonic::Lea
+                && instruction.memory_segment() != Register::SS
+            {
                 bail!("`{instruction}` at {at:#x} goes through another segment than SS");
             }
             if labels.contains(&at) {
@@ -110,20 +128,25 @@ impl Code {
             if instruction.rflags_modified() != 0 {
                 // Addresses of statics are those of one build.
                 let is_static = memory && instruction.memory_base() == Register::None;
-                setter = if is_static { format!("{:?} of a static", instruction.mnemonic()) } else { instruction.to_string() };
+                setter = if is_static {
+                    format!("{:?} of a static", instruction.mnemonic())
+                } else {
+                    instruction.to_string()
+                };
             }
-            let number = (instruction.flow_control() == FlowControl::ConditionalBranch).then(|| {
-                let mut name = format!("{part}: {setter}, {:?}", instruction.mnemonic());
-                let count = looked.entry(name.clone()).or_default();
-                *count += 1;
-                if *count > 1 {
-                    name = format!("{name}, {count}");
-                }
-                self.tests.iter().position(|test| *test == name).unwrap_or_else(|| {
-                    self.tests.push(name);
-                    self.tests.len() - 1
-                })
-            });
+            let number =
+                (instruction.flow_control() == FlowControl::ConditionalBranch).then(|| {
+                    let mut name = format!("{part}: {setter}, {:?}", instruction.mnemonic());
+                    let count = looked.entry(name.clone()).or_default();
+                    *count += 1;
+                    if *count > 1 {
+                        name = format!("{name}, {count}");
+                    }
+                    self.tests.iter().position(|test| *test == name).unwrap_or_else(|| {
+                        self.tests.push(name);
+                        self.tests.len() - 1
+                    })
+                });
             ensure!(at >= self.start, "the parts are in another order");
             let index = (at - self.start) as usize;
             self.instructions.resize(self.instructions.len().max(index + 1), None);
@@ -139,7 +162,14 @@ impl Code {
 
     /// Instructions that were never executed, as text. Padding is left out.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
-        let all = self.instructions.iter().flatten().map(|(i, _)| i).filter(|i| i.mnemonic() != Mnemonic::Nop);
-        all.filter(|i| !executed.contains_key(&i.ip32())).map(|i| format!("{:#x} {i}", i.ip32())).collect()
+        let all = self
+            .instructions
+            .iter()
+            .flatten()
+            .map(|(i, _)| i)
+            .filter(|i| i.mnemonic() != Mnemonic::Nop);
+        all.filter(|i| !executed.contains_key(&i.ip32()))
+            .map(|i| format!("{:#x} {i}", i.ip32()))
+            .collect()
     }
 }

@@ -16,7 +16,10 @@ use pool::Ref;
 const RESUME_FLAG: u32 = 1 << 16;
 
 /// Selectors that some user can load (`gdt.rs` of the port), outside of small spaces and in them.
-const LOADABLE: [&[u16]; 2] = [&[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68], &[0, 0x30, 0x38, 0x40, 0x60, 0x68]];
+const LOADABLE: [&[u16]; 2] = [
+    &[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68],
+    &[0, 0x30, 0x38, 0x40, 0x60, 0x68],
+];
 
 /// The time-stamp counter, and how the kernel makes nanoseconds of it (`Clock`).
 #[derive(Clone, Copy)]
@@ -78,7 +81,8 @@ impl Entry {
         }
     }
 
-    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it pushed.
+    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it
+    /// pushed.
     pub const fn slow(self, alien: bool, symbols: &Symbols) -> (u32, u32) {
         let [save_registers, entered, entered_saved] = symbols.slow;
         match self {
@@ -125,9 +129,26 @@ impl User {
         let [ecx, edx, esp, eip] = [(); 4].map(|()| rng.u32(..));
         let is_small = cs == u32::from(SMALL_CODE);
         let (loadable, data) = (LOADABLE[usize::from(is_small)], translated(USER_DATA, is_small));
-        let odd = |rng: &mut Rng, usual: u16| if rng.u32(..32) == 0 { loadable[rng.usize(..loadable.len())] | rng.u16(..4) } else { usual };
+        let odd = |rng: &mut Rng, usual: u16| {
+            if rng.u32(..32) == 0 {
+                loadable[rng.usize(..loadable.len())] | rng.u16(..4)
+            } else {
+                usual
+            }
+        };
         Self {
-            regs: [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS],
+            regs: [
+                eax,
+                ebx,
+                ecx,
+                edx,
+                esi,
+                edi,
+                ebp,
+                esp,
+                eip,
+                rng.u32(..) & USER_FLAGS & !RESUME_FLAG | FIXED_FLAGS,
+            ],
             cs,
             ss,
             ds: odd(rng, data),
@@ -195,7 +216,11 @@ impl Entered {
             Event::Fault => Some(Entry::Fault { error: rng.u32(..8), address: rng.u32(..) }),
             Event::Tick => None,
         };
-        let arguments = if let Event::Call(arguments) = event { *arguments } else { [(); ARGUMENTS].map(|()| rng.u32(..)) };
+        let arguments = if let Event::Call(arguments) = event {
+            *arguments
+        } else {
+            [(); ARGUMENTS].map(|()| rng.u32(..))
+        };
         let mut user = User::random(arguments, select(kernel, me), rng);
         // Some aliens use the same selector.
         if is_alien {

@@ -20,13 +20,19 @@ pub const ALL: &[(&str, &str)] = &[
         "map_reply: cmpl $4,%ss:0x84(%ecx), Jne",
         "M2: a space has mapped (M6) Memories and Segments only, and a Segment has its upper table where a Memory has its class, so M4 refuses it.",
     ),
-    ("map_reply: test $0x3F,%esi, Jne", "M5: other rights stay in the address, and where it points nothing has been mapped (M6)."),
+    (
+        "map_reply: test $0x3F,%esi, Jne",
+        "M5: other rights stay in the address, and where it points nothing has been mapped (M6).",
+    ),
     (
         "map_reply: cmpl $0,%ss:0x50(%ecx), Je",
         "M8: a server's answer has to take the place of a page in a small space; for large ones the second flush is in vain.",
     ),
     ("map_reply: cmp %ss:0x5C(%esi),%eax, Je", "M7: the simulated port has no UTCBs there."),
-    ("map_reply: test %eax,%ss:0x10(%ecx), Jne", "The search: the other way leads to nothing, and the portable kernel does it all."),
+    (
+        "map_reply: test %eax,%ss:0x10(%ecx), Jne",
+        "The search: the other way leads to nothing, and the portable kernel does it all.",
+    ),
     ("native_fault: Cmp of a static, Jne", "F1: a fault in the kernel is no event of a user."),
     (
         "try_notify: testl $1,%ss:0x34(%edx), Jne",
@@ -41,4 +47,5 @@ pub const ALL: &[(&str, &str)] = &[
 /// Only who has a selector without its segment descriptor needs it.
 const S5: &str = "S5, P3: a descriptor that is not present is harmless unless FS or GS names it.";
 /// It is rare that this makes a difference for the descriptor.
-const H4: &str = "H4: the space has to have moved since the alien was loaded, and in one of its bounds only.";
+const H4: &str =
+    "H4: the space has to have moved since the alien was loaded, and in one of its bounds only.";

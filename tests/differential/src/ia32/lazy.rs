@@ -37,7 +37,10 @@ pub fn show_elsewhere(kernel: &mut Kernel, rng: &mut Rng) {
 fn in_region(descriptor: [u32; 2], region: [u32; 2]) -> [u32; 2] {
     let [low, high] = region;
     let bytes = ((low & 0xffff | high & 0xf_0000) + 1) * abi::PAGE_SIZE;
-    mmu::descriptor::moved(mmu::descriptor::clipped(descriptor, bytes), mmu::descriptor::base(region))
+    mmu::descriptor::moved(
+        mmu::descriptor::clipped(descriptor, bytes),
+        mmu::descriptor::base(region),
+    )
 }
 
 /// The first TLS descriptor of a thread, as it is in the processor.
@@ -49,12 +52,13 @@ pub fn first_tls_of(kernel: &Kernel, thread: Ref<Thread>) -> [u32; 2] {
 
 /// Whether no fast path may lead to this thread's handler, or from there to it (`Lazy::load`).
 fn is_private(kernel: &Kernel, thread: Ref<Thread>) -> bool {
-    let is_cut_off = state(&kernel.pool[thread]).tls[0] != [0; 2] && first_tls_of(kernel, thread) == [0; 2];
+    let is_cut_off =
+        state(&kernel.pool[thread]).tls[0] != [0; 2] && first_tls_of(kernel, thread) == [0; 2];
     kernel.pool[thread].lazy & lazy::MORE_TLS != 0 || is_cut_off
 }
 
-/// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU open,
-/// and a step may be pending.
+/// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU
+/// open, and a step may be pending.
 pub fn load(kernel: &mut Kernel, next: Ref<Thread>, rng: &mut Rng) {
     let t = kernel.pool[next];
     let other = Ref::<Thread>::new(kernel.port.cpu().loaded & !FLAGS);
@@ -69,7 +73,8 @@ pub fn load(kernel: &mut Kernel, next: Ref<Thread>, rng: &mut Rng) {
     kernel.port.cpu().loaded = if t.lazy != 0 || t.is_alien() {
         if let Some(region) = t.space.get().and_then(|space| region(kernel, space)) {
             let shown = in_region(state(&t).tls[0], region);
-            (state_mut(&mut kernel.pool[next]).shown, state_mut(&mut kernel.pool[next]).shown_in) = (shown, region);
+            (state_mut(&mut kernel.pool[next]).shown, state_mut(&mut kernel.pool[next]).shown_in) =
+                (shown, region);
         }
         let private = if is_private(kernel, next) { PRIVATE } else { 0 };
         next.address() | private | if rng.u32(..12) == 0 { FPU_OPEN } else { 0 }
@@ -95,7 +100,8 @@ pub fn alien_selectors(kernel: &mut Kernel, me: Ref<Thread>) -> Option<(Ref<Thre
     }
     let t = &kernel.pool[alien];
     let (gate, fs_gs, utcb) = (t.gate, state(t).fs_gs, t.utcb);
-    let frame: Frame = bytemuck::pod_read_unaligned(kernel.pool.bytes_at(utcb, size_of::<Frame>() as u32));
+    let frame: Frame =
+        bytemuck::pod_read_unaligned(kernel.pool.bytes_at(utcb, size_of::<Frame>() as u32));
     Some((alien, if gate & gate::ALIEN == 0 { fs_gs } else { frame.fs_gs }))
 }
 
@@ -119,23 +125,36 @@ pub fn note_segments(kernel: &mut Kernel, me: Ref<Thread>, user: &User) {
     }
 }
 
-/// Whether what is loaded may be one alien's for the other's as it is, but for the first TLS descriptor.
+/// Whether what is loaded may be one alien's for the other's as it is, but for the first TLS
+/// descriptor.
 pub fn may_switch(kernel: &Kernel, me: Ref<Thread>, from: u32, to: u32) -> bool {
     if from == 0 || to == 0 {
         return false;
     }
     let [from, to] = [from, to].map(|address| kernel.pool[Ref::<Thread>::new(address)]);
-    let handled = |t: &Thread| t.is_alien() && t.handler.object::<Thread>() == me && t.lazy & !(lazy::SEGMENTS | lazy::TLS) == 0;
+    let handled = |t: &Thread| {
+        t.is_alien()
+            && t.handler.object::<Thread>() == me
+            && t.lazy & !(lazy::SEGMENTS | lazy::TLS) == 0
+    };
     let is_handled = handled(&from) && handled(&to);
     let region = to.space.get().and_then(|space| region(kernel, space));
-    let is_known = state(&to).tls[0] == [0; 2] || region.is_none_or(|region| state(&to).shown_in == region);
+    let is_known =
+        state(&to).tls[0] == [0; 2] || region.is_none_or(|region| state(&to).shown_in == region);
     let (from, to) = (state(&from), state(&to));
-    let names_first = [to.fs_gs & 0xffff, to.fs_gs >> 16].iter().any(|selector| selector >> 3 == u32::from(TLS >> 3));
-    is_known && is_handled && from.tls[1..] == to.tls[1..] && (from.tls[0] == to.tls[0] || !names_first || to.tls[0][1] & PRESENT != 0)
+    let names_first = [to.fs_gs & 0xffff, to.fs_gs >> 16]
+        .iter()
+        .any(|selector| selector >> 3 == u32::from(TLS >> 3));
+    is_known
+        && is_handled
+        && from.tls[1..] == to.tls[1..]
+        && (from.tls[0] == to.tls[0] || !names_first || to.tls[0][1] & PRESENT != 0)
 }
 
 /// The frame of an alien, as its handler wants it.
 pub fn frame_of(kernel: &Kernel, thread: Ref<Thread>) -> Option<Frame> {
     let t = &kernel.pool[thread];
-    (t.is_alien() && t.utcb != 0).then(|| bytemuck::pod_read_unaligned(kernel.pool.bytes_at(t.utcb, size_of::<Frame>() as u32)))
+    (t.is_alien() && t.utcb != 0).then(|| {
+        bytemuck::pod_read_unaligned(kernel.pool.bytes_at(t.utcb, size_of::<Frame>() as u32))
+    })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the memory that it touches. It knows the
-//! instructions that occur there; any other is an error.
+//! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the
+//! memory that it touches. It knows the instructions that occur there; any other is an error.
 
 use super::code::Code;
 use crate::memory::Words;
@@ -44,7 +44,8 @@ pub struct Machine<'a> {
     pub regs: [u32; 8],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
-    /// What these hold of their descriptors since they were loaded, in the same order: two words, where a descriptor is known.
+    /// What these hold of their descriptors since they were loaded, in the same order: two words,
+    /// where a descriptor is known.
     pub hidden: [Option<[u32; 2]>; 6],
     gdt: u32,
     /// Address of a page fault.
@@ -80,7 +81,8 @@ pub const GS: usize = 5;
 const MOST_STEPS: u32 = 400;
 
 impl<'a> Machine<'a> {
-    /// A processor in front of `memory`, which gives the word at an address; with the segment descriptors at `gdt`.
+    /// A processor in front of `memory`, which gives the word at an address; with the segment
+    /// descriptors at `gdt`.
     pub fn new(memory: &'a dyn Fn(u32) -> Option<u32>, gdt: u32) -> Self {
         Self {
             regs: [0; 8],
@@ -212,7 +214,8 @@ impl<'a> Machine<'a> {
         Ok(value)
     }
 
-    /// Runs from `entry` until the code is left. The conditional jump `turned`, by its number, does the opposite at first.
+    /// Runs from `entry` until the code is left. The conditional jump `turned`, by its number, does
+    /// the opposite at first.
     pub fn run(&mut self, code: &Code, entry: u32, turned: Option<usize>) -> Result<Exit> {
         let mut at = entry;
         for _ in 0..MOST_STEPS {
@@ -253,12 +256,14 @@ impl<'a> Machine<'a> {
                     (self.carry, self.zero) = (a < b, a == b);
                 }
                 Mnemonic::Adc => {
-                    let (value, carry) = self.get(&i, 0)?.carrying_add(self.get(&i, 1)?, self.carry);
+                    let (value, carry) =
+                        self.get(&i, 0)?.carrying_add(self.get(&i, 1)?, self.carry);
                     (self.carry, self.zero) = (carry, value == 0);
                     self.set(&i, 0, value)?;
                 }
                 Mnemonic::Sbb => {
-                    let (value, borrow) = self.get(&i, 0)?.borrowing_sub(self.get(&i, 1)?, self.carry);
+                    let (value, borrow) =
+                        self.get(&i, 0)?.borrowing_sub(self.get(&i, 1)?, self.carry);
                     (self.carry, self.zero) = (borrow, value == 0);
                     self.set(&i, 0, value)?;
                 }
@@ -269,10 +274,12 @@ impl<'a> Machine<'a> {
                 }
                 Mnemonic::Mul => {
                     let product = u64::from(self.regs[reg::EAX]) * u64::from(self.get(&i, 0)?);
-                    [self.regs[reg::EAX], self.regs[reg::EDX]] = [product as u32, (product >> 32) as u32];
+                    [self.regs[reg::EAX], self.regs[reg::EDX]] =
+                        [product as u32, (product >> 32) as u32];
                 }
                 Mnemonic::Shrd | Mnemonic::Shld => {
-                    let (here, other, count) = (self.get(&i, 0)?, self.get(&i, 1)?, self.get(&i, 2)? & 31);
+                    let (here, other, count) =
+                        (self.get(&i, 0)?, self.get(&i, 1)?, self.get(&i, 2)? & 31);
                     let value = if i.mnemonic() == Mnemonic::Shrd {
                         ((u64::from(other) << 32 | u64::from(here)) >> count) as u32
                     } else {
@@ -280,12 +287,19 @@ impl<'a> Machine<'a> {
                     };
                     self.set(&i, 0, value)?;
                 }
-                Mnemonic::Rdtsc => [self.regs[reg::EAX], self.regs[reg::EDX]] = [self.tsc as u32, (self.tsc >> 32) as u32],
+                Mnemonic::Rdtsc => {
+                    [self.regs[reg::EAX], self.regs[reg::EDX]] =
+                        [self.tsc as u32, (self.tsc >> 32) as u32]
+                }
                 Mnemonic::Bts | Mnemonic::Btr => {
                     let bit = self.get(&i, 1)?;
                     let at = self.address(&i).wrapping_add(bit / 32 * 4);
                     let word = self.word(at)?;
-                    let value = if i.mnemonic() == Mnemonic::Bts { word | 1 << (bit % 32) } else { word & !(1 << (bit % 32)) };
+                    let value = if i.mnemonic() == Mnemonic::Bts {
+                        word | 1 << (bit % 32)
+                    } else {
+                        word & !(1 << (bit % 32))
+                    };
                     self.carry = word >> (bit % 32) & 1 != 0;
                     self.store(at, 4, value)?;
                 }

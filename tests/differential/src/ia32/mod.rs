@@ -33,8 +33,20 @@ pub struct Ia32 {
     code: Code,
 }
 
-/// Words of saved registers that count behind a system call by a fast path, for a thread in a ready queue.
-const KEPT: [usize; 10] = [word::EAX, word::EBX, word::ESI, word::EDI, word::EBP, word::ESP, word::EIP, word::EFLAGS, word::DS, word::ES];
+/// Words of saved registers that count behind a system call by a fast path, for a thread in a ready
+/// queue.
+const KEPT: [usize; 10] = [
+    word::EAX,
+    word::EBX,
+    word::ESI,
+    word::EDI,
+    word::EBP,
+    word::ESP,
+    word::EIP,
+    word::EFLAGS,
+    word::DS,
+    word::ES,
+];
 
 impl Processor for Ia32 {
     type Registers = ia32_context::Ia32;
@@ -43,7 +55,8 @@ impl Processor for Ia32 {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Notify, Op::Receive];
+    const FAST: &'static [Op] =
+        &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Notify, Op::Receive];
     const PAGES: u32 = 8;
     const LOW_END: u32 = SMALL_BYTES;
     const EMPTY_SPACES: u32 = HOMES;
@@ -99,10 +112,16 @@ impl Processor for Ia32 {
 
     fn state(is_alien: bool, rng: &mut Rng) -> Vec<[u32; 3]> {
         // Segment descriptors of TLS, mostly the first one.
-        let has = (0..3).filter(|index| is_alien && rng.u32(..16) > index.min(&1) * 14).collect::<Vec<u32>>();
+        let has = (0..3)
+            .filter(|index| is_alien && rng.u32(..16) > index.min(&1) * 14)
+            .collect::<Vec<u32>>();
         let random = |index| {
             // Not even in a small space is the second behind the end.
-            let base = if rng.u32(..16) == 0 { rng.u32(..) } else { [0, 0x1000, 1 << 20, SMALL_BYTES][rng.usize(..16) / 5] };
+            let base = if rng.u32(..16) == 0 {
+                rng.u32(..)
+            } else {
+                [0, 0x1000, 1 << 20, SMALL_BYTES][rng.usize(..16) / 5]
+            };
             [index, base, (rng.u32(..8).min(1) * (PRESENT | PAGES)) | 0xf_ffff]
         };
         has.into_iter().map(random).collect()
@@ -116,7 +135,14 @@ impl Processor for Ia32 {
         spaces::set_up(kernel, found, self.code.ways, rng)
     }
 
-    fn meanwhile(&self, kernel: &mut Kernel, found: &Found, spaces: &mut Spaces, me: Ref<Thread>, rng: &mut Rng) {
+    fn meanwhile(
+        &self,
+        kernel: &mut Kernel,
+        found: &Found,
+        spaces: &mut Spaces,
+        me: Ref<Thread>,
+        rng: &mut Rng,
+    ) {
         if rng.u32(..5) == 0 {
             lazy::show_elsewhere(kernel, rng);
         }
@@ -130,22 +156,44 @@ impl Processor for Ia32 {
             1 => frame.ds_es = rng.u32(..),
             2..=7 => {
                 *frame = abi::Frame { changed: 0, ds_es: 0x23_0023, ..*frame };
-                [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] = [(); 5].map(|()| rng.u32(..));
+                [frame.eax, frame.ecx, frame.esp, frame.eip, frame.eflags] =
+                    [(); 5].map(|()| rng.u32(..));
             }
             8..=24 => {
                 // The trap flag, the resume flag.
-                let special = [0x100, 0x100, 0x1_0000].get(rng.u32(..12) as usize).copied().unwrap_or_default();
-                *frame = abi::Frame { changed: BY_SYSEXIT, ds_es: 0x23_0023, eflags: rng.u32(..) & !0x1_0100 | special, ..*frame };
+                let special = [0x100, 0x100, 0x1_0000]
+                    .get(rng.u32(..12) as usize)
+                    .copied()
+                    .unwrap_or_default();
+                *frame = abi::Frame {
+                    changed: BY_SYSEXIT,
+                    ds_es: 0x23_0023,
+                    eflags: rng.u32(..) & !0x1_0100 | special,
+                    ..*frame
+                };
             }
             _ => {}
         }
     }
 
-    fn enter(&self, kernel: &mut Kernel, _: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Entered {
+    fn enter(
+        &self,
+        kernel: &mut Kernel,
+        _: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Entered {
         Entered::random(kernel, me, event, rng)
     }
 
-    fn run(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+    fn run(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Left>> {
         rules::run(&self.code, kernel, me, entered, turned)
     }
 
@@ -171,7 +219,11 @@ impl Processor for Ia32 {
                 kernel.exception();
             }
             (_, entry) => {
-                let vector = if entry.is_some() { vector::SYSENTER } else { abi::arch::ia32::kip::INT_VECTOR };
+                let vector = if entry.is_some() {
+                    vector::SYSENTER
+                } else {
+                    abi::arch::ia32::kip::INT_VECTOR
+                };
                 user.save(&mut kernel.pool[me], vector);
                 kernel.system_call();
                 while kernel.carry_on() {}
@@ -179,7 +231,13 @@ impl Processor for Ia32 {
         }
     }
 
-    fn check(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
+    fn check(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        outcome: &Outcome<Left>,
+    ) -> Result<()> {
         rules::check(kernel, me, entered, outcome)
     }
 
@@ -188,7 +246,8 @@ impl Processor for Ia32 {
     }
 
     fn normalise(thread: &mut Thread, who: Who) {
-        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
+        let waits_fast =
+            matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
         let frame_elsewhere = thread.gate == gate::REPLY | gate::ALIEN;
         let keep = |thread: &mut Thread, words: &[usize]| {
             let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
@@ -197,7 +256,8 @@ impl Processor for Ia32 {
         if who.runs || frame_elsewhere {
             keep(thread, &[]);
         } else if waits_fast {
-            // Resumed by `sysexit` with results in registers, or by `iret` with those that `set_result` wrote.
+            // Resumed by `sysexit` with results in registers, or by `iret` with those that
+            // `set_result` wrote.
             keep(thread, &[word::ESP, word::EIP, word::EFLAGS]);
         }
         if who.is_brief {
@@ -206,9 +266,12 @@ impl Processor for Ia32 {
         }
         if thread.gate == gate::REPLY | gate::EXCEPTION {
             // `pushad`'s own stack pointer; and the way out writes its space's selectors.
-            (thread.context[word::EBP + 1], thread.context[word::CS], thread.context[word::SS]) = (0, 0, 0);
+            (thread.context[word::EBP + 1], thread.context[word::CS], thread.context[word::SS]) =
+                (0, 0, 0);
         }
-        if thread.state() == gate::READY && !thread.is_alien() || matches!(thread.state(), gate::OPEN) {
+        if thread.state() == gate::READY && !thread.is_alien()
+            || matches!(thread.state(), gate::OPEN)
+        {
             thread.partner = Link::NULL;
         }
         if frame_elsewhere {

@@ -5,9 +5,13 @@ use super::Kernel;
 use super::code::CPU;
 use crate::processor::Found;
 use fastrand::Rng;
-use ia32_context::hw::{DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER};
+use ia32_context::hw::{
+    DIRECTORY, ENTER, EVENT, HOME, LARGE_SERVER, REGION_HIGH, REGION_LOW, SEGMENTS, SERVER,
+};
 use ia32_context::loaded::FLAGS;
-use ia32_context::selector::{SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, USER_CODE, USER_DATA};
+use ia32_context::selector::{
+    SERVER_CODE, SERVER_DATA, SMALL_CODE, SMALL_DATA, USER_CODE, USER_DATA,
+};
 use ia32_context::word;
 use kcore::port::Processor;
 use kcore::{Space, Thread};
@@ -17,7 +21,8 @@ use pool::{Link, Ref};
 pub const HOMES: u32 = 2;
 /// Bytes of a small space, or half as many.
 pub const SMALL_BYTES: u32 = 256 << 20;
-/// Where the directory of the home is noted whose small spaces alone ring 3 has segments for (`space.rs`).
+/// Where the directory of the home is noted whose small spaces alone ring 3 has segments for
+/// (`space.rs`).
 const SMALL_HOME: u32 = CPU + 28;
 /// The byte of a segment descriptor's upper word that says that it is present.
 const ACCESS: u32 = 0xff00;
@@ -39,7 +44,8 @@ pub fn region(kernel: &Kernel, space: Ref<Space>) -> Option<[u32; 2]> {
     (words[0] != 0).then_some(words)
 }
 
-/// Addresses of the ways into large spaces, servers and small spaces: of a thread that goes on, and of an alien's event.
+/// Addresses of the ways into large spaces, servers and small spaces: of a thread that goes on, and
+/// of an alien's event.
 #[derive(Clone, Copy)]
 pub struct Ways {
     pub large: [u32; 2],
@@ -53,24 +59,31 @@ pub struct Spaces {
     moves: bool,
 }
 
-/// What the port keeps of spaces. In every other system that of the handlers is a server, which most spaces of aliens show, and some others.
-/// In some systems some spaces are small, in one of the homes, which are the empty spaces.
+/// What the port keeps of spaces. In every other system that of the handlers is a server, which
+/// most spaces of aliens show, and some others. In some systems some spaces are small, in one of
+/// the homes, which are the empty spaces.
 pub fn set_up(kernel: &mut Kernel, found: &Found, ways: Ways, rng: &mut Rng) -> Spaces {
     let root = found.root;
-    let object = |kernel: &Kernel, selector: u32| -> Ref<Space> { kernel.pool[Space::slot(root, selector)].object() };
+    let object = |kernel: &Kernel, selector: u32| -> Ref<Space> {
+        kernel.pool[Space::slot(root, selector)].object()
+    };
     let has_small = rng.bool();
     let serves = rng.bool();
-    for (number, selector) in (1..).zip(found.natives.iter().chain(&found.empty).chain(&found.aliens)) {
+    for (number, selector) in
+        (1..).zip(found.natives.iter().chain(&found.empty).chain(&found.aliens))
+    {
         let space = object(kernel, *selector);
         let is_server = serves && space == root;
-        let often = if found.aliens.contains(selector) || found.empty.contains(selector) { 7 } else { 2 };
+        let often =
+            if found.aliens.contains(selector) || found.empty.contains(selector) { 7 } else { 2 };
         let shows = is_server || serves && rng.u32(..8) < often;
         let hw = &mut kernel.pool[space].hw;
         hw[DIRECTORY] = number << 12;
         [hw[ENTER], hw[EVENT]] = if is_server { ways.server } else { ways.large };
         hw[HOME] = space.address();
         hw[SERVER] = if shows { root.address() } else { 0 };
-        let [code, stack] = if is_server { [SERVER_CODE, SERVER_DATA] } else { [USER_CODE, USER_DATA] };
+        let [code, stack] =
+            if is_server { [SERVER_CODE, SERVER_DATA] } else { [USER_CODE, USER_DATA] };
         hw[SEGMENTS] = u32::from(code) | u32::from(stack) << 16;
     }
     for selector in found.natives.iter().chain(&found.aliens) {
@@ -83,7 +96,8 @@ pub fn set_up(kernel: &mut Kernel, found: &Found, ways: Ways, rng: &mut Rng) -> 
         move_in(kernel, space, home, ways, rng);
     }
     let me = kernel.current().expect("the root server runs");
-    [kernel.pool[me].context[word::CS], kernel.pool[me].context[word::SS]] = code_and_stack(kernel, root);
+    [kernel.pool[me].context[word::CS], kernel.pool[me].context[word::SS]] =
+        code_and_stack(kernel, root);
     Spaces { moves: rng.u32(..3) == 0 }
 }
 
@@ -105,23 +119,34 @@ fn move_in(kernel: &mut Kernel, space: Ref<Space>, home: Ref<Space>, ways: Ways,
 /// The same when it is large again, with this directory.
 fn move_out(kernel: &mut Kernel, space: Ref<Space>, directory: u32, ways: Ways) {
     let hw = &mut kernel.pool[space].hw;
-    (hw[DIRECTORY], hw[HOME], hw[SERVER], hw[REGION_LOW]) = (directory, space.address(), hw[LARGE_SERVER], 0);
+    (hw[DIRECTORY], hw[HOME], hw[SERVER], hw[REGION_LOW]) =
+        (directory, space.address(), hw[LARGE_SERVER], 0);
     [hw[ENTER], hw[EVENT]] = ways.large;
     hw[SEGMENTS] = u32::from(USER_CODE) | u32::from(USER_DATA) << 16;
 }
 
-/// Some space, of which nobody runs or has anything loaded, becomes small or large: its threads wait on.
-pub fn move_one(kernel: &mut Kernel, found: &Found, spaces: &Spaces, ways: Ways, (me, rng): (Ref<Thread>, &mut Rng)) {
+/// Some space, of which nobody runs or has anything loaded, becomes small or large: its threads
+/// wait on.
+pub fn move_one(
+    kernel: &mut Kernel,
+    found: &Found,
+    spaces: &Spaces,
+    ways: Ways,
+    (me, rng): (Ref<Thread>, &mut Rng),
+) {
     if !spaces.moves || kernel.pool[me].is_alien() || rng.u32(..4) > 0 {
         return;
     }
-    let object = |kernel: &Kernel, selector: u32| -> Ref<Space> { kernel.pool[Space::slot(found.root, selector)].object() };
+    let object = |kernel: &Kernel, selector: u32| -> Ref<Space> {
+        kernel.pool[Space::slot(found.root, selector)].object()
+    };
     let home = object(kernel, found.empty[rng.usize(..found.empty.len())]);
     let all = if rng.bool() { &found.natives } else { &found.aliens };
     let index = rng.usize(..all.len());
     let space = object(kernel, all[index]);
     // The directories of natives come first, then those of homes.
-    let number = if all == &found.natives { index } else { found.natives.len() + found.empty.len() + index };
+    let number =
+        if all == &found.natives { index } else { found.natives.len() + found.empty.len() + index };
     let loaded = Link::<Thread>::from_value(kernel.port.cpu().loaded & !FLAGS).get();
     let in_use = |thread: Ref<Thread>| kernel.pool[thread].space.is(space);
     if in_use(me) || loaded.is_some_and(in_use) || is_server(kernel, space) {
@@ -138,23 +163,26 @@ pub fn move_one(kernel: &mut Kernel, found: &Found, spaces: &Spaces, ways: Ways,
     }
 }
 
-/// What the port's way out has written of a thread that runs: the selectors of its space, with which it enters again.
+/// What the port's way out has written of a thread that runs: the selectors of its space, with
+/// which it enters again.
 pub fn select(kernel: &mut Kernel, me: Ref<Thread>) -> (u32, u32) {
-    let [cs, ss] = kernel.pool[me].space.get().map_or([0; 2], |space| code_and_stack(kernel, space));
+    let [cs, ss] =
+        kernel.pool[me].space.get().map_or([0; 2], |space| code_and_stack(kernel, space));
     let context = &mut kernel.pool[me].context;
     (context[word::CS], context[word::SS]) = (cs, ss);
     (cs, ss)
 }
 
-/// Whose directory is the processor's while a thread runs: its space's own, or its home's; or, if that is a server, that of a space that shows
-/// it, mostly of the alien's that ran.
+/// Whose directory is the processor's while a thread runs: its space's own, or its home's; or, if
+/// that is a server, that of a space that shows it, mostly of the alien's that ran.
 pub fn directory_of(kernel: &mut Kernel, me: Ref<Thread>, rng: &mut Rng) -> Ref<Space> {
     let own = kernel.pool[me].space.get().expect("who runs has a space");
     if !is_server(kernel, own) {
         return Ref::new(hw(kernel, own, HOME));
     }
     let loaded = Link::<Thread>::from_value(kernel.port.cpu().loaded & !FLAGS).get();
-    let all = (0..kernel.threads.count).filter_map(|index| kernel.pool[kernel.threads.get(index)?].space.get());
+    let all = (0..kernel.threads.count)
+        .filter_map(|index| kernel.pool[kernel.threads.get(index)?].space.get());
     let home = |space: Ref<Space>| Ref::<Space>::new(hw(kernel, space, HOME));
     let shows = |space: &Ref<Space>| hw(kernel, *space, SERVER) == own.address();
     let showing: Vec<Ref<Space>> = all.map(home).filter(shows).collect();
@@ -174,8 +202,8 @@ pub fn is_small(kernel: &Kernel, thread: Ref<Thread>) -> bool {
     kernel.pool[thread].space.get().is_some_and(|space| region(kernel, space).is_some())
 }
 
-/// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of this space runs (`space::enter`).
-/// Those of small spaces are flat outside of them.
+/// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of
+/// this space runs (`space::enter`). Those of small spaces are flat outside of them.
 pub fn user_segments(kernel: &Kernel, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
     let region = region(kernel, space);
     let [flat_low, flat] = mmu::descriptor::region(0, abi::USER_END);

@@ -7,8 +7,9 @@ use anyhow::{Result, ensure};
 use interpreter::has_condition;
 use std::ops::Range;
 
-/// The branches with a condition in the entry by `sc` and the fast paths, in their order: the name of a test, which is passed if the branch
-/// is not taken. The others ask whether both threads have one space, and what a page is.
+/// The branches with a condition in the entry by `sc` and the fast paths, in their order: the name
+/// of a test, which is passed if the branch is not taken. The others ask whether both threads have
+/// one space, and what a page is.
 pub const TESTS: [Option<&str>; 91] = [
     Some("T1, alien"),
     Some("T1"),
@@ -132,7 +133,8 @@ pub struct Symbols {
 struct Part {
     start: u32,
     words: Vec<u32>,
-    /// All of it is to be executed: it is not that of the hashed table, which another test executes.
+    /// All of it is to be executed: it is not that of the hashed table, which another test
+    /// executes.
     is_whole: bool,
 }
 
@@ -140,7 +142,11 @@ impl Part {
     /// From one address to another.
     fn read(elf: &Elf, range: Range<u32>, is_whole: bool) -> Result<Self> {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
-        Ok(Self { start: range.start, words: elf.bytes(range.start, range.end)?.chunks_exact(4).map(word).collect(), is_whole })
+        Ok(Self {
+            start: range.start,
+            words: elf.bytes(range.start, range.end)?.chunks_exact(4).map(word).collect(),
+            is_whole,
+        })
     }
 }
 
@@ -164,7 +170,12 @@ impl Code {
         let vector = |start: u32| Part::read(elf, start..start + VECTOR, start == call);
         let mut last = Part::read(elf, fast..restore + VECTOR, true)?;
         let restores = ((restore - fast) / 4) as usize;
-        let end = last.words.iter().skip(restores).position(|word| *word == RETURN).map_or(0, |length| restores + length + 1);
+        let end = last
+            .words
+            .iter()
+            .skip(restores)
+            .position(|word| *word == RETURN)
+            .map_or(0, |length| restores + length + 1);
         last.words.truncate(end);
         // What comes from the kernel itself is no user's.
         let to_rust = Part::read(elf, at("insert_failed")?..at("from_kernel")?, true)?;
@@ -184,7 +195,11 @@ impl Code {
         let mut code = Self { parts, tests: Vec::new(), symbols, places };
         let is_test = |at: &u32| code.instruction(*at).is_some_and(has_condition);
         code.tests = (call..call + VECTOR).chain(fast..leave).step_by(4).filter(is_test).collect();
-        ensure!(code.tests.len() == TESTS.len(), "the fast path has {} tests, not those that are known", code.tests.len());
+        ensure!(
+            code.tests.len() == TESTS.len(),
+            "the fast path has {} tests, not those that are known",
+            code.tests.len()
+        );
         Ok(code)
     }
 
@@ -195,17 +210,25 @@ impl Code {
 
     /// The instruction at an address. What fills a vector's room is none.
     pub fn instruction(&self, at: u32) -> Option<u32> {
-        let word = |part: &Part| part.words.get((at.checked_sub(part.start)? / 4) as usize).copied();
+        let word =
+            |part: &Part| part.words.get((at.checked_sub(part.start)? / 4) as usize).copied();
         self.parts.iter().find_map(word).filter(|word| *word != 0)
     }
 
-    /// Instructions that were never executed, or if they have a condition not both ways. Whoever comes from user mode goes one way.
+    /// Instructions that were never executed, or if they have a condition not both ways. Whoever
+    /// comes from user mode goes one way.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
         let of = |part: &Part| (part.start..).step_by(4).zip(part.words.clone());
-        let all = self.parts.iter().filter(|part| part.is_whole).flat_map(of).filter(|(_, word)| *word != 0);
+        let all = self
+            .parts
+            .iter()
+            .filter(|part| part.is_whole)
+            .flat_map(of)
+            .filter(|(_, word)| *word != 0);
         let tell = |(at, instruction): (u32, u32)| {
             let [met, not_met] = executed.get(&at).copied().unwrap_or_default();
-            let is_missed = if self.test(at).is_some() { met == 0 || not_met == 0 } else { met + not_met == 0 };
+            let is_missed =
+                if self.test(at).is_some() { met == 0 || not_met == 0 } else { met + not_met == 0 };
             is_missed.then(|| format!("{instruction:#010x} at {at:#x}: {met} and {not_met}"))
         };
         all.filter_map(tell).collect()

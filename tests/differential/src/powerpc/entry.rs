@@ -25,7 +25,8 @@ const FAR: [usize; 2] = [14, 15];
 /// What the fixed-point exception register has: three flags and a count.
 const XER: u32 = 0xe000_007f;
 
-/// Why an access failed, or a fetch, in DSISR or SRR1: the hashed table does not have the page; it does not allow that.
+/// Why an access failed, or a fetch, in DSISR or SRR1: the hashed table does not have the page; it
+/// does not allow that.
 const NOT_FOUND: u32 = 1 << 30;
 const PROTECTED: u32 = 1 << 27;
 /// In DSISR: it was a store.
@@ -52,14 +53,20 @@ pub struct Fault {
     address: u32,
     /// What it wanted.
     access: Rights,
-    /// What its handler sees of that; nothing if it can be made, as its translation is not there or allows less, or as it is one of an I/O
-    /// port.
+    /// What its handler sees of that; nothing if it can be made, as its translation is not there or
+    /// allows less, or as it is one of an I/O port.
     error: Option<u32>,
 }
 
 impl Fault {
     /// One of a thread, mostly of a page that is not there.
-    fn random(kernel: &Kernel, found: &Found, me: Ref<Thread>, spaces: &spaces::Entered, rng: &mut Rng) -> Self {
+    fn random(
+        kernel: &Kernel,
+        found: &Found,
+        me: Ref<Thread>,
+        spaces: &spaces::Entered,
+        rng: &mut Rng,
+    ) -> Self {
         // Of some page that is there, if one is found.
         let mut seeks = if rng.u32(..5) == 0 { 64 } else { 0 };
         loop {
@@ -85,7 +92,11 @@ impl Fault {
                     continue;
                 }
                 None => Some(error),
-                Some(page) if access == Rights::WRITE && page & bits::READ_ONLY != bits::READ_WRITE => Some(error | fault::PROTECTION),
+                Some(page)
+                    if access == Rights::WRITE && page & bits::READ_ONLY != bits::READ_WRITE =>
+                {
+                    Some(error | fault::PROTECTION)
+                }
                 // That is rare.
                 Some(_) if rng.u32(..4) > 0 => continue,
                 Some(_) => None,
@@ -117,11 +128,19 @@ impl Fault {
 
 impl Entered {
     /// By this event, with random registers.
-    pub fn random(kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
+    pub fn random(
+        kernel: &mut Kernel,
+        found: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Self {
         kernel.port.now += rng.u64(..20_000);
         let mut user = random_user(rng);
         let runs = match event {
-            Event::Call([tag, handle, ..]) if matches!(Op::from_code(tag >> Tag::OP_SHIFT), Some(Op::Run | Op::MapRun)) => {
+            Event::Call([tag, handle, ..])
+                if matches!(Op::from_code(tag >> Tag::OP_SHIFT), Some(Op::Run | Op::MapRun)) =>
+            {
                 Some(kernel.threads.named(*handle))
             }
             _ => None,
@@ -132,16 +151,22 @@ impl Entered {
         let mut fault = None;
         let entry = match event {
             Event::Call(arguments) => {
-                (FIRST..FIRST + NEAR).chain(FAR).zip(arguments).for_each(|(register, value)| user.gpr[register] = *value);
+                (FIRST..FIRST + NEAR)
+                    .chain(FAR)
+                    .zip(arguments)
+                    .for_each(|(register, value)| user.gpr[register] = *value);
                 call
             }
-            Event::Fault => fault.insert(Fault::random(kernel, found, me, &spaces, rng)).tell(&mut user, &mut system),
+            Event::Fault => fault
+                .insert(Fault::random(kernel, found, me, &spaces, rng))
+                .tell(&mut user, &mut system),
             Event::Tick => call,
         };
         Self { user, system, spaces, entry, fault }
     }
 
-    /// Its registers as they are saved for the portable kernel, by `sc` (docs/powerpc.md, *Other things*) or by an exception.
+    /// Its registers as they are saved for the portable kernel, by `sc` (docs/powerpc.md, *Other
+    /// things*) or by an exception.
     pub fn saved(&self, is_alien: bool) -> User {
         let mut saved = self.user;
         if self.fault.is_some() {
@@ -152,32 +177,46 @@ impl Entered {
             saved.cr = lost(saved.cr);
             return saved;
         }
-        let keeps = |register: usize| matches!(register, 1 | 2) || (FIRST..FIRST + NEAR).contains(&register) || FAR.contains(&register);
+        let keeps = |register: usize| {
+            matches!(register, 1 | 2)
+                || (FIRST..FIRST + NEAR).contains(&register)
+                || FAR.contains(&register)
+        };
         (0..32).filter(|register| !keeps(*register)).for_each(|register| saved.gpr[register] = 0);
         User { gpr: saved.gpr, pc: saved.pc, msr: saved.msr, ..User::default() }
     }
 
-    /// A handler that gets an event has other registers than those of the message from the thread, which it knows all: they are in its
-    /// memory. None has a word of the kernel.
+    /// A handler that gets an event has other registers than those of the message from the thread,
+    /// which it knows all: they are in its memory. None has a word of the kernel.
     ///
     /// # Errors
     /// One has.
     pub fn unknown(&self, is_alien: bool, handler: &mut User, has: &User) -> Result<()> {
         let saved = self.saved(true);
         let msr = self.user.msr & (msr::RUNNING | USER_FLAGS);
-        let Fault { address, error, .. } = self.fault.unwrap_or(Fault { address: 0, access: Rights::NONE, error: None });
+        let Fault { address, error, .. } =
+            self.fault.unwrap_or(Fault { address: 0, access: Rights::NONE, error: None });
         let event = [address, error.unwrap_or_default(), named::SYSTEM_CALL, named::PAGE_FAULT];
-        let known = [&[saved.lr, saved.ctr, saved.xer, saved.cr, saved.pc, msr, handler.msr, gate::READY, 0][..], &event].concat();
+        let known = [
+            &[saved.lr, saved.ctr, saved.xer, saved.cr, saved.pc, msr, handler.msr, gate::READY, 0]
+                [..],
+            &event,
+        ]
+        .concat();
         // Of a native's message all words are known.
         let words = if is_alien { FIRST + 2 + EVENT_WORDS as usize } else { FIRST + NEAR };
-        let is_known = |register: &usize| matches!(register, 11 | 12) || !is_alien && FAR.contains(register);
+        let is_known =
+            |register: &usize| matches!(register, 11 | 12) || !is_alien && FAR.contains(register);
         for register in [0].into_iter().chain(words..32).filter(|register| !is_known(register)) {
             let value = has.gpr[register];
-            let is_known = saved.gpr.contains(&value) || known.contains(&value) || self.fault.is_none() && lost(value) == saved.cr;
+            let is_known = saved.gpr.contains(&value)
+                || known.contains(&value)
+                || self.fault.is_none() && lost(value) == saved.cr;
             ensure!(is_known, "r{register} has {value:#x}");
             handler.gpr[register] = value;
         }
-        (handler.lr, handler.ctr, handler.xer, handler.cr) = (saved.lr, saved.ctr, saved.xer, has.cr);
+        (handler.lr, handler.ctr, handler.xer, handler.cr) =
+            (saved.lr, saved.ctr, saved.xer, has.cr);
         Ok(())
     }
 
@@ -211,22 +250,29 @@ pub const fn lost(cr: u32) -> u32 {
     cr & 0x0fff_ffff
 }
 
-/// The FPU has some thread's registers, often those of the alien that this one runs, or nobody's. The bit that is open to this one.
+/// The FPU has some thread's registers, often those of the alien that this one runs, or nobody's.
+/// The bit that is open to this one.
 fn fpu(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rng: &mut Rng) -> u32 {
     let has_used = |thread: &Ref<Thread>| kernel.pool[*thread].lazy & lazy::FPU != 0;
     let mut used = all::<super::PowerPc>(kernel);
     used.retain(has_used);
     let any = used.get(rng.usize(..used.len() + 1)).copied();
-    let owner = runs.filter(|alien| has_used(alien) && rng.u32(..4) > 0).or(any).map_or(0, |thread| thread.address());
+    let owner = runs
+        .filter(|alien| has_used(alien) && rng.u32(..4) > 0)
+        .or(any)
+        .map_or(0, |thread| thread.address());
     kernel.port.cpu().loaded = owner;
     if owner == me.address() { msr::FPU } else { 0 }
 }
 
 /// The port takes an alien's registers out of the FPU if its handler says that it wrote others.
 fn forget_changed(kernel: &mut Kernel) {
-    let Some(current) = kernel.current().filter(|current| kernel.pool[*current].is_alien()) else { return };
+    let Some(current) = kernel.current().filter(|current| kernel.pool[*current].is_alien()) else {
+        return;
+    };
     let at = kernel.pool[current].utcb + offset_of!(Frame, changed) as u32;
-    let is_changed = pool_word::<super::PowerPc>(kernel, at).is_some_and(|changed| changed & CHANGED_STATE != 0);
+    let is_changed =
+        pool_word::<super::PowerPc>(kernel, at).is_some_and(|changed| changed & CHANGED_STATE != 0);
     if is_changed && kernel.port.cpu().loaded == current.address() {
         kernel.port.cpu().loaded = 0;
     }
@@ -245,7 +291,8 @@ pub fn random_user(rng: &mut Rng) -> User {
     }
 }
 
-/// As the portable kernel has them: of the machine state without what the exception said, and without the bit of the FPU.
+/// As the portable kernel has them: of the machine state without what the exception said, and
+/// without the bit of the FPU.
 pub fn save(context: &mut Context, user: &User, vector: u32) {
     context[word::GPR..CONTEXT_WORDS].copy_from_slice(&user.gpr);
     for (at, value) in [

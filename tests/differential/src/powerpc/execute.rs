@@ -25,7 +25,12 @@ pub struct Left {
 }
 
 /// The word that the code finds at an address.
-fn before(kernel: &Kernel, code: &Code, (cpu, shown): (&Cpu, &[u32; 4]), address: u32) -> Option<u32> {
+fn before(
+    kernel: &Kernel,
+    code: &Code,
+    (cpu, shown): (&Cpu, &[u32; 4]),
+    address: u32,
+) -> Option<u32> {
     if let Some(word) = pool_word::<PowerPc>(kernel, address) {
         return Some(word);
     }
@@ -34,13 +39,24 @@ fn before(kernel: &Kernel, code: &Code, (cpu, shown): (&Cpu, &[u32; 4]), address
     match address {
         _ if address == code.symbols.index_mask => Some(kernel.threads.count - 1),
         // Nobody reads these.
-        _ if code.symbols.stack.contains(&address) || code.symbols.reload.contains(&address) => Some(0),
-        _ => words.get(at).or_else(|| shown.get(address.wrapping_sub(code.symbols.shown) as usize / 4)).copied(),
+        _ if code.symbols.stack.contains(&address) || code.symbols.reload.contains(&address) => {
+            Some(0)
+        }
+        _ => words
+            .get(at)
+            .or_else(|| shown.get(address.wrapping_sub(code.symbols.shown) as usize / 4))
+            .copied(),
     }
 }
 
 /// What the entry code makes of an event. The test `turned` counts as passed.
-pub fn enter(code: &Code, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+pub fn enter(
+    code: &Code,
+    kernel: &mut Kernel,
+    me: Ref<Thread>,
+    entered: &Entered,
+    turned: Option<usize>,
+) -> Result<Run<Left>> {
     let cpu = *kernel.port.cpu();
     let kernel = &*kernel;
     let memory = |address: u32| before(kernel, code, (&cpu, &entered.spaces.shown), address);
@@ -49,13 +65,23 @@ pub fn enter(code: &Code, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entere
     let mut ways = Vec::new();
     let left = Left { user: machine.processor.user, system: machine.processor.system };
     let outcome = if left.user.msr & msr::USER != 0 {
-        let current = Link::from_value(machine.words().get(code.places.cpu + offset_of!(Cpu, current) as u32).context("nobody runs")?);
-        let current: Ref<Thread> = all::<PowerPc>(kernel).into_iter().find(|thread| current.is(*thread)).context("no thread runs")?;
+        let current = Link::from_value(
+            machine
+                .words()
+                .get(code.places.cpu + offset_of!(Cpu, current) as u32)
+                .context("nobody runs")?,
+        );
+        let current: Ref<Thread> = all::<PowerPc>(kernel)
+            .into_iter()
+            .find(|thread| current.is(*thread))
+            .context("no thread runs")?;
         ways = taken(kernel, entered, (me, current), (cpu.top, &left));
         let mut written = machine.words().written.clone();
         written.retain(|at, _| !code.symbols.reload.contains(at));
         if kernel.pool[me].is_alien() && entered.fault.is_none() {
-            written.entry(kernel.pool[me].utcb + offset_of!(Frame, cr) as u32).and_modify(|cr| *cr = lost(*cr));
+            written
+                .entry(kernel.pool[me].utcb + offset_of!(Frame, cr) as u32)
+                .and_modify(|cr| *cr = lost(*cr));
         }
         Some(Outcome { current, written, own: left })
     } else {
@@ -68,7 +94,12 @@ pub fn enter(code: &Code, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entere
 }
 
 /// The ways that led to user mode.
-fn taken(kernel: &Kernel, entered: &Entered, (me, current): (Ref<Thread>, Ref<Thread>), (top, left): (u32, &Left)) -> Vec<&'static str> {
+fn taken(
+    kernel: &Kernel,
+    entered: &Entered,
+    (me, current): (Ref<Thread>, Ref<Thread>),
+    (top, left): (u32, &Left),
+) -> Vec<&'static str> {
     let is_alien = kernel.pool[me].is_alien();
     let way = match (entered.fault, Op::from_code(entered.user.gpr[3] >> Tag::OP_SHIFT)) {
         (Some(_), _) if is_alien => "page faults of aliens",
@@ -87,17 +118,29 @@ fn taken(kernel: &Kernel, entered: &Entered, (me, current): (Ref<Thread>, Ref<Th
         (elsewhere && !keeps_tables, "to another space"),
         (elsewhere && keeps_tables && is_alien, "windows opened"),
         (elsewhere && keeps_tables && !is_alien, "windows shut"),
-        (entered.fault.is_some_and(|fault| fault.is_of_protection()), "faults of stores to what can be read"),
+        (
+            entered.fault.is_some_and(|fault| fault.is_of_protection()),
+            "faults of stores to what can be read",
+        ),
         (left.user.msr & msr::FPU != 0, "runs with the FPU"),
         (way == "calls" && is_equal, "calls at the priority of a ready thread"),
         (way != "calls" && is_equal, "others at one"),
         (entered.system.reserved, "with a reservation"),
     ];
-    [way].into_iter().chain(ways.into_iter().filter_map(|(is_it, way)| is_it.then_some(way))).collect()
+    [way]
+        .into_iter()
+        .chain(ways.into_iter().filter_map(|(is_it, way)| is_it.then_some(way)))
+        .collect()
 }
 
-/// On the way to the portable kernel all registers are saved, those that a system call does not keep as zero, and nothing else is changed.
-fn given_up(machine: &Machine, code: &Code, (is_alien, me): (bool, Ref<Thread>), entered: &Entered) -> Result<()> {
+/// On the way to the portable kernel all registers are saved, those that a system call does not
+/// keep as zero, and nothing else is changed.
+fn given_up(
+    machine: &Machine,
+    code: &Code,
+    (is_alien, me): (bool, Ref<Thread>),
+    entered: &Entered,
+) -> Result<()> {
     let [data, fetch, _] = ENTRIES;
     let number = match entered.entry {
         entry if entry == data => vector::DATA,
@@ -109,8 +152,10 @@ fn given_up(machine: &Machine, code: &Code, (is_alien, me): (bool, Ref<Thread>),
     // That it is masked comes later.
     saved[word::MSR] = entered.user.msr;
     let at = |index: usize| me.address() - ANCHOR + index as u32 * 4;
-    let mut expected: std::collections::BTreeMap<u32, u32> =
-        (word::LR..CONTEXT_WORDS).filter(|index| *index != word::ERROR).map(|index| (at(index), saved[index])).collect();
+    let mut expected: std::collections::BTreeMap<u32, u32> = (word::LR..CONTEXT_WORDS)
+        .filter(|index| *index != word::ERROR)
+        .map(|index| (at(index), saved[index]))
+        .collect();
     let User { gpr, lr, pc, msr, .. } = machine.processor.user;
     // Whom the kernel's first function returns to is nobody.
     expected.insert(gpr[1], 0);
@@ -120,7 +165,11 @@ fn given_up(machine: &Machine, code: &Code, (is_alien, me): (bool, Ref<Thread>),
         written.entry(at(word::CR)).and_modify(|cr| *cr = lost(*cr));
     }
     ensure!(written == expected, "saved was\n{written:x?} in place of\n{expected:x?}");
-    ensure!(code.symbols.stack.contains(&gpr[1]) && code.symbols.stack.contains(&(gpr[1] + 15)), "the stack is {:#x}", gpr[1]);
+    ensure!(
+        code.symbols.stack.contains(&gpr[1]) && code.symbols.stack.contains(&(gpr[1] + 15)),
+        "the stack is {:#x}",
+        gpr[1]
+    );
     ensure!(gpr[1].is_multiple_of(16), "the stack is not aligned");
     ensure!(
         (pc, lr, msr) == (code.symbols.slow, code.symbols.leave, msr::KERNEL),
@@ -138,14 +187,26 @@ pub fn leave(code: &Code, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<R
     let cpu = *kernel.port.cpu();
     let kernel = &*kernel;
     let memory = |address: u32| before(kernel, code, (&cpu, &[0; 4]), address);
-    let system = System { sprg: std::array::from_fn(|_| rng.u32(..)), reserved: rng.bool(), ..System::default() };
+    let system = System {
+        sprg: std::array::from_fn(|_| rng.u32(..)),
+        reserved: rng.bool(),
+        ..System::default()
+    };
     let mut machine = Machine::new(&memory, User { msr: rng.u32(..), ..random_user(rng) }, system);
     machine.run(code, code.symbols.leave, None)?;
     let saved = user(&kernel.pool[current].context);
-    ensure!(machine.processor.user == saved, "its registers are\n{saved:x?}, on the way out\n{:x?}", machine.processor.user);
+    ensure!(
+        machine.processor.user == saved,
+        "its registers are\n{saved:x?}, on the way out\n{:x?}",
+        machine.processor.user
+    );
     ensure!(saved.msr & msr::USER != 0, "it is not in user mode");
     ensure!(!machine.processor.system.reserved, "what was reserved still is");
-    ensure!(machine.processor.system.sprg[1] == current.address(), "the thread is said to be {:#x}", machine.processor.system.sprg[1]);
+    ensure!(
+        machine.processor.system.sprg[1] == current.address(),
+        "the thread is said to be {:#x}",
+        machine.processor.system.sprg[1]
+    );
     let place = current.address() - ANCHOR + word::RESERVATION as u32 * 4;
     let written = &machine.words().written;
     ensure!(written.keys().all(|at| *at == place), "{written:x?} was written");

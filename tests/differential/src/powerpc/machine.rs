@@ -11,7 +11,8 @@ pub use interpreter::{System, User};
 /// More than this is a loop.
 const MOST_STEPS: u32 = 500;
 
-/// What the code reaches. The pool is also where tables say that it is: this processor's kernel has one address for both.
+/// What the code reaches. The pool is also where tables say that it is: this processor's kernel has
+/// one address for both.
 pub struct Reached<'a>(pub Words<'a>);
 
 impl Memory for Reached<'_> {
@@ -43,7 +44,11 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// One that has just entered, with these registers.
     pub fn new(before: &'a dyn Fn(u32) -> Option<u32>, user: User, system: System) -> Self {
-        Self { processor: Processor { user, system, memory: Reached(Words::new(before)) }, tests: Vec::new(), steps: Vec::new() }
+        Self {
+            processor: Processor { user, system, memory: Reached(Words::new(before)) },
+            tests: Vec::new(),
+            steps: Vec::new(),
+        }
     }
 
     /// The memory.
@@ -51,14 +56,16 @@ impl<'a> Machine<'a> {
         &self.processor.memory.0
     }
 
-    /// Executes from an address on, to an `rfi`. The test `turned`, by its number, counts as passed whatever it finds.
+    /// Executes from an address on, to an `rfi`. The test `turned`, by its number, counts as passed
+    /// whatever it finds.
     ///
     /// # Errors
     /// An instruction that is not known, an access where nothing is, or no end.
     pub fn run(&mut self, code: &Code, from: u32, turned: Option<usize>) -> Result<()> {
         let mut at = from;
         for _ in 0..MOST_STEPS {
-            let instruction = code.instruction(at).with_context(|| format!("no code at {at:#x}"))?;
+            let instruction =
+                code.instruction(at).with_context(|| format!("no code at {at:#x}"))?;
             if has_condition(instruction) {
                 let mut is_taken = self.processor.is_met(instruction)?;
                 self.steps.push((at, is_taken));
@@ -70,7 +77,11 @@ impl<'a> Machine<'a> {
                 continue;
             }
             self.steps.push((at, true));
-            match self.processor.execute(instruction, at).with_context(|| format!("by {instruction:#010x} at {at:#x}"))? {
+            match self
+                .processor
+                .execute(instruction, at)
+                .with_context(|| format!("by {instruction:#010x} at {at:#x}"))?
+            {
                 Next::At(next) => at = next,
                 Next::Return => return Ok(()),
             }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PowerPC's fast paths.
 //!
-//! Besides what the crate's head says, the way out must bring all of the user's registers back, and both ways must end whatever is
-//! reserved. A test that is turned is one that is passed whatever it finds.
+//! Besides what the crate's head says, the way out must bring all of the user's registers back, and
+//! both ways must end whatever is reserved. A test that is turned is one that is passed whatever it
+//! finds.
 //!
-//! No path here depends on the kind of processor: the code that only a 603 executes is that of TLB misses, which is not here.
+//! No path here depends on the kind of processor: the code that only a 603 executes is that of TLB
+//! misses, which is not here.
 
 mod code;
 mod entry;
@@ -99,26 +101,50 @@ impl Processor for PowerPc {
         for thread in all::<Self>(kernel) {
             // Some have used the FPU, and of aliens most.
             let is_rare = !kernel.pool[thread].is_alien();
-            kernel.pool[thread].lazy = if rng.u32(..if is_rare { 8 } else { 2 }) == 0 { lazy::FPU } else { 0 };
+            kernel.pool[thread].lazy =
+                if rng.u32(..if is_rare { 8 } else { 2 }) == 0 { lazy::FPU } else { 0 };
         }
     }
 
-    fn meanwhile(&self, kernel: &mut Kernel, _: &Found, (): &mut (), me: Ref<Thread>, rng: &mut Rng) {
+    fn meanwhile(
+        &self,
+        kernel: &mut Kernel,
+        _: &Found,
+        (): &mut (),
+        me: Ref<Thread>,
+        rng: &mut Rng,
+    ) {
         spaces::meanwhile(kernel, me, rng);
         let mut others = all::<Self>(kernel);
         others.retain(|thread| {
-            matches!(kernel.pool[*thread].gate, gate::RUN | gate::OPEN) || kernel.pool[*thread].gate == gate::REPLY | gate::ALIEN
+            matches!(kernel.pool[*thread].gate, gate::RUN | gate::OPEN)
+                || kernel.pool[*thread].gate == gate::REPLY | gate::ALIEN
         });
-        if let Some(other) = others.get(rng.usize(..others.len().max(1))).filter(|_| rng.u32(..8) == 0) {
+        if let Some(other) =
+            others.get(rng.usize(..others.len().max(1))).filter(|_| rng.u32(..8) == 0)
+        {
             kernel.pool[*other].priority = [50, 60, 70][rng.usize(..3)];
         }
     }
 
-    fn enter(&self, kernel: &mut Kernel, found: &Found, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Entered {
+    fn enter(
+        &self,
+        kernel: &mut Kernel,
+        found: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Entered {
         Entered::random(kernel, found, me, event, rng)
     }
 
-    fn run(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, turned: Option<usize>) -> Result<Run<Left>> {
+    fn run(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Left>> {
         execute::enter(&self.code, kernel, me, entered, turned)
     }
 
@@ -126,7 +152,13 @@ impl Processor for PowerPc {
         entered.portable(kernel, me, event);
     }
 
-    fn check(&self, kernel: &mut Kernel, me: Ref<Thread>, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
+    fn check(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        outcome: &Outcome<Left>,
+    ) -> Result<()> {
         let Outcome { current, written, own } = outcome;
         let mut saved = user(&kernel.pool[*current].context);
         if kernel.port.cpu().loaded == current.address() {
@@ -136,12 +168,25 @@ impl Processor for PowerPc {
         if is_alien || entered.fault.is_some() {
             entered.unknown(is_alien, &mut saved, &own.user)?;
         }
-        ensure!(own.user == saved, "its registers are\n{saved:x?}, by the assembly\n{:x?}", own.user);
-        ensure!(kernel.port.invalidated.is_empty() && kernel.port.announced.is_empty(), "a translation is to be dropped");
+        ensure!(
+            own.user == saved,
+            "its registers are\n{saved:x?}, by the assembly\n{:x?}",
+            own.user
+        );
+        ensure!(
+            kernel.port.invalidated.is_empty() && kernel.port.announced.is_empty(),
+            "a translation is to be dropped"
+        );
         ensure!(!own.system.reserved, "what was reserved still is");
-        ensure!(own.system.sprg[1] == current.address(), "the thread is said to be {:#x}", own.system.sprg[1]);
-        let is_known =
-            |at: u32| crate::processor::is_pool::<Self>(kernel, at) || at == self.code.places.cpu + offset_of!(Cpu, current) as u32;
+        ensure!(
+            own.system.sprg[1] == current.address(),
+            "the thread is said to be {:#x}",
+            own.system.sprg[1]
+        );
+        let is_known = |at: u32| {
+            crate::processor::is_pool::<Self>(kernel, at)
+                || at == self.code.places.cpu + offset_of!(Cpu, current) as u32
+        };
         ensure!(written.keys().all(|at| is_known(*at)), "words were written: {written:x?}");
         spaces::check(kernel, *current, &entered.spaces, [&entered.system, &own.system])
     }
@@ -156,9 +201,12 @@ impl Processor for PowerPc {
             thread.context = [0; CONTEXT_WORDS];
         }
         if who.entered && thread.gate & gate::EXCEPTION == 0 {
-            // Of a system call it keeps these; the words of a message come with that, and the rest it loses.
+            // Of a system call it keeps these; the words of a message come with that, and the rest
+            // it loses.
             let kept = [word::GPR + 1, word::GPR + 2, word::PC, word::MSR];
-            (0..CONTEXT_WORDS).filter(|index| !kept.contains(index)).for_each(|index| thread.context[index] = 0);
+            (0..CONTEXT_WORDS)
+                .filter(|index| !kept.contains(index))
+                .for_each(|index| thread.context[index] = 0);
         }
         if who.entered {
             // The badge of a call that was delivered.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of spaces (`space.rs` and `window.rs` of the port), and the segment registers.
+//! What the port keeps of spaces (`space.rs` and `window.rs` of the port), and the segment
+//! registers.
 
 use super::machine::{System, named};
 use super::{Kernel, PowerPc};
@@ -29,15 +30,17 @@ pub struct Entered {
     pub shown: [u32; 4],
 }
 
-/// Some spaces have a context, some had one before all were taken back, and some have none; some use more than the two lowest segments.
-/// Mostly the root server is shown by aliens' spaces, and mostly by a window of two segments.
+/// Some spaces have a context, some had one before all were taken back, and some have none; some
+/// use more than the two lowest segments. Mostly the root server is shown by aliens' spaces, and
+/// mostly by a window of two segments.
 pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
     if rng.u32(..3) > 0 {
         let first = if rng.u32(..8) == 0 { FIRST - 1 + rng.u32(..2) * 2 } else { FIRST };
         kernel.pool[found.root].window = UserAddr(first << 28);
         for alien in &found.aliens {
             let space: Ref<Space> = kernel.pool[Space::slot(found.root, *alien)].object();
-            kernel.pool[space].hw[hw::SERVER] = if rng.u32(..6) == 0 { 0 } else { found.root.address() };
+            kernel.pool[space].hw[hw::SERVER] =
+                if rng.u32(..6) == 0 { 0 } else { found.root.address() };
         }
     }
     for native in &found.natives {
@@ -48,13 +51,16 @@ pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
         let space: Ref<Space> = kernel.pool[Space::slot(found.root, *native)].object();
         let [start, pages] = [rng.u32(..PowerPc::PAGES), rng.u32(1..PowerPc::PAGES / 4)];
         let area_start = found.range + start * PAGE_SIZE;
-        (kernel.pool[space].area_start, kernel.pool[space].area_end) = (UserAddr(area_start), UserAddr(area_start + pages * PAGE_SIZE));
+        (kernel.pool[space].area_start, kernel.pool[space].area_end) =
+            (UserAddr(area_start), UserAddr(area_start + pages * PAGE_SIZE));
     }
     for thread in all::<PowerPc>(kernel) {
         let Some(space) = kernel.pool[thread].space.get() else { continue };
         let epoch = if rng.u32(..6) == 0 { rng.u32(..EPOCH) } else { EPOCH };
         let window: u32 = numbers(kernel, space).map(|segment| 1 << segment).sum();
-        let segments = u32::from(LOW) | window | if rng.u32(..6) == 0 { 1 << rng.u32(2..FIRST - 1) } else { 0 };
+        let segments = u32::from(LOW)
+            | window
+            | if rng.u32(..6) == 0 { 1 << rng.u32(2..FIRST - 1) } else { 0 };
         give(kernel, space, epoch, segments, rng);
     }
 }
@@ -80,18 +86,26 @@ fn give(kernel: &mut Kernel, space: Ref<Space>, epoch: u32, segments: u32, rng: 
     (words[hw::DIRECTORY], words[hw::SEGMENTS]) = (directory, segments);
     (words[hw::CONTEXT], words[hw::EPOCH], words[hw::EPOCH_HIGH]) = (context, epoch, 0);
     let is_simple = segments == u32::from(LOW) && words[hw::SERVER] == 0;
-    [words[hw::SIMPLE], words[hw::VSID_0], words[hw::VSID_1]] = [if is_simple { epoch } else { 0 }, vsid(context, 0), vsid(context, 1)];
+    [words[hw::SIMPLE], words[hw::VSID_0], words[hw::VSID_1]] =
+        [if is_simple { epoch } else { 0 }, vsid(context, 0), vsid(context, 1)];
 }
 
 /// Now and then a space loses its context, or uses another segment.
 pub fn meanwhile(kernel: &mut Kernel, me: Ref<Thread>, rng: &mut Rng) {
     let threads = all::<PowerPc>(kernel);
     let other = threads[rng.usize(..threads.len())];
-    let Some(space) = kernel.pool[other].space.get().filter(|space| !kernel.pool[me].space.is(*space)) else { return };
+    let Some(space) =
+        kernel.pool[other].space.get().filter(|space| !kernel.pool[me].space.is(*space))
+    else {
+        return;
+    };
     let words = &mut kernel.pool[space].hw;
     match rng.u32(..64) {
         0 => [words[hw::EPOCH], words[hw::EPOCH_HIGH], words[hw::SIMPLE]] = [0; 3],
-        1 => (words[hw::SEGMENTS], words[hw::SIMPLE]) = (words[hw::SEGMENTS] | 1 << rng.u32(2..FIRST - 1), 0),
+        1 => {
+            (words[hw::SEGMENTS], words[hw::SIMPLE]) =
+                (words[hw::SEGMENTS] | 1 << rng.u32(2..FIRST - 1), 0)
+        }
         // It ran.
         2..12 if words[hw::EPOCH] != EPOCH => certain(kernel, space, rng),
         _ => {}
@@ -106,31 +120,56 @@ fn certain(kernel: &mut Kernel, space: Ref<Space>, rng: &mut Rng) {
     }
 }
 
-/// By whose tables a thread of this space runs: a server's often by those of a space that shows it, mostly of the alien that it runs.
-fn tables(kernel: &Kernel, space: Ref<Space>, runs: Option<Ref<Thread>>, rng: &mut Rng) -> Ref<Space> {
-    let threads = runs.filter(|_| rng.u32(..8) > 0).map_or_else(|| all::<PowerPc>(kernel), |alien| vec![alien]);
+/// By whose tables a thread of this space runs: a server's often by those of a space that shows it,
+/// mostly of the alien that it runs.
+fn tables(
+    kernel: &Kernel,
+    space: Ref<Space>,
+    runs: Option<Ref<Thread>>,
+    rng: &mut Rng,
+) -> Ref<Space> {
+    let threads = runs
+        .filter(|_| rng.u32(..8) > 0)
+        .map_or_else(|| all::<PowerPc>(kernel), |alien| vec![alien]);
     let spaces = threads.into_iter().filter_map(|thread| kernel.pool[thread].space.get());
-    let show: Vec<Ref<Space>> = spaces.filter(|other| server(kernel, *other) == Some(space)).collect();
+    let show: Vec<Ref<Space>> =
+        spaces.filter(|other| server(kernel, *other) == Some(space)).collect();
     let one = show.get(rng.usize(..show.len().max(1))).copied();
     one.filter(|_| rng.u32(..8) > 0).unwrap_or(space)
 }
 
-/// Makes a thread's space the one that was entered, as `Spaces::enter` does, and says what the processor has then.
-pub fn enter(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rng: &mut Rng) -> (System, Entered) {
+/// Makes a thread's space the one that was entered, as `Spaces::enter` does, and says what the
+/// processor has then.
+pub fn enter(
+    kernel: &mut Kernel,
+    me: Ref<Thread>,
+    runs: Option<Ref<Thread>>,
+    rng: &mut Rng,
+) -> (System, Entered) {
     let mut segments = std::array::from_fn(|_| rng.u32(..));
     let (mut directory, mut entered) = (0, Entered { tables: Link::NULL, shown: [0; 4] });
     if let Some(space) = kernel.pool[me].space.get() {
         let tables = tables(kernel, space, runs, rng);
         let shown = server(kernel, tables);
-        [Some(tables), Some(space), shown].into_iter().flatten().for_each(|space| certain(kernel, space, rng));
+        [Some(tables), Some(space), shown]
+            .into_iter()
+            .flatten()
+            .for_each(|space| certain(kernel, space, rng));
         segments[..USER_SEGMENTS as usize].copy_from_slice(&loaded(kernel, tables, space));
         let words = &kernel.pool[tables].hw;
         directory = words[hw::DIRECTORY];
         let token = words[hw::SIMPLE];
         entered.tables = tables.link();
-        if let Some(server) = shown.filter(|server| numbers(kernel, *server).eq(FIRST..USER_SEGMENTS)) {
+        if let Some(server) =
+            shown.filter(|server| numbers(kernel, *server).eq(FIRST..USER_SEGMENTS))
+        {
             let context = kernel.pool[server].hw[hw::CONTEXT];
-            entered.shown = [tables.address(), server.address(), vsid(context, FIRST), vsid(context, FIRST + 1)];
+            entered.shown = [
+                tables.address(),
+                server.address(),
+                vsid(context, FIRST),
+                vsid(context, FIRST + 1),
+            ];
         }
         kernel.port.cpu().port = if token == 0 { NO_TOKEN } else { token };
     }
@@ -138,8 +177,8 @@ pub fn enter(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rn
     (System { segments, sprg, dsisr: rng.u32(..), dar: rng.u32(..), reserved: rng.bool() }, entered)
 }
 
-/// The segment registers of users' addresses while a thread of a space runs by such tables: those of segments that are not used are
-/// nobody's, and a server's window is open to the server only.
+/// The segment registers of users' addresses while a thread of a space runs by such tables: those
+/// of segments that are not used are nobody's, and a server's window is open to the server only.
 fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_SEGMENTS as usize] {
     let words = &kernel.pool[tables].hw;
     let window = server(kernel, tables).map_or(0..0, |server| numbers(kernel, server));
@@ -154,23 +193,47 @@ fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_
 }
 
 /// The processor has the space of this thread, and no other's.
-pub fn check(kernel: &Kernel, current: Ref<Thread>, entered: &Entered, [had, has]: [&System; 2]) -> Result<()> {
+pub fn check(
+    kernel: &Kernel,
+    current: Ref<Thread>,
+    entered: &Entered,
+    [had, has]: [&System; 2],
+) -> Result<()> {
     let space = kernel.pool[current].space.get().context("it has no space")?;
     // A server has the tables that are there if they show it.
-    let tables = entered.tables.get().filter(|tables| server(kernel, *tables) == Some(space)).unwrap_or(space);
+    let tables = entered
+        .tables
+        .get()
+        .filter(|tables| server(kernel, *tables) == Some(space))
+        .unwrap_or(space);
     for space in [space, tables] {
-        ensure!(kernel.pool[space].hw[hw::EPOCH] == EPOCH, "its space runs by a context that does not count");
+        ensure!(
+            kernel.pool[space].hw[hw::EPOCH] == EPOCH,
+            "its space runs by a context that does not count"
+        );
     }
     let users = USER_SEGMENTS as usize;
     let loaded = loaded(kernel, tables, space);
-    ensure!(has.segments[..users] == loaded, "its segments are\n{loaded:x?}, by the assembly\n{:x?}", has.segments);
-    ensure!(has.segments[users..SEGMENTS as usize] == had.segments[users..], "segments of the kernel were written");
+    ensure!(
+        has.segments[..users] == loaded,
+        "its segments are\n{loaded:x?}, by the assembly\n{:x?}",
+        has.segments
+    );
+    ensure!(
+        has.segments[users..SEGMENTS as usize] == had.segments[users..],
+        "segments of the kernel were written"
+    );
     let directory = kernel.pool[tables].hw[hw::DIRECTORY];
-    ensure!(has.sprg[0] == directory, "its directory is {directory:#x}, by the assembly {:#x}", has.sprg[0]);
+    ensure!(
+        has.sprg[0] == directory,
+        "its directory is {directory:#x}, by the assembly {:#x}",
+        has.sprg[0]
+    );
     Ok(())
 }
 
-/// What a thread sees at an address, by the tables that the processor has: the second word of a PTE.
+/// What a thread sees at an address, by the tables that the processor has: the second word of a
+/// PTE.
 pub fn seen(kernel: &Kernel, me: Ref<Thread>, entered: &Entered, address: u32) -> Option<u32> {
     let (space, tables) = (kernel.pool[me].space.get()?, entered.tables.get()?);
     let top = kernel.pool[tables].region.top.get()?;

@@ -43,13 +43,23 @@ pub fn run(env: &Env) {
 
 fn report(env: &Env, count: &Count) {
     let Count { answered, wrong, restarted, failed, life } = count;
-    println!("{answered} calls answered in {} lives ({wrong} wrong), {restarted} cut off by a restart", life + 1);
+    println!(
+        "{answered} calls answered in {} lives ({wrong} wrong), {restarted} cut off by a restart",
+        life + 1
+    );
     let survived = *failed == 0 && *wrong == 0 && *life == victim::LIVES && *restarted >= *life;
     verdict("crash.client", survived, "lost the victim");
     match start::status("victim") {
         Ok(status) => {
-            println!("the root server: restarted {} times, {} bytes of kernel memory in use", status.restarts, status.used);
-            verdict("crash.restarts", status.lives && status.restarts == victim::LIVES, "the root server counts otherwise");
+            println!(
+                "the root server: restarted {} times, {} bytes of kernel memory in use",
+                status.restarts, status.used
+            );
+            verdict(
+                "crash.restarts",
+                status.lives && status.restarts == victim::LIVES,
+                "the root server counts otherwise",
+            );
         }
         Err(error) => verdict("crash.restarts", false, error.text()),
     }

@@ -21,7 +21,8 @@ macadamia::main!(run);
 mod request {
     /// To the victim, which answers with the word behind it plus one, and its life.
     pub const ADD_ONE: u32 = 1;
-    /// To the rhythm, which answers with its beats, those missed, and the latest's delay in microseconds.
+    /// To the rhythm, which answers with its beats, those missed, and the latest's delay in
+    /// microseconds.
     pub const REPORT: u32 = 2;
 }
 

@@ -17,7 +17,16 @@ const FLOOD: u32 = 100_000;
 const NOWHERE: u32 = 0x7000_0000;
 
 /// What it does, life after life; afterwards it behaves.
-const MISDEEDS: [fn(&mut Env); 8] = [read_nowhere, write_kernel_page, mask_interrupts, overflow_stack, panic, flood, exhaust_quota, hang];
+const MISDEEDS: [fn(&mut Env); 8] = [
+    read_nowhere,
+    write_kernel_page,
+    mask_interrupts,
+    overflow_stack,
+    panic,
+    flood,
+    exhaust_quota,
+    hang,
+];
 
 /// Lives in which it misbehaves.
 pub const LIVES: u32 = MISDEEDS.len() as u32;
@@ -115,7 +124,8 @@ fn flood(env: &mut Env) {
     println!("{taken} taken, {refused} refused");
 }
 
-/// Takes the processor for good: neither its clients nor the root server's first thread get any of it.
+/// Takes the processor for good: neither its clients nor the root server's first thread get any of
+/// it.
 fn hang(_: &mut Env) {
     println!("going round in circles");
     loop {
@@ -138,6 +148,12 @@ fn exhaust_quota(env: &mut Env) {
     };
     let (spaces, space_error) = count(&mut || quota.create_space(16, env.free_slot()).map(|_| ()));
     let own = macadamia::Space(slot::SPACE);
-    let (threads, thread_error) = count(&mut || quota.create_thread(own, env.free_slot(), None).map(|(_, _): (Thread, _)| ()));
-    println!("{spaces} spaces ({}), {threads} threads ({})", space_error.text(), thread_error.text());
+    let (threads, thread_error) = count(&mut || {
+        quota.create_thread(own, env.free_slot(), None).map(|(_, _): (Thread, _)| ())
+    });
+    println!(
+        "{spaces} spaces ({}), {threads} threads ({})",
+        space_error.text(),
+        thread_error.text()
+    );
 }

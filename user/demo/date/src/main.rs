@@ -25,10 +25,18 @@ fn date(env: Env) {
         println!("{}.{:03} UTC", calendar::date(wall.seconds), wall.nanoseconds / 1_000_000);
         sound &= wall.seconds >= YOUNGEST && last.is_none_or(|last| last < wall);
         last = Some(wall);
-        if let Err(error) = time::alarm(time::now() + PAUSE, ALARM).and_then(|()| ipc::wait(ALARM)) {
+        if let Err(error) = time::alarm(time::now() + PAUSE, ALARM).and_then(|()| ipc::wait(ALARM))
+        {
             panic!("no alarm: {}", error.text());
         }
     }
-    result!("{}", if sound { "ok clock.moves" } else { "not ok clock.moves: it went back, or shows the past" });
+    result!(
+        "{}",
+        if sound {
+            "ok clock.moves"
+        } else {
+            "not ok clock.moves: it went back, or shows the past"
+        }
+    );
     result!("done");
 }

@@ -14,9 +14,16 @@ const fn mark(offset: Word) -> u32 {
     0xe0e0_0000 + offset as u32
 }
 
-/// Marks its memory, and looks at it whenever somebody asks: the answer is how many words are not as it left them.
+/// Marks its memory, and looks at it whenever somebody asks: the answer is how many words are not
+/// as it left them.
 pub fn run(env: &Env) {
-    let window = match Window::open(layout().start, env.memory("ram"), 0, BYTES, Rights::READ.union(Rights::WRITE)) {
+    let window = match Window::open(
+        layout().start,
+        env.memory("ram"),
+        0,
+        BYTES,
+        Rights::READ.union(Rights::WRITE),
+    ) {
         Ok(window) => window,
         Err(error) => panic!("its own memory cannot be mapped: {}", error.text()),
     };

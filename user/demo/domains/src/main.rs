@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Protection domains in one layout of addresses. One makes lists in ranges; others get the ranges, and follow the lists' pointers as they
-//! are. A further one is *external*: it has memory of its own at the same addresses.
+//! Protection domains in one layout of addresses. One makes lists in ranges; others get the ranges,
+//! and follow the lists' pointers as they are. A further one is *external*: it has memory of its
+//! own at the same addresses.
 //!
 //! The argument says which one this is: `maker`, `reader` or `external`.
 #![no_std]

@@ -34,7 +34,11 @@ pub fn run(mut env: Env) {
     let steps = steps(&mut env).unwrap_or_else(|error| panic!("{}", error.text()));
     for (name, holds) in &steps {
         println!("{}: {name}", if *holds { "yes" } else { "NO" });
-        let line = if *holds { format!("ok sas.{}", name.replace(' ', "_")) } else { format!("not ok sas.{}", name.replace(' ', "_")) };
+        let line = if *holds {
+            format!("ok sas.{}", name.replace(' ', "_"))
+        } else {
+            format!("not ok sas.{}", name.replace(' ', "_"))
+        };
         result!("{line}");
     }
     result!("done");
@@ -52,12 +56,18 @@ fn steps(env: &mut Env) -> Result<Vec<Step>> {
 
     others.give(0, &list, Rights::READ)?;
     others.give(1, &list, RW)?;
-    steps.push(("a pointer means the same to all", [0, 1].map(|reader| others.walk(reader, head, 0)) == [Ok(SUM); 2]));
+    steps.push((
+        "a pointer means the same to all",
+        [0, 1].map(|reader| others.walk(reader, head, 0)) == [Ok(SUM); 2],
+    ));
     let (at, error) = others.touch(0, head | 1)?;
     let forbidden = fault::PROTECTION | fault::WRITE;
     steps.push(("who may only read has a fault", at == head && error & forbidden == forbidden));
     let written = others.walk(1, head, MORE)? == SUM && walk(&list, head, 0)? == SUM + NODES * MORE;
-    steps.push(("what one writes all see", written && others.walk(0, head, 0)? == SUM + NODES * MORE));
+    steps.push((
+        "what one writes all see",
+        written && others.walk(0, head, 0)? == SUM + NODES * MORE,
+    ));
 
     list.write(head, secret.addresses().start as u32)?;
     let hidden = list.read(head)? as Word;
@@ -72,7 +82,8 @@ fn steps(env: &mut Env) -> Result<Vec<Step>> {
     let gone = [0, 1].iter().all(|reader| others.touch(*reader, head).is_ok_and(|at| at.0 == head));
     steps.push(("an ended range is gone for all", gone));
     let again = others.ranges.create(BYTES, env.free_slot())?;
-    let is_zero = (addresses.start..addresses.start + BYTES).step_by(4).all(|at| again.read(at) == Ok(0));
+    let is_zero =
+        (addresses.start..addresses.start + BYTES).step_by(4).all(|at| again.read(at) == Ok(0));
     steps.push(("the next one there is zero", again.addresses() == addresses && is_zero));
 
     let mut more = Vec::new();
@@ -89,7 +100,8 @@ fn steps(env: &mut Env) -> Result<Vec<Step>> {
     for range in more {
         others.ranges.free(range)?;
     }
-    let all: Result<Vec<Range>> = (0..count).map(|_| others.ranges.create(BYTES, env.free_slot())).collect();
+    let all: Result<Vec<Range>> =
+        (0..count).map(|_| others.ranges.create(BYTES, env.free_slot())).collect();
     steps.push(("what ended can be had again", all.is_ok()));
     steps.push(("the external space is as before", others.check()? == 0));
     Ok(steps)
@@ -112,17 +124,20 @@ impl Others {
     fn give(&self, reader: usize, range: &Range, rights: Rights) -> Result<()> {
         utcb::set_send_cap(0, range.share(rights));
         let addresses = range.addresses();
-        let message = Message { caps: 1, ..Message::new([ask::JOIN, addresses.start, addresses.end]) };
+        let message =
+            Message { caps: 1, ..Message::new([ask::JOIN, addresses.start, addresses.end]) };
         answer(call(self.readers[reader], message)?.words).map(|_| ())
     }
 
     fn walk(&self, reader: usize, head: Word, more: u32) -> Result<u32> {
-        answer(self.readers[reader].ask([ask::WALK, head, more as Word])?).map(|[sum, _]| sum as u32)
+        answer(self.readers[reader].ask([ask::WALK, head, more as Word])?)
+            .map(|[sum, _]| sum as u32)
     }
 
     /// Where a reader's access has a page fault (0: it has none), and of what kind.
     fn touch(&self, reader: usize, what: Word) -> Result<(Word, u32)> {
-        answer(self.readers[reader].ask([ask::TOUCH, what, 0])?).map(|[address, error]| (address, error as u32))
+        answer(self.readers[reader].ask([ask::TOUCH, what, 0])?)
+            .map(|[address, error]| (address, error as u32))
     }
 
     /// How many words of the external space are not as it left them.

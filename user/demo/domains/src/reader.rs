@@ -6,7 +6,10 @@ use abi::PAGE_SIZE;
 use macadamia::cap::{copy, delete};
 use macadamia::map::Window;
 use macadamia::ranges::{Range, Ranges};
-use macadamia::{Env, Error, MessageKind, Received, Result, Rights, Segment, Thread, Word, ipc, slot, thread, utcb};
+use macadamia::{
+    Env, Error, MessageKind, Received, Result, Rights, Segment, Thread, Word, ipc, slot, thread,
+    utcb,
+};
 
 /// The badge of what a thread of the own space did.
 const TOUCHED: u32 = 1;
@@ -20,8 +23,11 @@ struct Slots {
 
 /// Does what it is asked to, for ever.
 pub fn run(mut env: Env) {
-    let slots = Slots { segment: env.free_slot(), thread: env.free_slot(), handler: env.free_slot() };
-    if let Err(error) = copy(slot::THREAD as Word, None, slots.handler, Rights::CALL, TOUCHED as Word) {
+    let slots =
+        Slots { segment: env.free_slot(), thread: env.free_slot(), handler: env.free_slot() };
+    if let Err(error) =
+        copy(slot::THREAD as Word, None, slots.handler, Rights::CALL, TOUCHED as Word)
+    {
         panic!("no capability to itself: {}", error.text());
     }
     let mut range = None;
@@ -31,7 +37,8 @@ pub fn run(mut env: Env) {
         let answer = match received.words[0] {
             ask::JOIN => join(&mut range, &slots, received).map(|()| [0; 3]),
             ask::WALK => match &range {
-                Some(range) => walk(range, received.words[1], received.words[2] as u32).map(|sum| [0, sum as Word, 0]),
+                Some(range) => walk(range, received.words[1], received.words[2] as u32)
+                    .map(|sum| [0, sum as Word, 0]),
                 None => Err(Error::BadState),
             },
             ask::TOUCH => touch(&slots, received.words[1]),
@@ -56,19 +63,24 @@ fn join(range: &mut Option<Range>, slots: &Slots, received: &Received) -> Result
     let [_, start, end] = received.words;
     // All that may be done with it: it is the maker's business to give less.
     let segment = Segment(slots.segment);
-    let joined =
-        Range::join(segment, start..end, Rights::READ.union(Rights::WRITE)).or_else(|_| Range::join(segment, start..end, Rights::READ));
+    let joined = Range::join(segment, start..end, Rights::READ.union(Rights::WRITE))
+        .or_else(|_| Range::join(segment, start..end, Rights::READ));
     // What is attached stays without the capability.
     delete(slots.segment)?;
     *range = Some(joined?);
     Ok(())
 }
 
-/// Has another thread access a word. The answer says the address of its page fault, or 0 if it had none, and the error.
+/// Has another thread access a word. The answer says the address of its page fault, or 0 if it had
+/// none, and the error.
 fn touch(slots: &Slots, what: Word) -> Result<[Word; 3]> {
     let thread = thread::spawn_handled(access, what, slots.thread, Some(Thread(slots.handler)))?;
     let event = ipc::receive(None)?;
-    let answer = if event.kind == MessageKind::Exception && event.badge == TOUCHED { [0, event.words[1], event.words[2]] } else { [0; 3] };
+    let answer = if event.kind == MessageKind::Exception && event.badge == TOUCHED {
+        [0, event.words[1], event.words[2]]
+    } else {
+        [0; 3]
+    };
     thread.stop()?;
     delete(slots.thread)?;
     Ok(answer)

@@ -9,5 +9,9 @@ use macadamia::{Env, println};
 macadamia::main!(hello);
 
 fn hello(env: Env) {
-    println!("Hello from {}, {} ms after boot.", env.start.name, macadamia::time::now() / 1_000_000);
+    println!(
+        "Hello from {}, {} ms after boot.",
+        env.start.name,
+        macadamia::time::now() / 1_000_000
+    );
 }

@@ -31,7 +31,8 @@ impl Connection {
         Guest { peer: self.stream.peer_addr().ip(), idle_since: self.exchange.idle_since() }
     }
 
-    /// Reads, answers and writes as far as that goes without waiting. Whether the connection goes on.
+    /// Reads, answers and writes as far as that goes without waiting. Whether the connection goes
+    /// on.
     pub fn go_on(&mut self, site: &Site, now: u64) -> bool {
         match self.read(site, now).and_then(|()| self.write(site, now)) {
             Ok(()) => !self.exchange.is_over(),

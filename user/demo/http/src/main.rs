@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A web server: the files that the description gives it (`files = [{ as = "index.html", from = ... }]`), and at `/status` a page
-//! about the system's components and the frames of its network, if it has the switch to watch (docs/ip.md).
+//! A web server: the files that the description gives it (`files = [{ as = "index.html", from = ...
+//! }]`), and at `/status` a page about the system's components and the frames of its network, if it
+//! has the switch to watch (docs/ip.md).
 //!
-//! One thread serves all connections. None of them is waited for, and none takes more than its share: how many there are, in all
-//! (the argument `connections=N`) and of one address (`per-address=N`), what is kept of each, and how long each may take, has bounds.
-//! What goes over a connection is in the crate `web`.
+//! One thread serves all connections. None of them is waited for, and none takes more than its
+//! share: how many there are, in all (the argument `connections=N`) and of one address
+//! (`per-address=N`), what is kept of each, and how long each may take, has bounds. What goes over
+//! a connection is in the crate `web`.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -32,7 +34,8 @@ const RESERVE: usize = 4 * PAGE;
 fn run(env: Env) {
     let number = |name, usual| env.argument(name).map_or(usual, |_| env.number(name) as usize);
     let port = number("port", 80) as u16;
-    let limits = Limits { all: number("connections", LIMITS.all), one: number("per-address", LIMITS.one) };
+    let limits =
+        Limits { all: number("connections", LIMITS.all), one: number("per-address", LIMITS.one) };
     // Memory that is missing is missed now, and not when many come.
     let (needed, free) = (limits.all * MOST + RESERVE, start::free_heap());
     assert!(
@@ -45,7 +48,8 @@ fn run(env: Env) {
     );
     let mut site = Site::new(&env);
     loop {
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).unwrap_or_else(|error| panic!("{error}"));
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
+            .unwrap_or_else(|error| panic!("{error}"));
         println!("listening at port {port}");
         if let Err(error) = serve(&listener, &mut site, limits) {
             println!("{error}: begins anew");
@@ -59,7 +63,8 @@ fn serve(listener: &TcpListener, site: &mut Site, limits: Limits) -> Result<()> 
     let mut connections: Vec<Connection> = Vec::new();
     loop {
         let waits = connections.iter().map(Connection::waits_for);
-        let mut list: Vec<PollFd<'_>> = once(PollFd::new(listener, READABLE)).chain(waits).collect();
+        let mut list: Vec<PollFd<'_>> =
+            once(PollFd::new(listener, READABLE)).chain(waits).collect();
         let until = connections.iter().map(Connection::until).fold(site.due(), u64::min);
         poll(&mut list, Some(Duration::from_nanos(until.saturating_sub(time::now()))))?;
         let ready: Vec<bool> = list.iter().map(|entry| entry.ready() != 0).collect();
@@ -76,8 +81,14 @@ fn serve(listener: &TcpListener, site: &mut Site, limits: Limits) -> Result<()> 
     }
 }
 
-/// Takes connections that have come, as many as there may be: those that are there have their turn before others.
-fn accept(listener: &TcpListener, connections: &mut Vec<Connection>, limits: Limits, now: u64) -> Result<()> {
+/// Takes connections that have come, as many as there may be: those that are there have their turn
+/// before others.
+fn accept(
+    listener: &TcpListener,
+    connections: &mut Vec<Connection>,
+    limits: Limits,
+    now: u64,
+) -> Result<()> {
     for _ in 0..limits.all {
         let (stream, peer) = match listener.accept() {
             Ok(come) => come,

@@ -16,7 +16,11 @@ pub struct Site {
 impl Site {
     /// All files that the component was given, and the state.
     pub fn new(env: &Env) -> Self {
-        let files = env.start.grants.iter().filter_map(|given| Some((given.name.clone(), env.file(&given.name)?)));
+        let files = env
+            .start
+            .grants
+            .iter()
+            .filter_map(|given| Some((given.name.clone(), env.file(&given.name)?)));
         Self { files: files.collect(), status: Status::new(env) }
     }
 

@@ -43,8 +43,10 @@ struct Port {
 
 impl Status {
     pub fn new(env: &Env) -> Self {
-        let [switch, ip] = ["switch", "watch-ip"].map(|name| env.given(name).map(|given| Thread(given.slot)));
-        let mut status = Self { switch, ip, frames: VecDeque::new(), total: 0, due: time::now() + STEP };
+        let [switch, ip] =
+            ["switch", "watch-ip"].map(|name| env.given(name).map(|given| Thread(given.slot)));
+        let mut status =
+            Self { switch, ip, frames: VecDeque::new(), total: 0, due: time::now() + STEP };
         status.total = status.sum();
         status
     }
@@ -71,7 +73,11 @@ impl Status {
         let Some(switch) = self.switch else { return Vec::new() };
         let port = |number| {
             Some(Port {
-                name: if number == 0 { "card".into() } else { port::name(switch, number).unwrap_or_else(|| format!("client {number}")) },
+                name: if number == 0 {
+                    "card".into()
+                } else {
+                    port::name(switch, number).unwrap_or_else(|| format!("client {number}"))
+                },
                 taken: counter(switch, number, TAKEN)?,
                 given: counter(switch, number, GIVEN)?,
                 lost: counter(switch, number, LOST)?,
@@ -90,7 +96,9 @@ impl Status {
     fn servers(&self) -> impl Iterator<Item = String> {
         let ip = self.ip.and_then(|ip| Usage::of_ip(ip).ok()).map(|usage| ("IP", usage));
         let all = Usage::of_root().ok().map(|usage| ("root", usage)).into_iter().chain(ip);
-        all.map(|(name, Usage { slots, heap })| format!("{name} server: {slots} capability slots in use, {heap} bytes of heap free"))
+        all.map(|(name, Usage { slots, heap })| {
+            format!("{name} server: {slots} capability slots in use, {heap} bytes of heap free")
+        })
     }
 
     /// A table for people at a terminal.
@@ -108,7 +116,11 @@ impl Status {
         for Component { name, status, quota, messages } in components() {
             let state = if status.lives { "runs" } else { "ended" };
             let (used, quota) = (status.used / 1024, quota / 1024);
-            let _ = writeln!(text, "{name:<16} {state:<8} {:>8} {used:>12} {quota:>12} {messages:>12}", status.restarts);
+            let _ = writeln!(
+                text,
+                "{name:<16} {state:<8} {:>8} {used:>12} {quota:>12} {messages:>12}",
+                status.restarts
+            );
         }
         text.push('\n');
         for line in self.servers() {
@@ -116,11 +128,19 @@ impl Status {
         }
         let ports = self.ports();
         if !ports.is_empty() {
-            let _ = writeln!(text, "\n{:<16} {:>12} {:>12} {:>12}", "switch", "frames from", "frames to", "lost");
+            let _ = writeln!(
+                text,
+                "\n{:<16} {:>12} {:>12} {:>12}",
+                "switch", "frames from", "frames to", "lost"
+            );
             for Port { name, taken, given, lost } in &ports {
                 let _ = writeln!(text, "{name:<16} {taken:>12} {given:>12} {lost:>12}");
             }
-            let _ = writeln!(text, "\n{} frames in the last second", self.frames.back().copied().unwrap_or_default());
+            let _ = writeln!(
+                text,
+                "\n{} frames in the last second",
+                self.frames.back().copied().unwrap_or_default()
+            );
         }
         text
     }
@@ -152,10 +172,13 @@ impl Status {
         }
         let ports = self.ports();
         if !ports.is_empty() {
-            page +=
-                "<h2>Network</h2>\n<table><tr><th>port of the switch</th><th>frames from it</th><th>frames to it</th><th>lost</th></tr>\n";
+            page += "<h2>Network</h2>\n<table><tr><th>port of the switch</th><th>frames from it</th><th>frames to it</th><th>lost</th></tr>\n";
             for Port { name, taken, given, lost } in &ports {
-                let _ = writeln!(page, "<tr><td>{}</td><td>{taken}</td><td>{given}</td><td>{lost}</td></tr>", escaped(name));
+                let _ = writeln!(
+                    page,
+                    "<tr><td>{}</td><td>{taken}</td><td>{given}</td><td>{lost}</td></tr>",
+                    escaped(name)
+                );
             }
             let _ = writeln!(
                 page,

@@ -14,7 +14,10 @@ use abi::MapRecord;
 use abi::frame::{fault, vector};
 use macadamia::cap::{self, copy};
 use macadamia::map::{Window, map, unmap};
-use macadamia::{Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, ipc, println, result, slot, time};
+use macadamia::{
+    Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, ipc, println, result,
+    slot, time,
+};
 
 #[cfg(target_arch = "arm")]
 #[path = "program/armv5.rs"]
@@ -79,8 +82,14 @@ fn page(env: &mut Env) -> Result<()> {
         rounds += 1;
     }
     thread.stop()?;
-    println!("{faults} faults a second: {rounds} times {PAGES} pages given and taken back, {lost} writes lost");
-    let verdict = if lost == 0 && rounds > 1 { "ok pager.pages" } else { "not ok pager.pages: writes were lost" };
+    println!(
+        "{faults} faults a second: {rounds} times {PAGES} pages given and taken back, {lost} writes lost"
+    );
+    let verdict = if lost == 0 && rounds > 1 {
+        "ok pager.pages"
+    } else {
+        "not ok pager.pages: writes were lost"
+    };
     result!("{verdict}");
     result!("done");
     Ok(())
@@ -105,11 +114,21 @@ impl Ward {
             if address + PAGE == RANGE + BYTES {
                 unmap(self.space, RANGE, PAGE)?;
             }
-            let page = MapRecord::new(MapRecord::MAP, self.space.0, address, self.lent.0, address - RANGE, PAGE, RW);
+            let page = MapRecord::new(
+                MapRecord::MAP,
+                self.space.0,
+                address,
+                self.lent.0,
+                address - RANGE,
+                PAGE,
+                RW,
+            );
             let next = RANGE + (address + PAGE - RANGE) % BYTES;
             waiting = fault(ipc::map_reply_wait(waiting, &page)?, next);
         }
-        let lost = (0..PAGES).filter(|page| self.view.read(*page as u32 * PAGE) != (count + page) as u32).count() as u64;
+        let lost = (0..PAGES)
+            .filter(|page| self.view.read(*page as u32 * PAGE) != (count + page) as u32)
+            .count() as u64;
         if (count / PAGES).is_multiple_of(2) {
             unmap(self.space, RANGE, BYTES)?;
         } else {

@@ -28,7 +28,8 @@ fn run(env: Env) {
         let answer = match (received.words[0], Hmac::<Sha256>::new_from_slice(key.as_bytes())) {
             (SIGN, Ok(mut mac)) => {
                 mac.update(&received.bytes());
-                let signature: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+                let signature: String =
+                    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
                 Message::text(0, signature.as_bytes())
             }
             _ => Message::new([u32::MAX, 0, 0]),

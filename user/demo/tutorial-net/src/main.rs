@@ -29,7 +29,9 @@ fn serve(listener: &TcpListener) -> Result<()> {
         poll(&mut list, None)?;
         let ready: Vec<bool> = list.iter().map(|entry| entry.ready() != 0).collect();
         let mut may_be_read = ready[1..].iter();
-        streams.retain(|stream| may_be_read.next() != Some(&true) || echo(stream).is_ok_and(|count| count > 0));
+        streams.retain(|stream| {
+            may_be_read.next() != Some(&true) || echo(stream).is_ok_and(|count| count > 0)
+        });
         if ready[0] {
             streams.push(listener.accept()?.0);
         }

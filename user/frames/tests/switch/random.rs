@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The switch against a naive model, by random acts, and against clients that write anything anywhere.
+//! The switch against a naive model, by random acts, and against clients that write anything
+//! anywhere.
 
 use crate::net::*;
 use frames::{CARD, Shared};
@@ -30,7 +31,8 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Every frame comes once, whole, in its order, to whom it is for; or it was lost because a ring was full or begun anew.
+    /// Every frame comes once, whole, in its order, to whom it is for; or it was lost because a
+    /// ring was full or begun anew.
     #[test]
     fn frames_go_where_a_naive_switch_sends_them(acts in prop::collection::vec(act(), 1..300)) {
         let mut net = Net::new(PORTS);
@@ -56,7 +58,8 @@ proptest! {
                 }
                 Act::Receive { at } => prop_assert_eq!(net.clients[at].receive(), waiting[at].pop_front()),
                 Act::Round => {
-                    // Which port is first matters where rings are full: the naive switch has no rings.
+                    // Which port is first matters where rings are full: the naive switch has no
+                    // rings.
                     let before: Vec<_> = (0..PORTS).map(|port| net.switch.counters(port).expect("a port").given).collect();
                     net.settle();
                     let given: Vec<u64> = (0..PORTS).map(|port| net.switch.counters(port).expect("a port").given - before[port]).collect();
@@ -78,7 +81,8 @@ proptest! {
                         let waits = |to: usize| (0..PORTS).any(|port| is_full(port) && (to == 1 << port || (to >> port & 1 == 1 && port == CARD)));
                         prop_assert!(sent.front().is_none_or(|(to, _)| waits(*to)), "it waits for nobody");
                     }
-                    // What came was sent to this port, each source's in its order; what is missing found a full ring.
+                    // What came was sent to this port, each source's in its order; what is missing
+                    // found a full ring.
                     for (port, given) in given.iter().enumerate() {
                         let new: Vec<_> = waiting[port].iter().rev().take(*given as usize).rev().collect();
                         for (from, taken) in taken.iter().enumerate().filter(|(from, _)| *from != port) {
@@ -103,8 +107,8 @@ proptest! {
         }
     }
 
-    /// Of a burst each frame comes once and in its order, however slowly it is read, or found a full ring; and the card has all its slots
-    /// again.
+    /// Of a burst each frame comes once and in its order, however slowly it is read, or found a
+    /// full ring; and the card has all its slots again.
     #[test]
     fn bursts_wait_and_nothing_is_lost(acts in prop::collection::vec((0..3_usize, 1..3_usize, 1..60_u32, 18..=MOST_BYTES as usize), 1..100)) {
         const SLOTS: u32 = 64;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARMv5TE: all that only one component has lies below 32 MiB, where a space can be relocated by the processor, so that spaces do not
-//! meet. Caches are virtual, and what components share is at one address in all of them, above the addresses of relocated spaces.
-//! The kernel's area is above both.
+//! ARMv5TE: all that only one component has lies below 32 MiB, where a space can be relocated by
+//! the processor, so that spaces do not meet. Caches are virtual, and what components share is at
+//! one address in all of them, above the addresses of relocated spaces. The kernel's area is above
+//! both.
 
 use super::{Layout, STACK_BYTES, Windows};
 use crate::Places;
 
 const IMAGE: u32 = 0x0001_0000;
 const START_BLOCK: u32 = 0x0080_0000;
-/// Behind the start block, which a stack that overflows cannot write. Both and the heap's first MiB have one translation table.
+/// Behind the start block, which a stack that overflows cannot write. Both and the heap's first MiB
+/// have one translation table.
 const STACK_END: u32 = START_BLOCK + 2 * STACK_BYTES;
 const GRANTS: u32 = 0x8000_0000;
 const GRANTS_END: u32 = 0xa000_0000;
@@ -18,7 +20,8 @@ const SLOT_END: u32 = 32 << 20;
 /// End of the users' addresses (`abi`).
 const USER_END: u32 = 0xc000_0000;
 
-/// Where components find what. A window is above all that the processes of a Linux have, as caches are virtual.
+/// Where components find what. A window is above all that the processes of a Linux have, as caches
+/// are virtual.
 pub const LAYOUT: Layout = Layout {
     places: PLACES,
     windows: Windows {

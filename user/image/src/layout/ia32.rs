@@ -12,10 +12,17 @@ const STACK_END: u32 = 0xb000_0000;
 
 const WINDOW_END: u32 = 0xe000_0000;
 
-/// Where components find what. A window is a server's, which other spaces show: all that it maps is there.
+/// Where components find what. A window is a server's, which other spaces show: all that it maps is
+/// there.
 pub const LAYOUT: Layout = Layout {
     places: PLACES,
-    windows: Windows { end: WINDOW_END, most: 2 << 30, kernel_bytes: 4 << 20, start_block: WINDOW_END - (32 << 20), have_grants: true },
+    windows: Windows {
+        end: WINDOW_END,
+        most: 2 << 30,
+        kernel_bytes: 4 << 20,
+        start_block: WINDOW_END - (32 << 20),
+        have_grants: true,
+    },
 };
 
 const PLACES: Places = Places {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a component without a window finds what, beside the kernel's area ([`Places`] has both). The tool
-//! places devices and shared memory; the root server refuses what is elsewhere. What depends on the processor is in
-//! a module for each.
+//! Where a component without a window finds what, beside the kernel's area ([`Places`] has both).
+//! The tool places devices and shared memory; the root server refuses what is elsewhere. What
+//! depends on the processor is in a module for each.
 
 use crate::{Places, Small, Window};
 
@@ -11,8 +11,9 @@ pub mod powerpc;
 
 #[cfg(target_arch = "arm")]
 pub use armv5 as current;
-// For a processor that has a contract and no port yet, portable crates are compiled, and no component is: what is said here reaches nobody.
-// On a host programs and tests are about IA-32, where no argument says otherwise.
+// For a processor that has a contract and no port yet, portable crates are compiled, and no
+// component is: what is said here reaches nobody. On a host programs and tests are about IA-32,
+// where no argument says otherwise.
 #[cfg(any(
     target_arch = "x86",
     target_arch = "riscv64",
@@ -25,9 +26,17 @@ pub use powerpc as current;
 
 #[cfg(all(
     target_os = "none",
-    not(any(target_arch = "arm", target_arch = "powerpc", target_arch = "riscv64", target_arch = "x86", target_arch = "x86_64"))
+    not(any(
+        target_arch = "arm",
+        target_arch = "powerpc",
+        target_arch = "riscv64",
+        target_arch = "x86",
+        target_arch = "x86_64"
+    ))
 ))]
-compile_error!("nobody says where a component finds what on this processor: that is a file of user/image/src/layout");
+compile_error!(
+    "nobody says where a component finds what on this processor: that is a file of user/image/src/layout"
+);
 
 /// Images of components lie from here on.
 pub const IMAGE: u32 = Places::LOW.image;
@@ -38,11 +47,12 @@ pub const GRANTS_END: u32 = Places::LOW.grants_end;
 /// Most bytes of the registers of one PCI device: only the machine knows how many there are.
 pub const PCI_SPAN: u32 = 64 << 20;
 /// Bytes of every stack, and its alignment: its last word is the address of the
-/// thread's UTCB, found by setting the low bits of the stack pointer. Nothing that can be written is mapped below the first
-/// thread's, so that an overflow is an exception.
+/// thread's UTCB, found by setting the low bits of the stack pointer. Nothing that can be written
+/// is mapped below the first thread's, so that an overflow is an exception.
 pub const STACK_BYTES: u32 = 65536;
-/// So far below the end of the first thread's stack is the word in which a component counts the messages that its threads
-/// send: calls, sends and replies, modulo 2^32. The word behind it, of every stack, is its address.
+/// So far below the end of the first thread's stack is the word in which a component counts the
+/// messages that its threads send: calls, sends and replies, modulo 2^32. The word behind it, of
+/// every stack, is its address.
 pub const MESSAGES: u32 = 12;
 /// End of all windows.
 pub const WINDOW_END: u32 = Layout::CURRENT.windows.end;
@@ -69,8 +79,8 @@ pub struct Windows {
     pub kernel_bytes: u32,
     /// The start block, and the end of memory and files. Behind it are heap and stack.
     pub start_block: u32,
-    /// Whether devices and shared memory lie behind the stack, too. Elsewhere they are where those of other components are: what is
-    /// shared has one address in all.
+    /// Whether devices and shared memory lie behind the stack, too. Elsewhere they are where those
+    /// of other components are: what is shared has one address in all.
     pub have_grants: bool,
 }
 

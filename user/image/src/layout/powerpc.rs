@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PowerPC: all that every component has is in the first segment of 256 MiB, so that a switch between two of them changes one segment
-//! register. Devices and shared memory are in the next ones. The kernel's area is below 4 MiB.
+//! PowerPC: all that every component has is in the first segment of 256 MiB, so that a switch
+//! between two of them changes one segment register. Devices and shared memory are in the next
+//! ones. The kernel's area is below 4 MiB.
 
 use super::{Layout, STACK_BYTES, Windows};
 use crate::Places;
@@ -15,7 +16,13 @@ const USER_END: u32 = 0xc000_0000;
 /// Where components find what.
 pub const LAYOUT: Layout = Layout {
     places: PLACES,
-    windows: Windows { end: USER_END, most: 1 << 30, kernel_bytes: 4 << 20, start_block: USER_END - (32 << 20), have_grants: true },
+    windows: Windows {
+        end: USER_END,
+        most: 1 << 30,
+        kernel_bytes: 4 << 20,
+        start_block: USER_END - (32 << 20),
+        have_grants: true,
+    },
 };
 
 const PLACES: Places = Places {

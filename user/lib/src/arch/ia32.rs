@@ -65,15 +65,15 @@ pub const STACK_FLAGS: u32 = BY_INT;
 /// Of the information page's features, the one that says whether there are servers.
 pub const SERVERS: Option<u32> = Some(FEATURE_SERVERS);
 
-/// Makes a system call with these registers. How is read from the stack, which is in use anyway, and
-/// not from the information page: a translation less.
+/// Makes a system call with these registers. How is read from the stack, which is in use anyway,
+/// and not from the information page: a translation less.
 #[inline(always)]
 pub fn raw(registers: &mut Registers) {
     let [eax, ebx, esi, edi, ebp] = registers;
-    // SAFETY: the kernel changes no registers but those named and writes no memory of this space but
-    // the UTCB, which no Rust reference covers (`utcb.rs`). ESI and EBP, which the compiler
-    // keeps for itself, are restored. System calls that change mappings are safe because this library
-    // builds references only to memory that it was given at start or allocated.
+    // SAFETY: the kernel changes no registers but those named and writes no memory of this space
+    // but the UTCB, which no Rust reference covers (`utcb.rs`). ESI and EBP, which the compiler
+    // keeps for itself, are restored. System calls that change mappings are safe because this
+    // library builds references only to memory that it was given at start or allocated.
     unsafe {
         asm!(
             "push esi",
@@ -106,12 +106,12 @@ pub fn raw(registers: &mut Registers) {
     }
 }
 
-/// Counts a message that this thread sends. One instruction raises the count: on one processor no thread of the component loses
-/// another's, and on several a few would be lost.
+/// Counts a message that this thread sends. One instruction raises the count: on one processor no
+/// thread of the component loses another's, and on several a few would be lost.
 #[inline(always)]
 pub fn count_message() {
-    // SAFETY: start-up (`_start`, `thread.rs`) wrote the address of that word, in which no Rust object lies, to the last word but
-    // one of each stack.
+    // SAFETY: start-up (`_start`, `thread.rs`) wrote the address of that word, in which no Rust
+    // object lies, to the last word but one of each stack.
     unsafe {
         asm!(
             "mov {at}, esp",
@@ -131,8 +131,9 @@ pub fn raise() {
     unsafe { asm!("ud2") };
 }
 
-/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust object lies in. It is a function of its
-/// own, so that a profile shows what copies take (`./macadamia bench frames`).
+/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust
+/// object lies in. It is a function of its own, so that a profile shows what copies take
+/// (`./macadamia bench frames`).
 ///
 /// # Safety
 /// Both are mapped, do not overlap, and hold no Rust object.
@@ -187,7 +188,9 @@ pub fn stack_pointer() -> u32 {
 pub fn counter() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: reads a counter that every supported processor has.
-    unsafe { core::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+    };
     u64::from(high) << 32 | u64::from(low)
 }
 
@@ -199,10 +202,13 @@ pub fn mark<const KIND: u32, const ID: u32>() {
     unsafe { asm!("test eax, {}", const immediate(KIND, ID), options(nostack)) };
 }
 
-/// From here on what the machine is at is called so in the model's report of how long the kernel looks at no interrupts.
+/// From here on what the machine is at is called so in the model's report of how long the kernel
+/// looks at no interrupts.
 pub fn case(name: &'static str) {
     // SAFETY: changes only flags.
-    unsafe { asm!("test eax, {}", const immediate(CASE, 0), in("eax") name.as_ptr(), in("ecx") name.len(), options(nostack)) };
+    unsafe {
+        asm!("test eax, {}", const immediate(CASE, 0), in("eax") name.as_ptr(), in("ecx") name.len(), options(nostack))
+    };
 }
 
 impl Thread {
@@ -214,7 +220,8 @@ impl Thread {
         if index >= TLS_COUNT {
             return Err(Error::BadArgument);
         }
-        sys::call(call::SetState { thread: self.into(), part: TLS + index, values: [base, limit] }).map(|_| ())
+        sys::call(call::SetState { thread: self.into(), part: TLS + index, values: [base, limit] })
+            .map(|_| ())
     }
     /// Sets a debug register; returns the last status.
     ///
@@ -222,6 +229,7 @@ impl Thread {
     /// What the kernel says.
     pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
         let part = DEBUG.checked_add(index).ok_or(Error::BadArgument)?;
-        sys::call(call::SetState { thread: self.into(), part, values: [value, 0] }).map(|[status, _, _]| status)
+        sys::call(call::SetState { thread: self.into(), part, values: [value, 0] })
+            .map(|[status, _, _]| status)
     }
 }

@@ -56,7 +56,8 @@ pub fn mark<const KIND: u32, const ID: u32>() {}
 /// What the machine is at is called so from here on.
 pub fn case(_: &'static str) {}
 
-/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust object lies in.
+/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust
+/// object lies in.
 ///
 /// # Safety
 /// Both are mapped, do not overlap, and hold no Rust object.

@@ -109,7 +109,8 @@ pub fn thread_entry() -> Word {
     macadamia_thread as *const () as Word
 }
 
-/// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a system call.
+/// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a
+/// system call.
 pub const STACK_FLAGS: Word = 0;
 
 /// Which feature says that there are servers.
@@ -117,9 +118,10 @@ pub const SERVERS: Option<u32> = Some(FEATURE_SERVERS);
 
 /// Makes a system call with these registers.
 pub fn raw(registers: &mut Registers) {
-    // SAFETY: the function keeps what the kernel loses, and the kernel writes no memory of this space but the UTCB, which no Rust
-    // reference covers (`utcb.rs`). System calls that change mappings are safe because this library builds references only to
-    // memory that it was given at start or allocated.
+    // SAFETY: the function keeps what the kernel loses, and the kernel writes no memory of this
+    // space but the UTCB, which no Rust reference covers (`utcb.rs`). System calls that change
+    // mappings are safe because this library builds references only to memory that it was given at
+    // start or allocated.
     unsafe { macadamia_call(registers) };
 }
 
@@ -127,8 +129,8 @@ pub fn raw(registers: &mut Registers) {
 #[inline(always)]
 pub fn count_message() {
     let at = crate::utcb::stack_words()[0];
-    // SAFETY: start-up (`_start`, `thread.rs`) wrote the address of that word, in which no other Rust object lies, to the last word but
-    // one of each stack.
+    // SAFETY: start-up (`_start`, `thread.rs`) wrote the address of that word, in which no other
+    // Rust object lies, to the last word but one of each stack.
     unsafe { AtomicU32::from_ptr(at as *mut u32) }.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -138,8 +140,9 @@ pub fn raise() {
     unsafe { asm!(".long 0") };
 }
 
-/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust object lies in. It is a function of its
-/// own, so that a profile shows what copies take (`./macadamia bench frames`).
+/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust
+/// object lies in. It is a function of its own, so that a profile shows what copies take
+/// (`./macadamia bench frames`).
 ///
 /// # Safety
 /// Both are mapped, do not overlap, and hold no Rust object.
@@ -192,19 +195,24 @@ pub fn counter() -> u64 {
 /// What the kernel has counted.
 #[must_use]
 pub fn counts() -> Counts {
-    // SAFETY: the page is in every native space, read-only. The kernel writes it, but not while this thread runs.
+    // SAFETY: the page is in every native space, read-only. The kernel writes it, but not while
+    // this thread runs.
     unsafe { ((abi::utcb::KIP_ADDRESS + COUNTS_OFFSET) as *const Counts).read_volatile() }
 }
 
 /// A marker.
 #[inline(always)]
 pub fn mark<const KIND: u32, const ID: u32>() {
-    // SAFETY: changes nothing. It may touch memory as far as the compiler knows, so that it does not move what is measured.
+    // SAFETY: changes nothing. It may touch memory as far as the compiler knows, so that it does
+    // not move what is measured.
     unsafe { asm!(".long {}", const instruction(KIND, ID), options(nostack, preserves_flags)) };
 }
 
-/// From here on what the machine is at is called so in the model's report of how long the kernel looks at no interrupts.
+/// From here on what the machine is at is called so in the model's report of how long the kernel
+/// looks at no interrupts.
 pub fn case(name: &'static str) {
     // SAFETY: as `mark`.
-    unsafe { asm!(".long {}", const instruction(CASE, 0), in("r3") name.as_ptr(), in("r4") name.len(), options(nostack, preserves_flags)) };
+    unsafe {
+        asm!(".long {}", const instruction(CASE, 0), in("r3") name.as_ptr(), in("r4") name.len(), options(nostack, preserves_flags))
+    };
 }

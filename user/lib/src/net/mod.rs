@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network, as the standard library has it, over the IP server (docs/ip.md): for components with `sockets` in the description.
-//! What the switch gives a component with `net` is in [`port`].
+//! The network, as the standard library has it, over the IP server (docs/ip.md): for components
+//! with `sockets` in the description. What the switch gives a component with `net` is in [`port`].
 //!
-//! If the IP server dies, its sockets fail with [`Error::ConnectionReset`], and new ones work as soon as it lives again.
+//! If the IP server dies, its sockets fail with [`Error::ConnectionReset`], and new ones work as
+//! soon as it lives again.
 
 mod error;
 mod poll;

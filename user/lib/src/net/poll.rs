@@ -25,15 +25,16 @@ impl<'a> PollFd<'a> {
         Self { words: [socket.socket(), wanted], socket: PhantomData }
     }
 
-    /// What it was ready for when [`poll`] returned. One whose connection has failed is ready for all that was wanted.
+    /// What it was ready for when [`poll`] returned. One whose connection has failed is ready for
+    /// all that was wanted.
     #[must_use]
     pub const fn ready(&self) -> u32 {
         self.words[1] >> 16
     }
 }
 
-/// Waits until at least one of the sockets, of which there are no more than the component may have, is ready for what is wanted of it, or the time is over.
-/// Returns how many are.
+/// Waits until at least one of the sockets, of which there are no more than the component may have,
+/// is ready for what is wanted of it, or the time is over. Returns how many are.
 ///
 /// # Errors
 /// `InvalidInput` if there are more; that the server does not answer.
@@ -43,7 +44,8 @@ pub fn poll(list: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize>
         return Err(Error::InvalidInput);
     }
     list.iter_mut().for_each(|entry| entry.words[1] &= 0xffff);
-    let mut memory: Vec<u8> = list.iter().flat_map(|entry| entry.words).flat_map(u32::to_le_bytes).collect();
+    let mut memory: Vec<u8> =
+        list.iter().flat_map(|entry| entry.words).flat_map(u32::to_le_bytes).collect();
     let part = Part::take()?;
     part.write(&memory);
     let timeout = timeout.map_or(FOREVER, milliseconds);

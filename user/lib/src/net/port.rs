@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A port of the network's switch (docs/net.md): shared memory with two rings, and the switch to call and to notify.
+//! A port of the network's switch (docs/net.md): shared memory with two rings, and the switch to
+//! call and to notify.
 
 use crate::ipc::{Message, call};
 use crate::region::Region;
 use crate::{Env, Error, Result, Thread, Word};
 use alloc::string::String;
 use frames::{Address, Layout, Receiver, Sender, Shared};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS};
+use image::protocol::net::{
+    ATTACH, ATTACH_CARD, BIT_ATTACH, BIT_FRAMES, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS,
+};
 
 /// Notification bits by which the switch says that there are frames, or free slots.
 pub const FRAMES: u32 = 1 << BIT_FRAMES;
 /// And that its client has to attach again.
 pub const AGAIN: u32 = 1 << BIT_ATTACH;
 
-/// One of the counters of a port (docs/net.md, STATISTICS), from a switch that was granted with the badge of a watcher; `None` if there
-/// is no such port or number, or the switch does not answer.
+/// One of the counters of a port (docs/net.md, STATISTICS), from a switch that was granted with the
+/// badge of a watcher; `None` if there is no such port or number, or the switch does not answer.
 #[must_use]
 pub fn counter(switch: Thread, port: u32, number: u32) -> Option<u64> {
     match switch.ask([STATISTICS as Word, number as Word, port as Word]) {
@@ -23,15 +26,16 @@ pub fn counter(switch: Thread, port: u32, number: u32) -> Option<u64> {
     }
 }
 
-/// The name of a port's client, from a switch that was granted with the badge of a watcher; `None` if there is no such port, or the
-/// description does not say, or the switch does not answer.
+/// The name of a port's client, from a switch that was granted with the badge of a watcher; `None`
+/// if there is no such port, or the description does not say, or the switch does not answer.
 #[must_use]
 pub fn name(switch: Thread, port: u32) -> Option<String> {
     let reply = call(switch, Message::new([NAME as Word, 0, port as Word])).ok()?;
     (reply.words[0] == 0).then(|| reply.text()).filter(|name| !name.is_empty())
 }
 
-/// A client's side of a port: the memory `network`, the switch to call as `switch`, and to notify as `switch-bell`.
+/// A client's side of a port: the memory `network`, the switch to call as `switch`, and to notify
+/// as `switch-bell`.
 #[derive(Debug)]
 pub struct Port {
     memory: Region,
@@ -88,7 +92,10 @@ impl Port {
 
     /// The rings, begun anew; all slots of *in* are the switch's to fill.
     fn rings(&self) -> Result<Rings> {
-        let (mut input, output) = (Receiver::new(self.layout.to_client(), &self.memory), Sender::new(self.layout.from_client()));
+        let (mut input, output) = (
+            Receiver::new(self.layout.to_client(), &self.memory),
+            Sender::new(self.layout.from_client()),
+        );
         self.notify(input.publish(&self.memory))?;
         Ok(Rings { input, output })
     }
@@ -100,7 +107,10 @@ impl Port {
     pub fn attach(&self) -> Result<(Rings, Link)> {
         let [_, low, high] = self.ask([ATTACH as Word, 0, 0])?;
         let ([a, b, c, d], [e, f, ..]) = ((low as u32).to_le_bytes(), (high as u32).to_le_bytes());
-        Ok((self.rings()?, Link { address: Address([a, b, c, d, e, f]), is_up: high as u32 & LINK_UP != 0 }))
+        Ok((
+            self.rings()?,
+            Link { address: Address([a, b, c, d, e, f]), is_up: high as u32 & LINK_UP != 0 },
+        ))
     }
 
     /// The same for the driver of the card, if there is one.

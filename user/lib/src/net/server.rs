@@ -11,7 +11,8 @@ use image::protocol::ip::{HELLO, NO_HELLO, PLACE, WORDS};
 
 /// Words of a [`Message`] itself; the others are in the UTCB.
 const REGISTERS: usize = 3;
-/// Bytes of a part of the shared memory, of which one thread uses one at a time: as many as the server's buffers have.
+/// Bytes of a part of the shared memory, of which one thread uses one at a time: as many as the
+/// server's buffers have.
 const PART: u32 = 8192;
 /// Most parts: a word has a bit for each.
 const PARTS: u32 = u32::BITS;
@@ -19,7 +20,8 @@ const PARTS: u32 = u32::BITS;
 /// A request or a reply.
 pub type Words = [u32; WORDS];
 
-/// The server's capability; the memory's address and bytes; which life of the component this is. Written at start-up.
+/// The server's capability; the memory's address and bytes; which life of the component this is.
+/// Written at start-up.
 static SERVER: AtomicUsize = AtomicUsize::new(0);
 static MEMORY: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 static LIFE: AtomicU32 = AtomicU32::new(0);
@@ -30,7 +32,10 @@ static USED: AtomicU32 = AtomicU32::new(0);
 pub fn settle(env: &Env) {
     if let (Some(server), Some(memory)) = (env.given("ip"), Region::find(env, "sockets")) {
         let (address, bytes) = memory.place();
-        MEMORY.iter().zip([address as usize, bytes as usize]).for_each(|(to, value)| to.store(value, Ordering::Relaxed));
+        MEMORY
+            .iter()
+            .zip([address as usize, bytes as usize])
+            .for_each(|(to, value)| to.store(value, Ordering::Relaxed));
         LIFE.store(env.start.restarts, Ordering::Relaxed);
         SERVER.store(server.slot as usize, Ordering::Relaxed);
     }
@@ -55,7 +60,8 @@ pub fn ask(words: Words) -> Result<Words> {
     }
 }
 
-/// One message and its reply; none if the server has died meanwhile. It lives again, and has not taken this.
+/// One message and its reply; none if the server has died meanwhile. It lives again, and has not
+/// taken this.
 fn exchange(server: Thread, words: Words) -> Result<Option<Words>> {
     (REGISTERS..WORDS).for_each(|index| utcb::set_word(index, words[index] as Word));
     let [a, b, c, ..] = words.map(|word| word as Word);
@@ -92,7 +98,8 @@ impl Part {
             number = free(used)?;
             Some(used | 1 << number)
         };
-        USED.fetch_update(Ordering::Acquire, Ordering::Relaxed, take).map_err(|_| Error::OutOfMemory)?;
+        USED.fetch_update(Ordering::Acquire, Ordering::Relaxed, take)
+            .map_err(|_| Error::OutOfMemory)?;
         Ok(Self { memory, number })
     }
 

@@ -42,7 +42,10 @@ impl Socket {
     }
 
     pub fn set_timeout(&self, timeout: Option<Duration>) {
-        self.patience.store(timeout.map_or(FOREVER, |timeout| milliseconds(timeout).max(1)), Ordering::Relaxed);
+        self.patience.store(
+            timeout.map_or(FOREVER, |timeout| milliseconds(timeout).max(1)),
+            Ordering::Relaxed,
+        );
     }
 
     /// Tries until it need not wait any more.
@@ -98,7 +101,9 @@ pub fn address(words: &Words) -> SocketAddr {
     let address = if port & IS_V6 == 0 {
         IpAddr::V4(a.into())
     } else {
-        IpAddr::V6(Ipv6Addr::from_bits([a, b, c, d].iter().fold(0, |bits, word| bits << 32 | u128::from(*word))))
+        IpAddr::V6(Ipv6Addr::from_bits(
+            [a, b, c, d].iter().fold(0, |bits, word| bits << 32 | u128::from(*word)),
+        ))
     };
     SocketAddr::new(address, port as u16)
 }

@@ -20,7 +20,8 @@ pub struct TcpStream {
 }
 
 impl TcpListener {
-    /// Listens at an address. `0.0.0.0` is all of the server's addresses, of both versions, and port 0 one that is free.
+    /// Listens at an address. `0.0.0.0` is all of the server's addresses, of both versions, and
+    /// port 0 one that is free.
     ///
     /// # Errors
     /// `AddrInUse`, `Unreachable` if the address is not this machine's, `QuotaExceeded`.
@@ -54,7 +55,8 @@ impl TcpStream {
     /// Connects to an address.
     ///
     /// # Errors
-    /// `ConnectionRefused` if the peer refuses, or does not answer for a minute; `Unreachable`, `NoName`, `QuotaExceeded`.
+    /// `ConnectionRefused` if the peer refuses, or does not answer for a minute; `Unreachable`,
+    /// `NoName`, `QuotaExceeded`.
     pub fn connect(to: impl ToSocketAddr) -> Result<Self> {
         let peer = to.to_socket_addr()?;
         let socket = Socket::of(CONNECT, peer)?;

@@ -13,7 +13,8 @@ use image::protocol::ip::{BIND, RECEIVE_FROM, SEND_TO};
 pub struct UdpSocket(Socket);
 
 impl UdpSocket {
-    /// One at an address. `0.0.0.0` is all of the server's addresses, of both versions, and port 0 one that is free.
+    /// One at an address. `0.0.0.0` is all of the server's addresses, of both versions, and port 0
+    /// one that is free.
     ///
     /// # Errors
     /// `AddrInUse`, `Unreachable` if the address is not this machine's, `QuotaExceeded`.
@@ -41,7 +42,8 @@ impl UdpSocket {
     /// Receives a datagram and who sent it. What does not fit into the buffer is lost.
     ///
     /// # Errors
-    /// `WouldBlock` or `TimedOut` if it may not wait (any longer), `ConnectionReset` if the IP server has died: bind again.
+    /// `WouldBlock` or `TimedOut` if it may not wait (any longer), `ConnectionReset` if the IP
+    /// server has died: bind again.
     pub fn recv_from(&self, buffer: &mut [u8]) -> Result<(usize, SocketAddr)> {
         let most = buffer.len().min(Part::most());
         let reply = self.0.retry(READABLE, || {

@@ -3,8 +3,8 @@
 //!
 //! A device reads and writes pieces of memory: the *queue*, which is the component's alone,
 //! and *buffers*, which others may see, too. They are shared memory of the description with
-//! `dma = true` ([`dma`]). No IOMMU keeps the device to them, so whoever drives a device is trusted with all
-//! memory.
+//! `dma = true` ([`dma`]). No IOMMU keeps the device to them, so whoever drives a device is trusted
+//! with all memory.
 
 mod block;
 mod net;
@@ -45,7 +45,8 @@ static TAKEN: AtomicU32 = AtomicU32::new(0);
 /// A component drives one device: the crate's [`Hal`] has no other place for its state.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
-/// That the device is open. When this is dropped, it may be opened again; whoever has it drops it after all that uses the queue.
+/// That the device is open. When this is dropped, it may be opened again; whoever has it drops it
+/// after all that uses the queue.
 struct Opened;
 
 impl Drop for Opened {
@@ -72,15 +73,17 @@ impl ConfigurationAccess for View {
     }
 }
 
-/// The device that was granted as `device`, with the area `queue` and these buffers. `None` if the machine has no such device.
-/// The transport resets it when it is dropped.
+/// The device that was granted as `device`, with the area `queue` and these buffers. `None` if the
+/// machine has no such device. The transport resets it when it is dropped.
 fn open(
     env: &Env,
     kind: DeviceType,
     [device, queue]: [&str; 2],
     buffers: &[impl AsRef<str>],
 ) -> core::result::Result<Option<(PciTransport, Opened)>, String> {
-    let Some(device) = env.start.pci.iter().find(|found| found.name == device) else { return Ok(None) };
+    let Some(device) = env.start.pci.iter().find(|found| found.name == device) else {
+        return Ok(None);
+    };
     if OPEN.swap(true, Ordering::Relaxed) {
         return Err("a component drives one device".into());
     }
@@ -94,7 +97,8 @@ fn open(
         area.set(env, name.as_ref())?;
     }
     let here = DeviceFunction { bus: 0, device: 0, function: 0 };
-    let transport = PciTransport::new::<Dma, _>(&mut PciRoot::new(View(device.clone())), here).map_err(|error| format!("{error}"))?;
+    let transport = PciTransport::new::<Dma, _>(&mut PciRoot::new(View(device.clone())), here)
+        .map_err(|error| format!("{error}"))?;
     if transport.device_type() != kind {
         return Err(format!("a {:?}, not a {kind:?} device", transport.device_type()));
     }
@@ -114,13 +118,19 @@ impl Area {
                 self.physical.store(given.physical, Ordering::Relaxed);
                 Ok(())
             }
-            _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
+            _ => Err(format!(
+                "no memory `{name}` that a device may reach: the description shares it with `dma = true`"
+            )),
         }
     }
 
     /// Makes a part of it ready for the device.
     fn hand_over(&self, offset: u32, bytes: u32, to: Use) -> Result<()> {
-        dma::hand_over(self.address.load(Ordering::Relaxed) as Word + offset as Word, bytes as Word, to)
+        dma::hand_over(
+            self.address.load(Ordering::Relaxed) as Word + offset as Word,
+            bytes as Word,
+            to,
+        )
     }
 
     fn bytes(&self) -> u32 {
@@ -128,49 +138,65 @@ impl Area {
     }
 
     fn pointer(&self, offset: u32) -> *mut u8 {
-        assert!(offset < self.bytes(), "offset {offset:#x} of an area of {:#x} bytes", self.bytes());
+        assert!(
+            offset < self.bytes(),
+            "offset {offset:#x} of an area of {:#x} bytes",
+            self.bytes()
+        );
         (self.address.load(Ordering::Relaxed) + offset) as *mut u8
     }
 
     /// The physical address of what lies at a linear one.
     fn physical(&self, address: u32) -> Option<u32> {
-        let offset = address.checked_sub(self.address.load(Ordering::Relaxed)).filter(|offset| *offset < self.bytes())?;
+        let offset = address
+            .checked_sub(self.address.load(Ordering::Relaxed))
+            .filter(|offset| *offset < self.bytes())?;
         Some(self.physical.load(Ordering::Relaxed) + offset)
     }
 
     /// A part as the crate's queue wants it, which takes nothing of it but where it is.
     fn part(&self, offset: u32, bytes: u32) -> &'static mut [u8] {
-        assert!(bytes <= self.bytes() && offset <= self.bytes() - bytes, "{bytes:#x} bytes from {offset:#x} on");
-        // SAFETY: mapped for as long as the component lives, and no Rust object; neither the queue nor
-        // this module reads or writes through it.
+        assert!(
+            bytes <= self.bytes() && offset <= self.bytes() - bytes,
+            "{bytes:#x} bytes from {offset:#x} on"
+        );
+        // SAFETY: mapped for as long as the component lives, and no Rust object; neither the queue
+        // nor this module reads or writes through it.
         unsafe { core::slice::from_raw_parts_mut(self.pointer(offset), bytes as usize) }
     }
 }
 
-/// Takes a device's interrupt back. Whether its configuration has changed, and whether it does nothing any more until it is reset, as it
-/// was given what cannot be (2.1.2).
+/// Takes a device's interrupt back. Whether its configuration has changed, and whether it does
+/// nothing any more until it is reset, as it was given what cannot be (2.1.2).
 fn acknowledge(transport: &mut PciTransport) -> (bool, bool) {
-    let changed = transport.ack_interrupt().contains(InterruptStatus::DEVICE_CONFIGURATION_INTERRUPT);
+    let changed =
+        transport.ack_interrupt().contains(InterruptStatus::DEVICE_CONFIGURATION_INTERRUPT);
     (changed, changed && transport.get_status().contains(DeviceStatus::DEVICE_NEEDS_RESET))
 }
 
 /// Memory and addresses for the crate.
 struct Dma;
 
-// SAFETY: `dma_alloc` hands out whole zeroed pages of the queue, each once; addresses of registers are
-// those of the component's own device (`View`), which is opened once; both lie where no Rust object does.
+// SAFETY: `dma_alloc` hands out whole zeroed pages of the queue, each once; addresses of registers
+// are those of the component's own device (`View`), which is opened once; both lie where no Rust
+// object does.
 unsafe impl Hal for Dma {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         const NONE: (PhysAddr, NonNull<u8>) = (0, NonNull::dangling());
         let from = TAKEN.load(Ordering::Relaxed);
         // The last page is not the crate's.
         let room = QUEUE_AREA.bytes().saturating_sub(PAGE).saturating_sub(from);
-        let Some(bytes) = u32::try_from(pages).ok().and_then(|pages| pages.checked_mul(PAGE)).filter(|bytes| *bytes <= room) else {
+        let Some(bytes) = u32::try_from(pages)
+            .ok()
+            .and_then(|pages| pages.checked_mul(PAGE))
+            .filter(|bytes| *bytes <= room)
+        else {
             return NONE;
         };
         let Some(pointer) = NonNull::new(QUEUE_AREA.pointer(from)) else { return NONE };
         TAKEN.store(from + bytes, Ordering::Relaxed);
-        // SAFETY: inside the queue, and nobody else's from here on; it may hold what was there before a restart.
+        // SAFETY: inside the queue, and nobody else's from here on; it may hold what was there
+        // before a restart.
         unsafe { pointer.write_bytes(0, bytes as usize) };
         (QUEUE_AREA.physical(pointer.as_ptr() as u32).map_or(0, PhysAddr::from), pointer)
     }
@@ -183,7 +209,10 @@ unsafe impl Hal for Dma {
     unsafe fn mmio_phys_to_virt(address: PhysAddr, bytes: usize) -> NonNull<u8> {
         // `View` says where the ranges are mapped.
         let (grants, end) = (grants(), address.checked_add(bytes as PhysAddr));
-        assert!(address >= grants.start.into() && end.is_some_and(|end| end <= grants.end.into()), "registers at {address:#x}");
+        assert!(
+            address >= grants.start.into() && end.is_some_and(|end| end <= grants.end.into()),
+            "registers at {address:#x}"
+        );
         NonNull::new(address as usize as *mut u8).unwrap_or(NonNull::dangling())
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clock server: the time of day, from the real-time clock (the grant `clock`). It reads that once; from then on it adds the
-//! kernel's count of nanoseconds. Alarms are the kernel's.
+//! The clock server: the time of day, from the real-time clock (the grant `clock`). It reads that
+//! once; from then on it adds the kernel's count of nanoseconds. Alarms are the kernel's.
 //!
 //! From time to time it holds that count against the real-time clock, and says so if
 //! they disagree.
@@ -45,14 +45,21 @@ fn serve(env: Env) {
                 alarm(start + check * SECOND);
             } else {
                 let counted = nanoseconds / SECOND;
-                println!("time is wrong: {counted} s by the kernel's counter, {} s by the real-time clock", seconds as i64);
+                println!(
+                    "time is wrong: {counted} s by the kernel's counter, {} s by the real-time clock",
+                    seconds as i64
+                );
             }
             return None;
         }
         let [request, ..] = received.words;
         let now = boot + time::now();
         let seconds = now / SECOND;
-        Some(if request == NOW { [seconds as u32, (seconds >> 32) as u32, (now % SECOND) as u32] } else { [u32::MAX; 3] })
+        Some(if request == NOW {
+            [seconds as u32, (seconds >> 32) as u32, (now % SECOND) as u32]
+        } else {
+            [u32::MAX; 3]
+        })
     });
 }
 

@@ -33,7 +33,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The one whose two ports the description gives as `clock`. Panics, naming it, if there are none.
+    /// The one whose two ports the description gives as `clock`. Panics, naming it, if there are
+    /// none.
     pub fn find(env: &Env) -> Self {
         Self { index: env.ports("clock") }
     }
@@ -64,7 +65,9 @@ impl Clock {
     fn reading(&self) -> Date {
         while self.register(register::STATUS_A) & UPDATING != 0 {}
         let format = self.register(register::STATUS_B);
-        let number = |raw: u8| u32::from(if format & BINARY != 0 { raw } else { (raw >> 4) * 10 + (raw & 15) });
+        let number = |raw: u8| {
+            u32::from(if format & BINARY != 0 { raw } else { (raw >> 4) * 10 + (raw & 15) })
+        };
         let hours = self.register(register::HOURS);
         let hour = if format & HOURS_24 != 0 {
             number(hours)

@@ -15,7 +15,8 @@ pub struct Clock {
 impl Clock {
     /// The one whose registers the description gives as `clock`. Panics if there are none.
     pub fn find(env: &Env) -> Self {
-        let registers = Region::find(env, "clock").unwrap_or_else(|| panic!("the system description gives no registers `clock`"));
+        let registers = Region::find(env, "clock")
+            .unwrap_or_else(|| panic!("the system description gives no registers `clock`"));
         Self { registers }
     }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is typed, and who gets it.
 //!
-//! The first component of the description that may read has the focus, whether it reads yet or not. Ctrl-T and a digit gives it to the
-//! component with that number (in the order of the description), if it may read, Ctrl-T and `n` to the
-//! next one that reads, and Ctrl-T twice types a Ctrl-T. Ctrl-T s ROWSxCOLUMNS and a carriage return says how large the
-//! terminal is: whoever carries its bytes types that.
+//! The first component of the description that may read has the focus, whether it reads yet or not.
+//! Ctrl-T and a digit gives it to the component with that number (in the order of the description),
+//! if it may read, Ctrl-T and `n` to the next one that reads, and Ctrl-T twice types a Ctrl-T.
+//! Ctrl-T s ROWSxCOLUMNS and a carriage return says how large the terminal is: whoever carries its
+//! bytes types that.
 
 use crate::failure;
 use crate::output::Output;
@@ -43,7 +44,9 @@ impl Size {
     fn take(&mut self, key: u8) -> bool {
         match (key, self.at) {
             (b'0'..=b'9', at) => {
-                let longer = self.numbers[at].checked_mul(10).and_then(|number| number.checked_add(u16::from(key - b'0')));
+                let longer = self.numbers[at]
+                    .checked_mul(10)
+                    .and_then(|number| number.checked_add(u16::from(key - b'0')));
                 longer.map(|number| self.numbers[at] = number).is_some()
             }
             (b'x', 0) => {
@@ -61,7 +64,8 @@ impl Size {
     }
 }
 
-/// Who waits for input: its reply handle, and what size it takes the terminal to have, if it wants to know that.
+/// Who waits for input: its reply handle, and what size it takes the terminal to have, if it wants
+/// to know that.
 type Reader = (u32, Option<u32>);
 
 /// Input and readers. A component that takes the focus away from another takes nothing
@@ -84,7 +88,14 @@ pub struct Input {
 impl Input {
     /// Nothing typed, nobody reads; the focus is this component's.
     pub const fn new(focus: Option<u32>) -> Self {
-        Self { focus, command: Command::None, size: 0, stopped: false, held: BTreeMap::new(), readers: BTreeMap::new() }
+        Self {
+            focus,
+            command: Command::None,
+            size: 0,
+            stopped: false,
+            held: BTreeMap::new(),
+            readers: BTreeMap::new(),
+        }
     }
 
     /// A component reads that may.
@@ -101,7 +112,8 @@ impl Input {
         self.hand_out(badge);
     }
 
-    /// Takes what has arrived, as long as there is room for it. Only an empty line may interrupt again: its next byte does.
+    /// Takes what has arrived, as long as there is room for it. Only an empty line may interrupt
+    /// again: its next byte does.
     pub fn fetch(&mut self, line: &Uart, irq: Irq, output: &mut Output<'_>) {
         self.stopped = false;
         while self.has_room() {
@@ -158,7 +170,11 @@ impl Input {
             b'1'..=b'9' => Some(u32::from(byte - b'0')),
             b'n' => {
                 let behind = self.focus.map_or(0, |focus| focus + 1);
-                self.readers.range(behind..).next().or_else(|| self.readers.iter().next()).map(|(badge, _)| *badge)
+                self.readers
+                    .range(behind..)
+                    .next()
+                    .or_else(|| self.readers.iter().next())
+                    .map(|(badge, _)| *badge)
             }
             _ => None,
         };
@@ -175,7 +191,10 @@ impl Input {
 
     /// Gives a component that reads what was typed for it.
     fn hand_out(&mut self, badge: u32) {
-        let (Some(readers), Some(held)) = (self.readers.get_mut(&badge), self.held.get_mut(&badge)) else { return };
+        let (Some(readers), Some(held)) = (self.readers.get_mut(&badge), self.held.get_mut(&badge))
+        else {
+            return;
+        };
         while let (Some(byte), false) = (held.front(), readers.is_empty()) {
             let Some((handle, _)) = readers.pop_front() else { return };
             // A reader that died keeps no input from the next one.

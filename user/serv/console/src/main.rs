@@ -3,15 +3,15 @@
 //!
 //! The first shows what components print, each line behind its component's name, and
 //! hands what is typed to the component that has the *focus*. The second carries
-//! machine-readable lines of whom the description lets write them. Who calls is known by the badge: the component's index in the
-//! description plus one, and a bit that says whether it may write those lines. Who may read, and who may write to the terminal as it
-//! is, the arguments say. A call is answered when its text has left; a reader is kept
-//! waiting simply by keeping its reply handle, and one that died in the meantime is
-//! noticed when the handle turns out stale.
+//! machine-readable lines of whom the description lets write them. Who calls is known by the badge:
+//! the component's index in the description plus one, and a bit that says whether it may write
+//! those lines. Who may read, and who may write to the terminal as it is, the arguments say. A call
+//! is answered when its text has left; a reader is kept waiting simply by keeping its reply handle,
+//! and one that died in the meantime is noticed when the handle turns out stale.
 //!
 //! What is kept of a component is bounded: a line that is not complete, what it wrote and what
-//! was typed for it, so many readers. Nothing is kept of who has no name here. What is typed beyond that stays in the
-//! serial line, which stops the sender, until there is room.
+//! was typed for it, so many readers. Nothing is kept of who has no name here. What is typed beyond
+//! that stays in the serial line, which stops the sender, until there is room.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -42,7 +42,9 @@ fn run(env: Env) {
     terminal.set_up(true);
     results.set_up(false);
     utcb::accept(INPUT);
-    let irq = env.open_irq("terminal-irq", "input").unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
+    let irq = env
+        .open_irq("terminal-irq", "input")
+        .unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
     let mut output = Output::new(&terminal, &env.start.arguments);
     let mut input = Input::new(output.first_reader());
     // What was typed before interrupts no other.
@@ -60,7 +62,11 @@ fn run(env: Env) {
         match received.words[0] {
             console::PRINT => output.print(client, &received.text()),
             console::RAW if !output.may_paint(client) => {
-                output.note_refusal(client, "write to the terminal as it is", "terminal = \"paint\"");
+                output.note_refusal(
+                    client,
+                    "write to the terminal as it is",
+                    "terminal = \"paint\"",
+                );
                 return Some(failure(Error::NoRight));
             }
             console::RAW => output.raw(client, &received.bytes()),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines of several components on one terminal. A line appears when it is complete,
 //! so that those of others do not cut it; only somebody who reads has what it printed
-//! before shown at once, as that is a prompt or an echo. What is printed is text: control characters are shown, not obeyed, so
-//! that nobody paints over another's lines.
+//! before shown at once, as that is a prompt or an echo. What is printed is text: control
+//! characters are shown, not obeyed, so that nobody paints over another's lines.
 
 use crate::uart::Uart;
 use macadamia::alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -51,11 +51,20 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Nothing printed yet; components in the order of badges. The first that may paint has the terminal.
+    /// Nothing printed yet; components in the order of badges. The first that may paint has the
+    /// terminal.
     pub fn new(uart: &'a Uart, arguments: &[String]) -> Self {
         let clients: Vec<Client> = arguments.iter().map(|argument| Client::of(argument)).collect();
         let terminal = first(&clients, |client| client.paints);
-        Self { uart, clients, partial: BTreeMap::new(), open: None, terminal, held: BTreeMap::new(), refused: BTreeSet::new() }
+        Self {
+            uart,
+            clients,
+            partial: BTreeMap::new(),
+            open: None,
+            terminal,
+            held: BTreeMap::new(),
+            refused: BTreeSet::new(),
+        }
     }
 
     fn client(&self, badge: u32) -> Option<&Client> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8; sector numbers of
-//! 48 bits: ATA/ATAPI-6, 6.2.1).
+//! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8;
+//! sector numbers of 48 bits: ATA/ATAPI-6, 6.2.1).
 
 use crate::line::{ALARM, Line, accept_all};
 use crate::{Disk, Sector, memories};
@@ -50,12 +50,13 @@ mod command {
 
 /// In the device register: addresses are sector numbers, the first disk.
 const LBA: u8 = 0xe0;
-/// In the answer to `IDENTIFY`, in words of 32 bits: the number of sectors that 28 bits number; what the disk can;
-/// the number of all sectors, low word first.
+/// In the answer to `IDENTIFY`, in words of 32 bits: the number of sectors that 28 bits number;
+/// what the disk can; the number of all sectors, low word first.
 const SECTORS_WORD: usize = 30;
 const FEATURES_WORD: usize = 41;
 const ALL_SECTORS_WORD: usize = 50;
-/// Among what it can: sector numbers of 48 bits. The two highest bits say that the word means something.
+/// Among what it can: sector numbers of 48 bits. The two highest bits say that the word means
+/// something.
 const HAS_48_BITS: u32 = 1 << 30 | 1 << 26;
 const HAS_48_BITS_MASK: u32 = 3 << 30 | 1 << 26;
 /// In the control register: reset of the channel.
@@ -66,7 +67,8 @@ const PATIENCE: u64 = 30_000_000_000;
 const AFTER_RESET: u64 = 2_000_000;
 /// How long it is left alone while it is waited for.
 const PAUSE: u64 = 100_000;
-/// Sectors that the commands with 28 bits reach: what `IDENTIFY` can say of them ends one before the last number.
+/// Sectors that the commands with 28 bits reach: what `IDENTIFY` can say of them ends one before
+/// the last number.
 const MOST_BY_28_BITS: u64 = (1 << 28) - 1;
 
 /// The disk.
@@ -122,7 +124,8 @@ impl Ata {
         self.finish().map_err(|_| "it does not say what it is")?;
         let mut identity = [0; SECTOR as usize / 4];
         identity.iter_mut().for_each(|word| *word = read32(self.base + register::DATA));
-        let [low, high] = [identity[ALL_SECTORS_WORD], identity[ALL_SECTORS_WORD + 1]].map(u64::from);
+        let [low, high] =
+            [identity[ALL_SECTORS_WORD], identity[ALL_SECTORS_WORD + 1]].map(u64::from);
         let few = u64::from(identity[SECTORS_WORD]).min(MOST_BY_28_BITS);
         let has_48_bits = identity[FEATURES_WORD] & HAS_48_BITS_MASK == HAS_48_BITS;
         Ok(if has_48_bits { few.max(high << 32 | low) } else { few })
@@ -174,7 +177,9 @@ impl Ata {
         match task {
             Task::Read(at) => {
                 let memory = self.place(at)?;
-                self.read(at.first, at.count, |word, value| memory.write(at.offset + word, Region::little(value)))
+                self.read(at.first, at.count, |word, value| {
+                    memory.write(at.offset + word, Region::little(value))
+                })
             }
             Task::Write(at) => {
                 let memory = self.place(at)?;
@@ -188,7 +193,8 @@ impl Ata {
         }
     }
 
-    /// Starts a transfer: by the command with 28 bits of sector number, or, where they do not do, by that with 48.
+    /// Starts a transfer: by the command with 28 bits of sector number, or, where they do not do,
+    /// by that with 48.
     fn start_at(&self, command: u8, extended: u8, first: u64, count: u32) {
         if first + u64::from(count) <= MOST_BY_28_BITS {
             return self.start(command, first as u32, count);
@@ -218,7 +224,9 @@ impl Ata {
 
     /// Waits for the interrupt that ends a command, or a sector of it.
     fn finish(&self) -> Result<(), u32> {
-        let status = self.line.wait(|| Some(self.get(register::STATUS)).filter(|status| status & status::BUSY == 0))?;
+        let status = self.line.wait(|| {
+            Some(self.get(register::STATUS)).filter(|status| status & status::BUSY == 0)
+        })?;
         if status & (status::ERROR | status::FAULT) == 0 { Ok(()) } else { Err(DISK_FAILED) }
     }
 
@@ -257,7 +265,8 @@ impl Disk for Ata {
         if sector >= self.sectors {
             return None;
         }
-        let put = |at: u32, word: u32| bytes[at as usize..][..4].copy_from_slice(&word.to_le_bytes());
+        let put =
+            |at: u32, word: u32| bytes[at as usize..][..4].copy_from_slice(&word.to_le_bytes());
         self.read(sector, 1, put).ok().map(|()| bytes)
     }
 

@@ -5,7 +5,8 @@ use macadamia::alloc::string::String;
 use macadamia::disk::{BIT_REQUESTS, TIMED_OUT};
 use macadamia::{Env, Irq, ipc, time, utcb};
 
-/// Notification bits of the interrupt (the description's `interrupt`), of the alarm, and of clients.
+/// Notification bits of the interrupt (the description's `interrupt`), of the alarm, and of
+/// clients.
 pub const INTERRUPT: u32 = 1;
 pub const ALARM: u32 = 2;
 pub const REQUESTS: u32 = 1 << BIT_REQUESTS;
@@ -26,8 +27,8 @@ impl Line {
         env.open_irq(name, "interrupt").map(Self)
     }
 
-    /// Waits until `done`, called at each interrupt, takes the device's interrupt back and says what came
-    /// of it; [`TIMED_OUT`] if that takes too long.
+    /// Waits until `done`, called at each interrupt, takes the device's interrupt back and says
+    /// what came of it; [`TIMED_OUT`] if that takes too long.
     pub fn wait<T>(&self, mut done: impl FnMut() -> Option<T>) -> Result<T, u32> {
         let late = |_| TIMED_OUT;
         let deadline = time::now() + PATIENCE;

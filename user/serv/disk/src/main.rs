@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk server: ranges of a disk for several clients, which ask through memory that each of them shares with the server
-//! (docs/disk.md). What it decides is in the crate `sectors`.
+//! The disk server: ranges of a disk for several clients, which ask through memory that each of
+//! them shares with the server (docs/disk.md). What it decides is in the crate `sectors`.
 //!
-//! The disk is a virtio block device (grants `virtio`, `queue`), or, if the machine has none, an ATA disk (ports
-//! and interrupt line of a channel). Of client N, counted from 1, it has the memory `client-N`, and two capabilities to notify it
-//! with: `bell-N` (there are answers) and `again-N` (attach again). The argument `range-N=partition=P` or
-//! `range-N=sectors=FIRST+COUNT` says what is the client's; without it the whole disk is.
+//! The disk is a virtio block device (grants `virtio`, `queue`), or, if the machine has none, an
+//! ATA disk (ports and interrupt line of a channel). Of client N, counted from 1, it has the memory
+//! `client-N`, and two capabilities to notify it with: `bell-N` (there are answers) and `again-N`
+//! (attach again). The argument `range-N=partition=P` or `range-N=sectors=FIRST+COUNT` says what is
+//! the client's; without it the whole disk is.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -106,29 +107,40 @@ fn find_ata(_: &Env) -> Option<Box<dyn Disk>> {
 fn settle(env: &Env, disk: &mut dyn Disk) -> Vec<Option<Range>> {
     let claim = |(number, _)| {
         let text = env.argument(&format!("range-{number}"));
-        text.map_or(Claim::Whole, |text| Claim::read(text).unwrap_or_else(|| panic!("`{text}` is no range")))
+        text.map_or(Claim::Whole, |text| {
+            Claim::read(text).unwrap_or_else(|| panic!("`{text}` is no range"))
+        })
     };
     let claims: Vec<_> = (1_u32..).zip(memories(env)).map(claim).collect();
     let sectors = disk.sectors();
-    let found = ranges(claims, sectors, |number| partition(number, sectors, |sector| disk.read_sector(sector)));
+    let found = ranges(claims, sectors, |number| {
+        partition(number, sectors, |sector| disk.read_sector(sector))
+    });
     let said = |(number, range): (u32, Result<Range, _>)| {
         range.map_err(|refused| match refused {
             Refused::Partition(reason) => println!("client {number} has no range: {reason}"),
-            Refused::Beyond => println!("client {number} has no range: it has no sectors, or some that the disk has not"),
-            Refused::Overlaps(other) => println!("client {number} has no range: it overlaps that of client {}", other + 1),
+            Refused::Beyond => println!(
+                "client {number} has no range: it has no sectors, or some that the disk has not"
+            ),
+            Refused::Overlaps(other) => {
+                println!("client {number} has no range: it overlaps that of client {}", other + 1)
+            }
         })
     };
     (1..).zip(found).map(|numbered| said(numbered).ok()).collect()
 }
 
-/// For a test, the argument `end-after=N,M,...`: in its first life the server ends after N steps, in its second after M, and so on.
-/// A step is whatever a client or the device could tell from the next one.
+/// For a test, the argument `end-after=N,M,...`: in its first life the server ends after N steps,
+/// in its second after M, and so on. A step is whatever a client or the device could tell from the
+/// next one.
 struct Steps(Option<u32>);
 
 impl Steps {
     fn of(env: &Env) -> Self {
         let lives = env.argument("end-after");
-        Self(lives.and_then(|lives| lives.split(',').nth(env.start.restarts as usize)?.parse().ok()))
+        Self(
+            lives.and_then(|lives| lives.split(',').nth(env.start.restarts as usize)?.parse().ok()),
+        )
     }
 
     fn step(&mut self) {
@@ -148,7 +160,8 @@ struct Serving {
     disk: Box<dyn Disk>,
     server: Server<Region>,
     clients: Vec<Client>,
-    /// Clients that attach while the disk still does something for a life of theirs that is over: their numbers and reply handles.
+    /// Clients that attach while the disk still does something for a life of theirs that is over:
+    /// their numbers and reply handles.
     waiting: Vec<(usize, u32)>,
     heart: Heart,
     steps: Steps,
@@ -158,7 +171,9 @@ fn run(env: Env) {
     line::accept_all();
     let thread = |name, number| env.thread(&format!("{name}-{number}"));
     let count = memories(&env).count();
-    let clients: Vec<_> = (1..=count).map(|number| Client { bell: thread("bell", number), again: thread("again", number) }).collect();
+    let clients: Vec<_> = (1..=count)
+        .map(|number| Client { bell: thread("bell", number), again: thread("again", number) })
+        .collect();
     let Some(mut disk) = find(&env) else { refuse_all(&clients) };
     println!("{} sectors, {}", disk.sectors(), disk.name());
     let ranges = settle(&env, &mut *disk);
@@ -170,7 +185,8 @@ fn run(env: Env) {
         all_again(&clients, u32::MAX);
     }
     let steps = Steps::of(&env);
-    Serving { disk, server, clients, waiting: Vec::new(), heart: Heart::new(&env, ALARM), steps }.run()
+    Serving { disk, server, clients, waiting: Vec::new(), heart: Heart::new(&env, ALARM), steps }
+        .run()
 }
 
 /// Tells clients, a bit each, to attach again.
@@ -186,7 +202,9 @@ fn all_again(clients: &[Client], which: u32) {
 /// Without a disk.
 fn refuse_all(clients: &[Client]) -> ! {
     all_again(clients, u32::MAX);
-    macadamia::ipc::serve(|received| (received.kind == MessageKind::Call).then_some([NO_DISK, 0, 0]))
+    macadamia::ipc::serve(|received| {
+        (received.kind == MessageKind::Call).then_some([NO_DISK, 0, 0])
+    })
 }
 
 impl Serving {
@@ -212,7 +230,9 @@ impl Serving {
                 }
             }
             MessageKind::Call => {
-                let client = (received.badge as usize).checked_sub(1).filter(|client| *client < self.clients.len());
+                let client = (received.badge as usize)
+                    .checked_sub(1)
+                    .filter(|client| *client < self.clients.len());
                 match (client, received.words) {
                     (Some(client), [request, ..]) if request as u32 == ATTACH => {
                         self.waiting.retain(|(waiting, _)| *waiting != client);
@@ -231,14 +251,17 @@ impl Serving {
         waiting.retain(|(client, handle)| {
             match server.attach(*client) {
                 Attach::Later => return true,
-                Attach::Now(sectors) => answer(*handle, [0, sectors as u32, (sectors >> 32) as u32]),
+                Attach::Now(sectors) => {
+                    answer(*handle, [0, sectors as u32, (sectors >> 32) as u32])
+                }
                 Attach::Never => answer(*handle, [NO_DISK, 0, 0]),
             }
             false
         });
     }
 
-    /// Gives the disk what clients ask for, and clients what the disk is done with. Whether there is more to do already.
+    /// Gives the disk what clients ask for, and clients what the disk is done with. Whether there
+    /// is more to do already.
     fn round(&mut self) -> bool {
         let mut started = false;
         while let Some(job) = self.server.take() {

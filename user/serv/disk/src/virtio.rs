@@ -31,14 +31,26 @@ impl Virtio {
         let memories: Vec<String> = memories(env).collect();
         let Some(device) = Block::open(env, "virtio", "queue", &memories)? else { return Ok(None) };
         let (sectors, line) = (device.sectors(), Line::open(env, "virtio")?);
-        Ok(Some(Self { device: Some(device), line, sectors, under_way: 0, active: 0, done: VecDeque::new() }))
+        Ok(Some(Self {
+            device: Some(device),
+            line,
+            sectors,
+            under_way: 0,
+            active: 0,
+            done: VecDeque::new(),
+        }))
     }
 
-    /// The device is not used any more: the reset keeps it away from memory whose next contents are not for it.
+    /// The device is not used any more: the reset keeps it away from memory whose next contents are
+    /// not for it.
     fn give_up(&mut self, why: &str) {
         println!("{why}; it is reset and not used any more");
         self.device = None;
-        self.done.extend((0..Block::MOST).filter(|tag| self.under_way >> tag & 1 != 0).map(|tag| (tag, TIMED_OUT)));
+        self.done.extend(
+            (0..Block::MOST)
+                .filter(|tag| self.under_way >> tag & 1 != 0)
+                .map(|tag| (tag, TIMED_OUT)),
+        );
         self.under_way = 0;
     }
 }
@@ -75,7 +87,9 @@ impl Disk for Virtio {
     }
 
     fn start(&mut self, job: Job) {
-        let Some(device) = &mut self.device else { return self.done.push_back((job.tag, TIMED_OUT)) };
+        let Some(device) = &mut self.device else {
+            return self.done.push_back((job.tag, TIMED_OUT));
+        };
         let place = |at: Transfer| Place::Buffer(at.client, at.offset);
         let request = match job.task {
             Task::Read(at) => Request::Read { first: at.first, count: at.count, to: place(at) },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port of the switch as smoltcp wants a card: a frame at a time, in a buffer of the server's own.
+//! The port of the switch as smoltcp wants a card: a frame at a time, in a buffer of the server's
+//! own.
 
 use frames::{Broken, Shared, bytes};
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
@@ -44,7 +45,8 @@ impl<'a> Card<'a> {
     /// With rings that are new.
     pub fn new(port: &'a Port, rings: Rings) -> Self {
         let buffer = || Box::new([0; MOST_BYTES as usize]);
-        let sender = Sender { port, rings, output: buffer(), own: VecDeque::new(), has_moved: false };
+        let sender =
+            Sender { port, rings, output: buffer(), own: VecDeque::new(), has_moved: false };
         Self { port, input: buffer(), sender, is_broken: false }
     }
 
@@ -55,7 +57,11 @@ impl<'a> Card<'a> {
 
     /// Asks for a notification of the next frame. Whether there is one already, or `Broken`.
     pub fn rest(&mut self) -> Result<bool, Broken> {
-        if self.is_broken { Err(Broken) } else { Ok(self.sender.rings.input.wait(self.port.memory())? || !self.sender.own.is_empty()) }
+        if self.is_broken {
+            Err(Broken)
+        } else {
+            Ok(self.sender.rings.input.wait(self.port.memory())? || !self.sender.own.is_empty())
+        }
     }
 
     /// Whether frames were taken or given since this was asked before.
@@ -91,8 +97,8 @@ impl<'a> Card<'a> {
         Ok(None)
     }
 
-    /// Whether there is a slot for a frame to send. If not, the frame is sent later: smoltcp tries again, and the switch says
-    /// when there is one.
+    /// Whether there is a slot for a frame to send. If not, the frame is sent later: smoltcp tries
+    /// again, and the switch says when there is one.
     fn has_room(&mut self) -> Result<bool, Broken> {
         let output = &mut self.sender.rings.output;
         let memory = self.port.memory();
@@ -100,14 +106,20 @@ impl<'a> Card<'a> {
     }
 }
 
-/// Whether a frame goes to whom it comes from: by its address, or as the question who has the asker's own address.
+/// Whether a frame goes to whom it comes from: by its address, or as the question who has the
+/// asker's own address.
 fn is_to_itself(frame: &[u8]) -> bool {
     let same = |one: usize, other: usize, bytes: usize| {
-        frame.get(one..one + bytes).zip(frame.get(other..other + bytes)).is_some_and(|(one, other)| one == other)
+        frame
+            .get(one..one + bytes)
+            .zip(frame.get(other..other + bytes))
+            .is_some_and(|(one, other)| one == other)
     };
     let asks_by_arp = frame.get(12..14) == Some(&[0x08, 0x06]) && same(28, 38, 4);
-    let asks_by_icmp =
-        frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(20) == Some(&58) && frame.get(54) == Some(&135) && same(22, 62, 16);
+    let asks_by_icmp = frame.get(12..14) == Some(&[0x86, 0xdd])
+        && frame.get(20) == Some(&58)
+        && frame.get(54) == Some(&135)
+        && same(22, 62, 16);
     same(0, 6, 6) || asks_by_arp || asks_by_icmp
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The IP server: sockets for components, by smoltcp, on a port of the network's switch (docs/ip.md). What it does with requests is in
-//! the crate `sockets`.
+//! The IP server: sockets for components, by smoltcp, on a port of the network's switch
+//! (docs/ip.md). What it does with requests is in the crate `sockets`.
 //!
-//! Of client N, counted from 1, it has the memory `client-N`, and its name as the argument `client-N=NAME`. The argument `address` is
-//! `dhcp` or an address with its prefix; beside that one `gateway` and `name-server`. `sockets=N` is how many a client may have.
+//! Of client N, counted from 1, it has the memory `client-N`, and its name as the argument
+//! `client-N=NAME`. The argument `address` is `dhcp` or an address with its prefix; beside that one
+//! `gateway` and `name-server`. `sockets=N` is how many a client may have.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -63,9 +64,15 @@ fn now() -> Instant {
 
 fn run(env: Env) {
     let Some(port) = Port::find(&env) else {
-        panic!("it needs a network: write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name)
+        panic!(
+            "it needs a network: write `net = {{ address = \"dhcp\" }}` for `{}`",
+            env.start.name
+        )
     };
-    let clients: Vec<_> = (1..).map_while(|client| Region::find(&env, &format!("client-{client}"))).map(Client).collect();
+    let clients: Vec<_> = (1..)
+        .map_while(|client| Region::find(&env, &format!("client-{client}")))
+        .map(Client)
+        .collect();
     let most = env.argument("sockets").map_or(SOCKETS, |_| env.number("sockets") as usize);
     let (needed, free) = (clients.len() * most * BYTES + RESERVE, start::free_heap());
     // Memory that is missing is missed now, and not when one client takes it from others.
@@ -79,29 +86,41 @@ fn run(env: Env) {
     );
     let Ok((rings, mut link)) = port.attach() else { panic!("the switch refuses its port") };
     let mut card = Card::new(&port, rings);
-    let setup = Setup { address: link.address.0, from: configuration(&env), most, life: env.start.restarts as u16, seed: chance(&env) };
+    let setup = Setup {
+        address: link.address.0,
+        from: configuration(&env),
+        most,
+        life: env.start.restarts as u16,
+        seed: chance(&env),
+    };
     let sockets = Sockets::new(&mut card, &setup, clients, now());
-    let names = (1..).map_while(|client| env.argument(&format!("client-{client}")).map(String::from)).collect();
-    let mut server = Server { sockets, names, look: 0, said: Vec::new(), slots: env.start.slots as Word };
+    let names = (1..)
+        .map_while(|client| env.argument(&format!("client-{client}")).map(String::from))
+        .collect();
+    let mut server =
+        Server { sockets, names, look: 0, said: Vec::new(), slots: env.start.slots as Word };
     let mut heart = Heart::new(&env, ALARM as Word);
     utcb::accept(FRAMES | AGAIN | ALARM);
     loop {
         server.turn(&mut card);
         let broken = match card.rest() {
             Ok(has_frames) => {
-                // smoltcp may be due at once and do nothing, as when the ring is full: that is not asked without end.
+                // smoltcp may be due at once and do nothing, as when the ring is full: that is not
+                // asked without end.
                 let pause = if has_frames || card.has_moved() { 0 } else { PAUSE };
                 let until = server.until().max(time::now() + pause);
                 // Without the alarm it goes on when something comes.
                 let _ = heart.alarm(Some(until));
-                let received = if has_frames || until <= time::now() { poll() } else { receive(None) };
+                let received =
+                    if has_frames || until <= time::now() { poll() } else { receive(None) };
                 received.is_ok_and(|received| server.take(&received))
             }
             Err(frames::Broken) => true,
         };
         if broken && let Ok((rings, new)) = port.attach() {
             if new.address != link.address {
-                // Its addresses follow from the card's: it begins anew, as does everybody who has a connection.
+                // Its addresses follow from the card's: it begins anew, as does everybody who has a
+                // connection.
                 println!("another card: {}", new.address);
                 start::exit(1);
             }
@@ -117,15 +136,24 @@ fn run(env: Env) {
 /// What the description says of the address.
 fn configuration(env: &Env) -> Configuration {
     let parse = |name: &str| -> Option<Ipv4Addr> {
-        env.argument(name).map(|text| text.parse().unwrap_or_else(|_| panic!("`{text}` is no {name}")))
+        env.argument(name)
+            .map(|text| text.parse().unwrap_or_else(|_| panic!("`{text}` is no {name}")))
     };
     match env.argument("address") {
         None => panic!("write `net = {{ address = \"dhcp\" }}` for `{}`", env.start.name),
         Some("dhcp") => Configuration::Dhcp,
         Some(text) => {
-            let parts = text.split_once('/').and_then(|(address, bits)| Some((address.parse().ok()?, bits.parse().ok()?)));
-            let (address, bits): (Ipv4Addr, u8) = parts.filter(|(_, bits)| *bits <= 32).unwrap_or_else(|| panic!("`{text}` is no address"));
-            Configuration::Static { address: Ipv4Cidr::new(address, bits), gateway: parse("gateway"), name_server: parse("name-server") }
+            let parts = text
+                .split_once('/')
+                .and_then(|(address, bits)| Some((address.parse().ok()?, bits.parse().ok()?)));
+            let (address, bits): (Ipv4Addr, u8) = parts
+                .filter(|(_, bits)| *bits <= 32)
+                .unwrap_or_else(|| panic!("`{text}` is no address"));
+            Configuration::Static {
+                address: Ipv4Cidr::new(address, bits),
+                gateway: parse("gateway"),
+                name_server: parse("name-server"),
+            }
         }
     }
 }
@@ -134,7 +162,9 @@ fn configuration(env: &Env) -> Configuration {
 fn chance(env: &Env) -> u64 {
     let seed = env.start.seed.as_ref().map_or(0, |seed| {
         seed.chunks(8).fold(0, |hash: u64, part| {
-            part.iter().fold(hash.rotate_left(7), |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+            part.iter().fold(hash.rotate_left(7), |hash, byte| {
+                (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+            })
         })
     });
     seed ^ time::counter()
@@ -177,7 +207,11 @@ impl Server {
             MessageKind::Notification => return received.words[0] as u32 & AGAIN != 0,
             MessageKind::Call if received.badge == WATCHER => {
                 let known = received.words[0] as u32 == USAGE;
-                let message = if known { Usage::own(self.slots).message() } else { Message::new([BAD_REQUEST as Word, 0, 0]) };
+                let message = if known {
+                    Usage::own(self.slots).message()
+                } else {
+                    Message::new([BAD_REQUEST as Word, 0, 0])
+                };
                 // A watcher that is gone needs no answer.
                 let _ = reply(received.handle, message);
             }
@@ -187,9 +221,12 @@ impl Server {
                     _ if index < received.count as usize => utcb::word(index) as u32,
                     _ => 0,
                 });
-                // Badges are clients, from 1 on; another one is refused as a client that there is not.
+                // Badges are clients, from 1 on; another one is refused as a client that there is
+                // not.
                 let client = (received.badge as usize).wrapping_sub(1);
-                if let Some(words) = self.sockets.request(client, received.handle as u32, &words, now()) {
+                if let Some(words) =
+                    self.sockets.request(client, received.handle as u32, &words, now())
+                {
                     answer(received.handle as u32, words);
                 }
             }

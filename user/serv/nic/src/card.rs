@@ -35,9 +35,13 @@ pub enum Found {
 pub fn open(env: &Env) -> core::result::Result<Option<Found>, String> {
     match pci::identity(env, GRANT) {
         None => Ok(None),
-        Some(e1000::IDENTITY) => E1000::open(env, GRANT, QUEUE, SLOTS).map(|card| Some(Found::E1000(card))),
+        Some(e1000::IDENTITY) => {
+            E1000::open(env, GRANT, QUEUE, SLOTS).map(|card| Some(Found::E1000(card)))
+        }
         #[cfg(target_endian = "little")]
-        Some(_) => Ok(Net::open(env, GRANT, QUEUE, SLOTS)?.map(|card| Found::Virtio(Box::new(card)))),
+        Some(_) => {
+            Ok(Net::open(env, GRANT, QUEUE, SLOTS)?.map(|card| Found::Virtio(Box::new(card))))
+        }
         #[cfg(target_endian = "big")]
         Some(_) => Err("there is no driver of it for this processor".into()),
     }

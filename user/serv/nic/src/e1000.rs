@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network card 82540EM, which QEMU and Bochs emulate (PCI/PCI-X Family of Gigabit Ethernet Controllers Software
-//! Developer's Manual, 317453; the sections named here are its own). Both directions have a ring of
-//! descriptors ([`Descriptors`]). Registers and descriptors have the low byte of a word first.
+//! The network card 82540EM, which QEMU and Bochs emulate (PCI/PCI-X Family of Gigabit Ethernet
+//! Controllers Software Developer's Manual, 317453; the sections named here are its own). Both
+//! directions have a ring of descriptors ([`Descriptors`]). Registers and descriptors have the low
+//! byte of a word first.
 
 use crate::card::MOST;
 use frames::{Address, Descriptors, Given, Little, Shared};
@@ -64,14 +65,16 @@ const STATUS_UP: u32 = 1 << 1;
 /// In `EERD`.
 const MEMORY_READ: u32 = 1;
 const MEMORY_DONE: u32 = 1 << 4;
-/// In `RCTL`: on; all addresses, as the switch's clients have their own; broadcasts; without checksum. Slots count as 2,048 bytes,
-/// but a longer frame than 1,522 bytes is not received (LPE is 0), which they have room for.
+/// In `RCTL`: on; all addresses, as the switch's clients have their own; broadcasts; without
+/// checksum. Slots count as 2,048 bytes, but a longer frame than 1,522 bytes is not received (LPE
+/// is 0), which they have room for.
 const RECEIVE: u32 = 1 << 1 | 1 << 3 | 1 << 4 | 1 << 15 | 1 << 26;
 /// In `TCTL`: on; short frames are padded; collisions as the manual wants them (14.5).
 const SEND: u32 = 1 << 1 | 1 << 3 | 0xf << 4 | 0x40 << 12;
 /// Gaps of copper (14.5).
 const GAPS: u32 = 10 | 8 << 10 | 6 << 20;
-/// Interrupts: a frame was sent; the link changed; descriptors run out; a frame was lost; a frame was received.
+/// Interrupts: a frame was sent; the link changed; descriptors run out; a frame was lost; a frame
+/// was received.
 const SENT: u32 = 1;
 const LINK: u32 = 1 << 2;
 const FEW: u32 = 1 << 4;
@@ -94,32 +97,49 @@ pub struct E1000 {
 }
 
 impl E1000 {
-    /// Starts the card that was granted as `device`, with the memory `queue` (16 KiB) for descriptors and `slots`.
+    /// Starts the card that was granted as `device`, with the memory `queue` (16 KiB) for
+    /// descriptors and `slots`.
     ///
     /// # Errors
     /// A sentence that says what is wrong with the card or with what was granted.
-    pub fn open(env: &Env, device: &str, queue: &str, slots: &str) -> core::result::Result<Self, String> {
-        let registers = pci::registers(env, device, REGISTERS).ok_or("the card has no registers in memory")?;
+    pub fn open(
+        env: &Env,
+        device: &str,
+        queue: &str,
+        slots: &str,
+    ) -> core::result::Result<Self, String> {
+        let registers =
+            pci::registers(env, device, REGISTERS).ok_or("the card has no registers in memory")?;
         let reached = |name: &str| match (env.given(name), Region::find(env, name)) {
             (Some(given), Some(region)) if given.physical != 0 => Ok((region, given.physical)),
-            _ => Err(format!("no memory `{name}` that a device may reach: the description shares it with `dma = true`")),
+            _ => Err(format!(
+                "no memory `{name}` that a device may reach: the description shares it with `dma = true`"
+            )),
         };
         dma::uncached(env, queue)?;
         let ((queue, physical), slots) = (reached(queue)?, reached(slots)?);
         let queue = Little::new(queue);
         if queue.bytes() < 2 * Descriptors::BYTES {
-            return Err(format!("{} bytes for descriptors, of which there are {}", queue.bytes(), 2 * Descriptors::BYTES));
+            return Err(format!(
+                "{} bytes for descriptors, of which there are {}",
+                queue.bytes(),
+                2 * Descriptors::BYTES
+            ));
         }
         let rings = [0, Descriptors::BYTES].map(Descriptors::new);
-        let mut card = Self { registers, queue, rings, slots, address: Address([0; 6]), tells: [true, false] };
+        let mut card =
+            Self { registers, queue, rings, slots, address: Address([0; 6]), tells: [true, false] };
         card.reset()?;
-        let [[a, b], [c, d], [e, f]] = [card.memory_word(0)?, card.memory_word(1)?, card.memory_word(2)?].map(u16::to_le_bytes);
+        let [[a, b], [c, d], [e, f]] =
+            [card.memory_word(0)?, card.memory_word(1)?, card.memory_word(2)?]
+                .map(u16::to_le_bytes);
         card.address = Address([a, b, c, d, e, f]);
         card.begin(physical);
         Ok(card)
     }
 
-    /// Neither interrupts nor touches memory any more. What it had begun is done when the read returns.
+    /// Neither interrupts nor touches memory any more. What it had begun is done when the read
+    /// returns.
     fn quiesce(&self) {
         self.registers.write(register::IMC, u32::MAX);
         self.registers.write(register::RCTL, 0);
@@ -180,7 +200,10 @@ impl E1000 {
 
 impl Card for E1000 {
     fn link(&self) -> Link {
-        Link { address: self.address, is_up: self.registers.read(register::STATUS) & STATUS_UP != 0 }
+        Link {
+            address: self.address,
+            is_up: self.registers.read(register::STATUS) & STATUS_UP != 0,
+        }
     }
 
     fn acknowledge(&mut self) -> bool {
@@ -211,7 +234,8 @@ impl Card for E1000 {
 
     fn kick(&mut self, way: Way) {
         self.queue.fence();
-        self.registers.write(register::RINGS[way as usize] + register::TAIL, self.rings[way as usize].tail());
+        self.registers
+            .write(register::RINGS[way as usize] + register::TAIL, self.rings[way as usize].tail());
     }
 
     fn finish(&mut self, way: Way) -> core::result::Result<Option<(u32, u32)>, Failed> {

@@ -63,11 +63,12 @@ impl Receive {
         Self { slots, under_way: 0 }
     }
 
-    /// Passes on what was received, and gives the card all free slots. Whether there is more to do already; of more frames the card
-    /// tells by an interrupt, if the switch waits for some.
+    /// Passes on what was received, and gives the card all free slots. Whether there is more to do
+    /// already; of more frames the card tells by an interrupt, if the switch waits for some.
     pub fn turn(&mut self, card: &mut impl Card, port: &Port) -> Result<bool, Trouble> {
         let memory = port.memory();
-        // Who has slots and does not wait for more has enough of them, and gives some back before it waits again.
+        // Who has slots and does not wait for more has enough of them, and gives some back before
+        // it waits again.
         let has_slots = self.slots.room(memory)? + self.under_way < self.slots.slots();
         let (tells, got) = (!has_slots || self.slots.is_awaited(memory), self.slots.got());
         card.interrupts(Way::Receive, tells);
@@ -76,7 +77,8 @@ impl Receive {
         while let Some((slot, bytes)) = card.finish(Way::Receive)? {
             self.under_way = self.under_way.checked_sub(1).ok_or(Trouble::Card)?;
             // The switch counts a frame of no bytes as malformed.
-            memory.write(slot, if (FEWEST_BYTES..=MOST_BYTES).contains(&bytes) { bytes } else { 0 });
+            memory
+                .write(slot, if (FEWEST_BYTES..=MOST_BYTES).contains(&bytes) { bytes } else { 0 });
             self.slots.push(memory, slot);
         }
         port.notify(self.slots.publish(memory))?;
@@ -90,7 +92,8 @@ impl Receive {
         if self.under_way > given {
             card.kick(Way::Receive);
         }
-        // The next frame leads here again. If it does not, or the card has few slots, the switch tells of those that it gives back.
+        // The next frame leads here again. If it does not, or the card has few slots, the switch
+        // tells of those that it gives back.
         if tells && self.under_way >= MOST / 4 {
             return Ok(false);
         }
@@ -112,10 +115,17 @@ impl Send {
         Self { slots, under_way: 0 }
     }
 
-    /// Returns slots that were sent, and gives the card those that are to be sent. Whether there is more to do already.
-    pub fn turn(&mut self, card: &mut impl Card, port: &Port, measured: Option<&Measured>) -> Result<bool, Trouble> {
+    /// Returns slots that were sent, and gives the card those that are to be sent. Whether there is
+    /// more to do already.
+    pub fn turn(
+        &mut self,
+        card: &mut impl Card,
+        port: &Port,
+        measured: Option<&Measured>,
+    ) -> Result<bool, Trouble> {
         let memory = port.memory();
-        // Who has many of the switch's slots returns them soon; a few have time until the next frame.
+        // Who has many of the switch's slots returns them soon; a few have time until the next
+        // frame.
         let many = MOST.min(self.slots.slots()) / 4;
         let had_many = self.under_way >= many;
         card.interrupts(Way::Send, had_many);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver of a network card: gives the card slots of its port's memory (docs/net.md), and the switch those that the card
-//! has filled. It sees descriptors and this memory, and no client's.
+//! The driver of a network card: gives the card slots of its port's memory (docs/net.md), and the
+//! switch those that the card has filled. It sees descriptors and this memory, and no client's.
 //!
-//! The card is a virtio network card or an 82540EM (grants `card`, `queue`). Whenever the port is attached anew the card is
-//! reset first: from then on it writes to none of the slots.
+//! The card is a virtio network card or an 82540EM (grants `card`, `queue`). Whenever the port is
+//! attached anew the card is reset first: from then on it writes to none of the slots.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -33,7 +33,9 @@ const FIRST_PAUSE: u64 = 1_000_000;
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 fn run(env: Env) {
-    let Some(port) = Port::find(&env) else { panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify") };
+    let Some(port) = Port::find(&env) else {
+        panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify")
+    };
     let mut heart = Heart::new(&env, ALARM);
     let measured = Measured::of(&env);
     let mut pause = FIRST_PAUSE;
@@ -42,8 +44,12 @@ fn run(env: Env) {
         let began = time::now();
         let result = match open(&env, &mut line) {
             #[cfg(target_endian = "little")]
-            Ok(Some((Found::Virtio(mut card), irq))) => drive(&port, &mut heart, measured.as_ref(), &mut *card, irq),
-            Ok(Some((Found::E1000(mut card), irq))) => drive(&port, &mut heart, measured.as_ref(), &mut card, irq),
+            Ok(Some((Found::Virtio(mut card), irq))) => {
+                drive(&port, &mut heart, measured.as_ref(), &mut *card, irq)
+            }
+            Ok(Some((Found::E1000(mut card), irq))) => {
+                drive(&port, &mut heart, measured.as_ref(), &mut card, irq)
+            }
             Ok(None) => idle(&port, &mut heart),
             Err(reason) => {
                 println!("no network card: {reason}");
@@ -97,7 +103,13 @@ fn idle(port: &Port, heart: &mut Heart) -> Result<(), Trouble> {
 }
 
 /// Carries frames until the port has to be attached anew.
-fn drive(port: &Port, heart: &mut Heart, measured: Option<&Measured>, card: &mut impl Card, irq: Irq) -> Result<(), Trouble> {
+fn drive(
+    port: &Port,
+    heart: &mut Heart,
+    measured: Option<&Measured>,
+    card: &mut impl Card,
+    irq: Irq,
+) -> Result<(), Trouble> {
     let mut link = card.link();
     let Rings { input, output } = port.attach_card(Some(link))?;
     let (mut receive, mut send) = (Receive::new(output), Send::new(input));

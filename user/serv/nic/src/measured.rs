@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The time of a frame and its answer, for the machine model (docs/model.md): from the card's interrupt until the card was given the next
-//! frame to send. Only a driver with the argument `measured` marks it.
+//! The time of a frame and its answer, for the machine model (docs/model.md): from the card's
+//! interrupt until the card was given the next frame to send. Only a driver with the argument
+//! `measured` marks it.
 
 use core::cell::Cell;
 use macadamia::{Env, interval};

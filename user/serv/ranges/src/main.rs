@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hands out address ranges of one layout, as Segments (docs/systems.md, *One address space*). Its memory is the grant `ram`; its clients
-//! are told apart by the badges with which they may call it. With the argument `clients=N` each has an Nth of addresses and memory at most.
+//! Hands out address ranges of one layout, as Segments (docs/systems.md, *One address space*). Its
+//! memory is the grant `ram`; its clients are told apart by the badges with which they may call it.
+//! With the argument `clients=N` each has an Nth of addresses and memory at most.
 //!
-//! It is a part of the layout itself: it attaches a new range to clear it, so nobody, and no cache, sees what the memory held before.
+//! It is a part of the layout itself: it attaches a new range to clear it, so nobody, and no cache,
+//! sees what the memory held before.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -13,7 +15,9 @@ use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{self, Message};
 use macadamia::map::{Window, map};
 use macadamia::ranges::{UNIT, Units, layout, request};
-use macadamia::{Env, Error, Memory, Quota, Received, Result, Rights, Segment, Space, cap, println, slot, utcb};
+use macadamia::{
+    Env, Error, Memory, Quota, Received, Result, Rights, Segment, Space, cap, println, slot, utcb,
+};
 
 macadamia::main!(run);
 
@@ -84,7 +88,11 @@ impl Server {
         if pages == 0 {
             return Err(Error::BadArgument);
         }
-        let has = self.made.iter().filter(|made| made.owner == owner).fold([0; 2], |[u, p], made| [u + made.units, p + made.pages]);
+        let has = self
+            .made
+            .iter()
+            .filter(|made| made.owner == owner)
+            .fold([0; 2], |[u, p], made| [u + made.units, p + made.pages]);
         if units > self.most[0] - has[0] || pages > self.most[1] - has[1] {
             return Err(Error::QuotaExceeded);
         }
@@ -121,7 +129,8 @@ impl Server {
     }
 
     fn free(&mut self, owner: u32, address: Word) -> Result<()> {
-        let found = self.made.iter().position(|made| made.owner == owner && made.address() == address);
+        let found =
+            self.made.iter().position(|made| made.owner == owner && made.address() == address);
         let made = self.made.swap_remove(found.ok_or(Error::BadArgument)?);
         self.end(made);
         Ok(())
@@ -135,9 +144,12 @@ impl Server {
         Ok(())
     }
 
-    /// Ends a range for everybody: the original of its capability goes, and with it all that came of that.
+    /// Ends a range for everybody: the original of its capability goes, and with it all that came
+    /// of that.
     fn end(&mut self, made: Made) {
-        if let Err(error) = cap::delete(made.segment.0).or_else(|error| if error == Error::NoCapability { Ok(()) } else { Err(error) }) {
+        if let Err(error) = cap::delete(made.segment.0)
+            .or_else(|error| if error == Error::NoCapability { Ok(()) } else { Err(error) })
+        {
             // Its addresses may still be somebody's: nobody else gets them.
             println!("a range at {:#x} cannot be ended: {}", made.address(), error.text());
             return;

@@ -37,7 +37,8 @@ enum Object {
     Peer,
     /// A Memory or Irq that outlives the component.
     Lent(u32),
-    /// Memory that others have, too; its physical address if the component may know it; and the Segment that it is, if any.
+    /// Memory that others have, too; its physical address if the component may know it; and the
+    /// Segment that it is, if any.
     Shared(u32, u32, Option<Segment>),
     /// RAM of the component alone.
     Own(Piece),
@@ -78,14 +79,28 @@ impl Running {
         self.space.is_some()
     }
 
-    /// The messages that it says it has sent since it was started: whatever it writes there. None without memory to look at.
+    /// The messages that it says it has sent since it was started: whatever it writes there. None
+    /// without memory to look at.
     pub fn messages(&self, component: &Component) -> Option<u32> {
         let end = load::stack_end(component).ok()?;
         // A virtual cache may have it by the component's address alone.
         if let Some(space) = self.space {
-            space.cache(component.places().stack_end - MESSAGES, size_of::<u32>() as u32, CacheOp::Clean).ok()?;
+            space
+                .cache(
+                    component.places().stack_end - MESSAGES,
+                    size_of::<u32>() as u32,
+                    CacheOp::Clean,
+                )
+                .ok()?;
         }
-        let page = Window::open(LOOK, self.memory.as_ref()?.memory, end - PAGE_SIZE, PAGE_SIZE, Rights::READ).ok()?;
+        let page = Window::open(
+            LOOK,
+            self.memory.as_ref()?.memory,
+            end - PAGE_SIZE,
+            PAGE_SIZE,
+            Rights::READ,
+        )
+        .ok()?;
         Some(page.read(PAGE_SIZE - MESSAGES))
     }
 
@@ -97,7 +112,10 @@ impl Running {
 }
 
 /// Makes all components, then starts them; an error names what could not be made, and says why.
-pub fn create_all(resources: &mut Resources, system: &System) -> core::result::Result<Vec<Running>, (String, String)> {
+pub fn create_all(
+    resources: &mut Resources,
+    system: &System,
+) -> core::result::Result<Vec<Running>, (String, String)> {
     let named = |name: &String, error: Error| (name.clone(), error.text().into());
     let mut shared = Vec::new();
     for region in &system.shared {
@@ -112,11 +130,15 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
         }
     }
     make_homes(resources, system).map_err(|error| named(&system.name, error))?;
-    resources.watchdog = watchdog::start(resources, system).map_err(|error| named(&system.name, error))?;
+    resources.watchdog =
+        watchdog::start(resources, system).map_err(|error| named(&system.name, error))?;
     let mut all = Vec::new();
     for (index, component) in system.components.iter().enumerate() {
         let quota = promise(resources, component).map_err(|why| (component.name.clone(), why))?;
-        all.push(prepare(resources, (component, quota), index, &shared).map_err(|error| named(&component.name, error))?);
+        all.push(
+            prepare(resources, (component, quota), index, &shared)
+                .map_err(|error| named(&component.name, error))?,
+        );
     }
     for (index, component) in system.components.iter().enumerate() {
         start(resources, system, &mut all, index).map_err(|error| named(&component.name, error))?;
@@ -124,8 +146,8 @@ pub fn create_all(resources: &mut Resources, system: &System) -> core::result::R
     Ok(all)
 }
 
-/// Memory that components share. Where caches are virtual it is a Segment: it has a domain, and nothing is flushed when one of them
-/// comes to it after another.
+/// Memory that components share. Where caches are virtual it is a Segment: it has a domain, and
+/// nothing is flushed when one of them comes to it after another.
 fn share(resources: &mut Resources, bytes: u32) -> Result<(Piece, Option<Segment>)> {
     let piece = resources.ram(bytes)?;
     if !crate::arch::SHARES_SEGMENTS {
@@ -141,24 +163,37 @@ fn share(resources: &mut Resources, bytes: u32) -> Result<(Piece, Option<Segment
 fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
     for (index, name) in (0..).zip(&system.homes) {
         if !time::has_servers() {
-            say(format_args!("group `{name}`: large spaces, as this machine does not check segment limits, or is not to"));
+            say(format_args!(
+                "group `{name}`: large spaces, as this machine does not check segment limits, or is not to"
+            ));
             continue;
         }
         let slot = resources.slot()?;
         let home = resources.quota.create_home(slot)?;
         resources.homes.push(home);
-        let members = system.components.iter().filter(|component| component.small.is_some_and(|small| small.home == index));
+        let members = system
+            .components
+            .iter()
+            .filter(|component| component.small.is_some_and(|small| small.home == index));
         say(format_args!("group `{name}`: {} small spaces in one home", members.count()));
     }
     Ok(())
 }
 
 /// A component's Quota, also for its Space, or why there is none.
-fn promise(resources: &mut Resources, component: &Component) -> core::result::Result<Quota, String> {
+fn promise(
+    resources: &mut Resources,
+    component: &Component,
+) -> core::result::Result<Quota, String> {
     let from = resources.quota;
     let threads = component.threads + threads_a_space(time::kip().max_threads);
-    let counts = Counts { threads, relocation_slots: component.relocation_slots, locked_ranges: component.locked_ranges };
-    let made = resources.slot().and_then(|slot| from.create_quota_with(component.quota, counts, slot));
+    let counts = Counts {
+        threads,
+        relocation_slots: component.relocation_slots,
+        locked_ranges: component.locked_ranges,
+    };
+    let made =
+        resources.slot().and_then(|slot| from.create_quota_with(component.quota, counts, slot));
     made.map_err(|error| match (error, from.info(), from.threads()) {
         // Of slots and ranges there are enough: the tool has counted them.
         (Error::QuotaExceeded, Ok((used, limit)), Ok((taken, most))) => format!(
@@ -193,9 +228,12 @@ fn prepare(
                 Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 }, *segment)
             }
             Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
-            Resource::Pci { device, address } => {
-                Object::Pci(pci::find(resources, &grant.name, device, address..component.places().grants_end))
-            }
+            Resource::Pci { device, address } => Object::Pci(pci::find(
+                resources,
+                &grant.name,
+                device,
+                address..component.places().grants_end,
+            )),
             Resource::Memory { bytes, behind_image: true } => {
                 Object::Behind(resources.part(&memory, load::image_bytes(component)?, bytes)?)
             }
@@ -225,7 +263,8 @@ fn prepare(
     })
 }
 
-/// The addresses of a component's window, if it is to be a server and the kernel has any. Says what becomes of it.
+/// The addresses of a component's window, if it is to be a server and the kernel has any. Says what
+/// becomes of it.
 fn window(resources: &mut Resources, component: &Component) -> Result<Option<Memory>> {
     let (Some(window), name) = (component.window, &component.name) else { return Ok(None) };
     if !window.serve {
@@ -242,7 +281,12 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
 }
 
 /// Starts a component that does not live: space, image, capabilities, start block.
-pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], index: usize) -> Result<()> {
+pub fn start(
+    resources: &mut Resources,
+    system: &System,
+    all: &mut [Running],
+    index: usize,
+) -> Result<()> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     let place = crate::arch::place_of(component.window);
@@ -254,7 +298,9 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     running.thread.reset(space, None)?;
     // The component may have named another one in its last life.
     running.thread.set_handler(Some(running.handler))?;
-    running.thread.set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
+    running
+        .thread
+        .set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
     let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
     let mut filler = Filler::new(resources, space, memory);
     filler.load(component, resources)?;
@@ -275,7 +321,10 @@ pub fn start(resources: &mut Resources, system: &System, all: &mut [Running], in
     };
     filler.block(component, &block)?;
     running.home = None;
-    if let Some((small, home)) = component.small.and_then(|small| Some((small, resources.homes.get(usize::from(small.home))?))) {
+    if let Some((small, home)) = component
+        .small
+        .and_then(|small| Some((small, resources.homes.get(usize::from(small.home))?)))
+    {
         home.take_in(small.address, space, small.bytes)?;
         running.home = Some((*home, small.address));
     }
@@ -294,13 +343,23 @@ fn seed(system: &System, component: &Component, restarts: u32) -> Option<[u8; 32
 /// The capabilities that every component has.
 fn give(system: &System, all: &[Running], index: usize, space: Space) -> Result<()> {
     let running = all.get(index).ok_or(Error::BadArgument)?;
-    let may = if system.components.get(index).is_some_and(|component| component.results) { MAY_WRITE_RESULTS } else { 0 };
+    let may = if system.components.get(index).is_some_and(|component| component.results) {
+        MAY_WRITE_RESULTS
+    } else {
+        0
+    };
     copy(running.quota.0, Some(space), slot::QUOTA, Rights::ALL, 0)?;
     copy(space.0, Some(space), slot::SPACE, Rights::ALL, 0)?;
     copy(running.thread.0, Some(space), slot::THREAD, Rights::ALL, 0)?;
     copy(running.handler.0, Some(space), slot::ROOT, Rights::CALL, 0)?;
     match console(system).filter(|console| *console != index).and_then(|console| all.get(console)) {
-        Some(console) => copy(console.thread.0, Some(space), slot::CONSOLE, Rights::CALL, may | (index as u32 + 1)),
+        Some(console) => copy(
+            console.thread.0,
+            Some(space),
+            slot::CONSOLE,
+            Rights::CALL,
+            may | (index as u32 + 1),
+        ),
         None => Ok(()),
     }
 }
@@ -311,7 +370,13 @@ pub fn console(system: &System) -> Option<usize> {
 }
 
 /// Hands out what the description grants.
-fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running], index: usize) -> Result<(Vec<Given>, Vec<Device>)> {
+fn grant(
+    system: &System,
+    watchdog: Option<Thread>,
+    space: Space,
+    all: &[Running],
+    index: usize,
+) -> Result<(Vec<Given>, Vec<Device>)> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let objects = &all.get(index).ok_or(Error::BadArgument)?.objects;
     let (mut given, mut devices) = (Vec::new(), Vec::new());
@@ -328,13 +393,23 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
                 (granted.irq(), 0)
             }
         };
-        let peer = |component: u16| all.get(usize::from(component)).map(|running| running.thread.0).ok_or(Error::BadArgument);
+        let peer = |component: u16| {
+            all.get(usize::from(component))
+                .map(|running| running.thread.0)
+                .ok_or(Error::BadArgument)
+        };
         let mut rights = Rights::ALL;
         let (mut address, mut bytes) = (0, 0);
         match grant.what {
-            Resource::Call { component, badge } => copy(peer(component)?, Some(space), to, Rights::CALL, badge)?,
-            Resource::Notify { component, bits } => copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?,
-            Resource::Control { component } => copy(peer(component)?, Some(space), to, Rights::CONTROL, 0)?,
+            Resource::Call { component, badge } => {
+                copy(peer(component)?, Some(space), to, Rights::CALL, badge)?
+            }
+            Resource::Notify { component, bits } => {
+                copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?
+            }
+            Resource::Control { component } => {
+                copy(peer(component)?, Some(space), to, Rights::CONTROL, 0)?
+            }
             Resource::Heartbeat { ms } => {
                 let watchdog = watchdog.ok_or(Error::BadState)?;
                 copy(watchdog.0, Some(space), to, Rights::NOTIFY, watchdog::bit(system, index))?;
@@ -359,20 +434,30 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
                 rights = if writable { RW } else { Rights::READ };
                 [_, _, bytes] = identify(object)?;
                 match parts {
-                    Object::Shared(.., Some(segment)) if writable => space.attach(at, *segment, RW)?,
+                    Object::Shared(.., Some(segment)) if writable => {
+                        space.attach(at, *segment, RW)?
+                    }
                     _ => map::map(space, at, Memory(object), 0, bytes, rights)?,
                 }
                 address = at;
             }
             Resource::File { offset, bytes: size, address: at } => {
-                map::map(space, at, Memory(root_slot::IMAGE), offset, size.next_multiple_of(abi::PAGE_SIZE), Rights::READ)?;
+                map::map(
+                    space,
+                    at,
+                    Memory(root_slot::IMAGE),
+                    offset,
+                    size.next_multiple_of(abi::PAGE_SIZE),
+                    Rights::READ,
+                )?;
                 (address, bytes) = (at, size);
             }
         }
         if object != 0 {
             copy(object, Some(space), to, rights, 0)?;
         }
-        let nothing = object == 0 && matches!(grant.what, Resource::File { .. } | Resource::Pci { .. });
+        let nothing =
+            object == 0 && matches!(grant.what, Resource::File { .. } | Resource::Pci { .. });
         let slot = if nothing { 0 } else { to };
         given.push(Given { name: grant.name.clone(), slot, address, bytes, physical });
     }
@@ -382,8 +467,13 @@ fn grant(system: &System, watchdog: Option<Thread>, space: Space, all: &[Running
 /// Takes a dead component's space away, with all that was in it. If it is to be
 /// started `again`, those who wait for it learn that (`PeerRestarted`); those who call
 /// it from now on wait, and learn it when it starts. Returns the bytes of kernel
-/// memory, the threads and the slots of relocation that are still charged to it: none, or the kernel has lost some.
-pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) -> Result<[u32; 3]> {
+/// memory, the threads and the slots of relocation that are still charged to it: none, or the
+/// kernel has lost some.
+pub fn take_down(
+    resources: &mut Resources,
+    running: &mut Running,
+    again: bool,
+) -> Result<[u32; 3]> {
     let Some(space) = running.space.take() else { return Ok([0; 3]) };
     if again {
         running.thread.reset(resources.limbo, None)?;
@@ -394,7 +484,8 @@ pub fn take_down(resources: &mut Resources, running: &mut Running, again: bool) 
             revoke(memory.0)?;
         }
     }
-    let ((used, _), (threads, _), (slots, _)) = (running.quota.info()?, running.quota.threads()?, running.quota.relocation_slots()?);
+    let ((used, _), (threads, _), (slots, _)) =
+        (running.quota.info()?, running.quota.threads()?, running.quota.relocation_slots()?);
     if !again {
         for object in running.objects.drain(..) {
             match object {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filling a component's memory: its image, heap, stack and start block.
 //!
-//! All of it but the image's text is one piece of RAM, in that order; behind the image comes memory that the
-//! description puts there. The root server maps a part, fills it, takes the mapping away and maps the part where
-//! the component wants it: the image's last part and what lies behind it as one, so that they can
-//! share a large page.
+//! All of it but the image's text is one piece of RAM, in that order; behind the image comes memory
+//! that the description puts there. The root server maps a part, fills it, takes the mapping away
+//! and maps the part where the component wants it: the image's last part and what lies behind it as
+//! one, so that they can share a large page.
 //!
-//! What no component may write of an image, its text, is in memory once, whoever has it: two Linux servers
-//! execute the same code, which is in the processor's cache once. It is a copy, as its place in the boot image has room for no large page.
+//! What no component may write of an image, its text, is in memory once, whoever has it: two Linux
+//! servers execute the same code, which is in the processor's cache once. It is a copy, as its
+//! place in the boot image has room for no large page.
 
 use crate::IMAGE;
 use crate::resources::Resources;
@@ -35,7 +36,8 @@ const fn pages(bytes: u32) -> u32 {
 /// # Errors
 /// `BadArgument` if no machine has that much.
 pub fn image_bytes(component: &Component) -> Result<u32> {
-    let all = component.loads.iter().filter(|load| load.writable).map(|load| pages(load.memory_bytes));
+    let all =
+        component.loads.iter().filter(|load| load.writable).map(|load| pages(load.memory_bytes));
     all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
 }
 
@@ -58,7 +60,8 @@ pub fn bytes(component: &Component) -> Result<u32> {
 
 /// The memory of a text. It is filled when the first component is loaded that has it.
 fn text(resources: &mut Resources, part: &Load) -> Result<Memory> {
-    let is_it = |known: &Load| known.offset == part.offset && known.memory_bytes == part.memory_bytes;
+    let is_it =
+        |known: &Load| known.offset == part.offset && known.memory_bytes == part.memory_bytes;
     if let Some((_, memory)) = resources.texts.iter().find(|(known, _)| is_it(known)) {
         return Ok(*memory);
     }
@@ -74,8 +77,15 @@ fn contents(part: &Load) -> &'static [u8] {
     start::bytes(IMAGE + part.offset, part.file_bytes)
 }
 
-/// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros. Code reaches the instruction cache.
-fn fill(own: Space, (memory, offset): (Memory, u32), bytes: u32, with: &[u8], is_code: bool) -> Result<()> {
+/// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros. Code reaches
+/// the instruction cache.
+fn fill(
+    own: Space,
+    (memory, offset): (Memory, u32),
+    bytes: u32,
+    with: &[u8],
+    is_code: bool,
+) -> Result<()> {
     map::map(own, FILL, memory, offset, bytes, RW)?;
     start::fill(FILL, bytes, with);
     if is_code {
@@ -99,7 +109,13 @@ impl Filler {
     }
 
     /// Fills the next `bytes`, and maps them and the `more` behind them at `address`.
-    fn put(&mut self, address: u32, (bytes, more): (u32, u32), contents: &[u8], rights: Rights) -> Result<()> {
+    fn put(
+        &mut self,
+        address: u32,
+        (bytes, more): (u32, u32),
+        contents: &[u8],
+        rights: Rights,
+    ) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }
@@ -118,7 +134,14 @@ impl Filler {
                 let more = if part.address + bytes == end { component.behind_image() } else { 0 };
                 self.put(part.address, (bytes, more), contents(part), Rights::RWX)?;
             } else {
-                map::map(self.space, part.address, text(resources, part)?, 0, bytes, Rights::READ.union(Rights::EXECUTE))?;
+                map::map(
+                    self.space,
+                    part.address,
+                    text(resources, part)?,
+                    0,
+                    bytes,
+                    Rights::READ.union(Rights::EXECUTE),
+                )?;
             }
         }
         self.put(places.heap, (component.heap, 0), &[], RW)?;
@@ -131,7 +154,12 @@ impl Filler {
         let text = block.text();
         let places = component.places();
         let words = [places.heap, component.heap, encoded.len() as u32, text.len() as u32];
-        let all: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).chain(encoded).chain(text.into_bytes()).collect();
+        let all: Vec<u8> = words
+            .into_iter()
+            .flat_map(u32::to_ne_bytes)
+            .chain(encoded)
+            .chain(text.into_bytes())
+            .collect();
         if all.len() > BLOCK_BYTES as usize {
             return Err(Error::BadArgument);
         }

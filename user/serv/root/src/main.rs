@@ -34,7 +34,9 @@ pub fn say(text: core::fmt::Arguments<'_>) {
     struct Text(Line);
     impl core::fmt::Write for Text {
         fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            text.bytes().flat_map(|b| (b == b'\n').then_some(b'\r').into_iter().chain([b])).for_each(|byte| self.0.put(byte));
+            text.bytes()
+                .flat_map(|b| (b == b'\n').then_some(b'\r').into_iter().chain([b]))
+                .for_each(|byte| self.0.put(byte));
             Ok(())
         }
     }
@@ -89,7 +91,8 @@ fn decode(info: &abi::boot::Info, bytes: u32) -> Result<System, String> {
         return Err("the system description lies outside it".into());
     }
     let encoded = start::bytes(IMAGE + info.system_offset, info.system_bytes);
-    let system: System = postcard::from_bytes(encoded).map_err(|error| format!("the system description is damaged: {error}"))?;
+    let system: System = postcard::from_bytes(encoded)
+        .map_err(|error| format!("the system description is damaged: {error}"))?;
     system.check(bytes)?;
     Ok(system)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI devices for components. The root server alone configures them, by the board's `Bus`; a component
-//! gets the memory that its device's registers are in, the interrupt line, and a copy of the
-//! configuration space.
+//! PCI devices for components. The root server alone configures them, by the board's `Bus`; a
+//! component gets the memory that its device's registers are in, the interrupt line, and a copy of
+//! the configuration space.
 
 use crate::board::Bus;
 use crate::load::RW;
@@ -34,22 +34,44 @@ impl Granted {
 
     /// Maps its ranges.
     pub fn map(&self, space: Space) -> Result<()> {
-        self.ranges.iter().try_for_each(|(memory, place)| map::map(space, place.address, *memory, 0, place.bytes, RW))
+        self.ranges.iter().try_for_each(|(memory, place)| {
+            map::map(space, place.address, *memory, 0, place.bytes, RW)
+        })
     }
 }
 
-/// Finds a device for the grant `name`, whose ranges are mapped at these addresses. `None` if there is
-/// none, or none that can be used, which is said.
-pub fn find(resources: &mut Resources, name: &str, device: u8, addresses: Range<u32>) -> Option<Granted> {
-    let bus = Bus::open().map_err(|error| say(format_args!("no use of the PCI bus: {}", error.text()))).ok()?;
+/// Finds a device for the grant `name`, whose ranges are mapped at these addresses. `None` if there
+/// is none, or none that can be used, which is said.
+pub fn find(
+    resources: &mut Resources,
+    name: &str,
+    device: u8,
+    addresses: Range<u32>,
+) -> Option<Granted> {
+    let bus = Bus::open()
+        .map_err(|error| say(format_args!("no use of the PCI bus: {}", error.text())))
+        .ok()?;
     bus.prepare(device);
     let found = pci::find(&bus, device)?;
     let line = bus.line(resources, device);
-    let granted = resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
-    granted.map_err(|error| say(format_args!("no use of PCI device {device} with interrupt line {line}: {}", error.text()))).ok()
+    let granted =
+        resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
+    granted
+        .map_err(|error| {
+            say(format_args!(
+                "no use of PCI device {device} with interrupt line {line}: {}",
+                error.text()
+            ))
+        })
+        .ok()
 }
 
-fn grant(resources: &mut Resources, name: &str, found: pci::Found, (irq, addresses): (u32, Range<u32>)) -> Result<Granted> {
+fn grant(
+    resources: &mut Resources,
+    name: &str,
+    found: pci::Found,
+    (irq, addresses): (u32, Range<u32>),
+) -> Result<Granted> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
     let mut address = addresses.start;
     // Behind that another grant may begin.
@@ -57,8 +79,11 @@ fn grant(resources: &mut Resources, name: &str, found: pci::Found, (irq, address
     for (range, mapped) in found.ranges.into_iter().zip(&mut mapped) {
         let Some(range) = range else { continue };
         // Aligned as in the device. What finds no room is as if the device did not have it.
-        let place = address.checked_next_multiple_of(range.bytes).map(|address| Place { address, bytes: range.bytes });
-        let fits = |place: &Place| place.address.checked_add(place.bytes).is_some_and(|end| end <= most);
+        let place = address
+            .checked_next_multiple_of(range.bytes)
+            .map(|address| Place { address, bytes: range.bytes });
+        let fits =
+            |place: &Place| place.address.checked_add(place.bytes).is_some_and(|end| end <= most);
         let Some(place) = place.filter(fits) else { continue };
         let memory = resources.device(range.address, range.bytes)?;
         ranges.push((memory, place));

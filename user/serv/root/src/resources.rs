@@ -62,9 +62,11 @@ pub struct Resources {
     ram: [u32; RAM_RANGES],
     /// Interrupt lines that nobody was given.
     free_lines: Vec<u32>,
-    /// The homes of groups, by their index in the description; none where the kernel has no small spaces.
+    /// The homes of groups, by their index in the description; none where the kernel has no small
+    /// spaces.
     pub homes: Vec<Space>,
-    /// What no component may write of an image, once for all that have it, for good: what it is, and where.
+    /// What no component may write of an image, once for all that have it, for good: what it is,
+    /// and where.
     pub texts: Vec<(Load, Memory)>,
     /// Where signs of life go, if a component gives any.
     pub watchdog: Option<Thread>,
@@ -94,7 +96,9 @@ impl Resources {
             watchdog: None,
             free_ram,
             ram: info.ram.map(|at| at.0),
-            free_lines: (0..info.irq_count).filter(|line| identify(slot::IRQ + line).is_ok()).collect(),
+            free_lines: (0..info.irq_count)
+                .filter(|line| identify(slot::IRQ + line).is_ok())
+                .collect(),
         })
     }
 
@@ -122,12 +126,13 @@ impl Resources {
         Ok(())
     }
 
-    /// A piece of RAM, from the first range that is large enough. One that has room for large pages begins
-    /// with one, if there is such a place.
+    /// A piece of RAM, from the first range that is large enough. One that has room for large pages
+    /// begins with one, if there is such a place.
     pub fn ram(&mut self, bytes: u32) -> Result<Piece> {
         let to = self.slot()?;
         let aligned = (bytes >= TABLE_SPAN).then(|| self.place(bytes, TABLE_SPAN)).flatten();
-        let (index, range) = aligned.or_else(|| self.place(bytes, PAGE_SIZE)).ok_or(Error::QuotaExceeded)?;
+        let (index, range) =
+            aligned.or_else(|| self.place(bytes, PAGE_SIZE)).ok_or(Error::QuotaExceeded)?;
         let memory = Memory(range.ram).derive(range.offset, bytes, to, self.quota)?;
         let free = self.free_ram.swap_remove(index);
         let end = range.offset + bytes;

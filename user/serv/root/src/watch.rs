@@ -28,7 +28,8 @@ struct Watch<'a> {
     resources: &'a mut Resources,
     system: &'a System,
     all: Vec<Running>,
-    /// When to start which component again, in nanoseconds since boot: each at most once, as it is dead.
+    /// When to start which component again, in nanoseconds since boot: each at most once, as it is
+    /// dead.
     due: Vec<(u64, usize)>,
 }
 
@@ -75,7 +76,12 @@ impl Watch<'_> {
 
     /// Whether a component that is no service lives or will live again.
     fn is_busy(&self) -> bool {
-        let lives = self.system.components.iter().zip(&self.all).any(|(component, running)| running.is_alive() && !component.service);
+        let lives = self
+            .system
+            .components
+            .iter()
+            .zip(&self.all)
+            .any(|(component, running)| running.is_alive() && !component.service);
         lives || !self.due.is_empty()
     }
 
@@ -88,13 +94,16 @@ impl Watch<'_> {
         }
         let [request, argument, _] = received.words;
         match (received.kind, request) {
-            (MessageKind::Exception, vector) if arch::wants_large(vector) && self.grow(index, vector) => {
+            (MessageKind::Exception, vector)
+                if arch::wants_large(vector) && self.grow(index, vector) =>
+            {
                 // The instruction runs again.
                 let _ = reply(received.handle, Message::default());
             }
             (MessageKind::Exception, vector) => {
                 let [_, address, error] = received.words;
-                let places = self.system.components.get(index).map_or(Places::LOW, Component::places);
+                let places =
+                    self.system.components.get(index).map_or(Places::LOW, Component::places);
                 say(format_args!(
                     "`{}` died: {} (exception {vector}, error {error:#x}), address {address:#x}, at {:#x}",
                     self.name(index),
@@ -109,7 +118,9 @@ impl Watch<'_> {
                 }
                 self.bury(index, argument != 0);
             }
-            (MessageKind::Call, start::STATUS | start::COMPONENT | start::USAGE) if !self.watches(index) => {
+            (MessageKind::Call, start::STATUS | start::COMPONENT | start::USAGE)
+                if !self.watches(index) =>
+            {
                 // A caller that died in the meantime needs no answer.
                 let _ = reply(received.handle, Message::new([u32::MAX, Error::NoRight as u32, 0]));
             }
@@ -124,35 +135,52 @@ impl Watch<'_> {
                 let _ = reply(received.handle, Usage::own(self.resources.slots()).message());
             }
             _ => {
-                let _ = reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
+                let _ =
+                    reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
             }
         }
     }
 
-    /// Makes a component's space large, if it is small: its instruction may want an address that only a large one has. Whether it was.
+    /// Makes a component's space large, if it is small: its instruction may want an address that
+    /// only a large one has. Whether it was.
     fn grow(&mut self, index: usize, vector: u32) -> bool {
         let grown = self.all.get_mut(index).map_or(Ok(false), Running::grow);
         match grown {
-            Ok(true) => {
-                say(format_args!("`{}` is large from now on: exception {vector} at {:#x}", self.name(index), arch::place(&cap::frame())))
-            }
+            Ok(true) => say(format_args!(
+                "`{}` is large from now on: exception {vector} at {:#x}",
+                self.name(index),
+                arch::place(&cap::frame())
+            )),
             Ok(false) => {}
-            Err(error) => say(format_args!("cannot make `{}` large: {}", self.name(index), error.text())),
+            Err(error) => {
+                say(format_args!("cannot make `{}` large: {}", self.name(index), error.text()))
+            }
         }
         grown == Ok(true)
     }
 
     /// What [`start::STATUS`] is answered with.
     fn status(&self, name: &str) -> [u32; 3] {
-        match self.system.components.iter().zip(&self.all).find(|(component, _)| component.name == name) {
-            Some((_, running)) => [u32::from(running.is_alive()), running.restarts, running.quota.info().map_or(0, |(used, _)| used)],
+        match self
+            .system
+            .components
+            .iter()
+            .zip(&self.all)
+            .find(|(component, _)| component.name == name)
+        {
+            Some((_, running)) => [
+                u32::from(running.is_alive()),
+                running.restarts,
+                running.quota.info().map_or(0, |(used, _)| used),
+            ],
             None => [u32::MAX, Error::BadArgument as u32, 0],
         }
     }
 
     /// What [`start::COMPONENT`] is answered with.
     fn component(&self, index: usize) -> Message {
-        let Some((component, running)) = self.system.components.get(index).zip(self.all.get(index)) else {
+        let Some((component, running)) = self.system.components.get(index).zip(self.all.get(index))
+        else {
             return Message::new([u32::MAX, Error::BadArgument as u32, 0]);
         };
         let (used, limit) = running.quota.info().unwrap_or_default();
@@ -176,7 +204,11 @@ impl Watch<'_> {
 
     /// Takes a component down and does what the description says.
     fn bury(&mut self, index: usize, failed: bool) {
-        let (Some(component), Some(running)) = (self.system.components.get(index), self.all.get_mut(index)) else { return };
+        let (Some(component), Some(running)) =
+            (self.system.components.get(index), self.all.get_mut(index))
+        else {
+            return;
+        };
         watchdog::ends(watchdog::bit(self.system, index));
         let again = failed && matches!(component.on_death, OnDeath::Restart { .. });
         match component::take_down(self.resources, running, again) {
@@ -185,7 +217,9 @@ impl Watch<'_> {
                 "`{}` is gone, but {bytes} bytes of kernel memory, {threads} threads and {slots} slots of relocation are still charged to it",
                 component.name
             )),
-            Err(error) => say(format_args!("cannot take `{}` down: {}", component.name, error.text())),
+            Err(error) => {
+                say(format_args!("cannot take `{}` down: {}", component.name, error.text()))
+            }
         }
         match component.on_death {
             OnDeath::Stop if failed => {
@@ -194,8 +228,10 @@ impl Watch<'_> {
             }
             OnDeath::Restart { first_ms, most_ms } if failed => {
                 let lived = time::now() - running.started;
-                let soon = running.delay_ms != 0 && lived < u64::from(running.delay_ms) * SOON * MILLISECOND;
-                running.delay_ms = if soon { running.delay_ms.saturating_mul(2).min(most_ms) } else { first_ms };
+                let soon = running.delay_ms != 0
+                    && lived < u64::from(running.delay_ms) * SOON * MILLISECOND;
+                running.delay_ms =
+                    if soon { running.delay_ms.saturating_mul(2).min(most_ms) } else { first_ms };
                 running.restarts += 1;
                 self.due.push((time::now() + u64::from(running.delay_ms) * MILLISECOND, index));
             }
@@ -205,13 +241,15 @@ impl Watch<'_> {
 
     fn restart_due(&mut self) {
         let now = time::now();
-        let ready: Vec<usize> = self.due.iter().filter(|(at, _)| *at <= now).map(|(_, index)| *index).collect();
+        let ready: Vec<usize> =
+            self.due.iter().filter(|(at, _)| *at <= now).map(|(_, index)| *index).collect();
         self.due.retain(|(at, _)| *at > now);
         for index in ready {
-            if let Err(error) = component::start(self.resources, self.system, &mut self.all, index) {
+            if let Err(error) = component::start(self.resources, self.system, &mut self.all, index)
+            {
                 say(format_args!("cannot start `{}` again: {}", self.name(index), error.text()));
-                // Who controls its thread has stopped it before it began: that is a death. Otherwise what was made of it is of no
-                // use, and it stays dead.
+                // Who controls its thread has stopped it before it began: that is a death.
+                // Otherwise what was made of it is of no use, and it stays dead.
                 self.bury(index, error == Error::BadState);
             }
         }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The watch-dog: a thread above all others, which waits for signs of life of components that have a heartbeat.
+//! The watch-dog: a thread above all others, which waits for signs of life of components that have
+//! a heartbeat.
 //!
-//! It counts its own ticks without a sign, not time: on a machine that stood still for a while nobody had a chance to
-//! give one. Of a component that hangs it tells the root server's first thread, and puts that above whatever spins.
+//! It counts its own ticks without a sign, not time: on a machine that stood still for a while
+//! nobody had a chance to give one. Of a component that hangs it tells the root server's first
+//! thread, and puts that above whatever spins.
 
 use crate::resources::Resources;
 use crate::watch::HANG;
@@ -33,7 +35,11 @@ static FIRST_THREAD: AtomicU32 = AtomicU32::new(0);
 
 /// Indices of components with a heartbeat, in the order of their bits.
 fn watched(system: &System) -> impl Iterator<Item = (usize, u32)> {
-    system.components.iter().enumerate().filter_map(|(index, component)| Some((index, component.heartbeat_ms()?)))
+    system
+        .components
+        .iter()
+        .enumerate()
+        .filter_map(|(index, component)| Some((index, component.heartbeat_ms()?)))
 }
 
 /// The bit of a component; 0 if it has no heartbeat.
@@ -72,17 +78,23 @@ pub fn ends(bit: u32) {
 /// Indices of the components that hang.
 pub fn hung(system: &System) -> impl Iterator<Item = usize> {
     let hung = HUNG.swap(0, Ordering::Relaxed);
-    watched(system).enumerate().filter(move |(position, _)| hung >> position & 1 != 0).map(|(_, (index, _))| index)
+    watched(system)
+        .enumerate()
+        .filter(move |(position, _)| hung >> position & 1 != 0)
+        .map(|(_, (index, _))| index)
 }
 
 extern "C" fn run(_: u32) -> ! {
     let patience = PATIENCE.each_ref().map(|ms| ms.load(Ordering::Relaxed));
-    // A component is silent for so long at least, and half as long again at most, before it is noticed.
-    let tick = patience.into_iter().filter(|ms| *ms > 0).min().unwrap_or(Resource::MOST_HEARTBEAT_MS) / 2;
+    // A component is silent for so long at least, and half as long again at most, before it is
+    // noticed.
+    let tick =
+        patience.into_iter().filter(|ms| *ms > 0).min().unwrap_or(Resource::MOST_HEARTBEAT_MS) / 2;
     let mut silent = [0_u32; MOST];
     let mut at = time::now();
     loop {
-        // After a tick that came late the next one is no earlier: whoever could not run has time to.
+        // After a tick that came late the next one is no earlier: whoever could not run has time
+        // to.
         at = time::now().max(at) + u64::from(tick) * MILLISECOND;
         // An error is none that waiting could change.
         let _ = time::alarm(at, TICK);

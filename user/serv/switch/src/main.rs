@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network switch: copies frames between the memory of its ports (docs/net.md). What it decides is in the crate `frames`.
+//! The network switch: copies frames between the memory of its ports (docs/net.md). What it decides
+//! is in the crate `frames`.
 //!
-//! Port 0 is that of the card's driver, each other one that of a client. Of port N it has the memory `port-N`, and two
-//! capabilities to notify its client with: `bell-N` (there are frames, or free slots) and `again-N` (attach again). An argument
-//! `port-N=NAME` says what the client's name is, and `bridge-N=true` that it has others behind it.
+//! Port 0 is that of the card's driver, each other one that of a client. Of port N it has the
+//! memory `port-N`, and two capabilities to notify its client with: `bell-N` (there are frames, or
+//! free slots) and `again-N` (attach again). An argument `port-N=NAME` says what the client's name
+//! is, and `bridge-N=true` that it has others behind it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 use frames::{Address, CARD, Switch};
-use image::protocol::net::{ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS, TAKES_LARGE, WATCHER};
+use image::protocol::net::{
+    ATTACH, ATTACH_CARD, BAD_REQUEST, HAS_CARD, LINK, LINK_UP, NAME, STATISTICS, TAKES_LARGE,
+    WATCHER,
+};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
@@ -69,13 +74,20 @@ fn run(env: Env) {
     let name = |port| env.argument(&format!("port-{port}")).unwrap_or_default().into();
     let clients: Vec<_> = ports()
         .zip(0_u32..)
-        .map(|(_, port)| Client { name: name(port), bell: thread("bell", port), again: thread("again", port) })
+        .map(|(_, port)| Client {
+            name: name(port),
+            bell: thread("bell", port),
+            again: thread("again", port),
+        })
         .collect();
     let count = clients.len() as u32;
-    let Some(mut switch) = Switch::new(ports()) else { panic!("{count} ports: too many, or one has memory for no frame") };
+    let Some(mut switch) = Switch::new(ports()) else {
+        panic!("{count} ports: too many, or one has memory for no frame")
+    };
     let bridges = |port: &usize| env.argument(&format!("bridge-{port}")) == Some("true");
     (0..clients.len()).filter(bridges).for_each(|port| switch.let_bridge(port));
-    let mut server = Server { switch, clients, card: None, waiting: Vec::new(), heart: Heart::new(&env, ALARM) };
+    let mut server =
+        Server { switch, clients, card: None, waiting: Vec::new(), heart: Heart::new(&env, ALARM) };
     if env.start.restarts > 0 {
         // What they had with the life before this one is gone.
         server.all_again(u32::MAX);
@@ -128,7 +140,8 @@ impl Server {
         match (received.kind, received.badge) {
             (MessageKind::Call, WATCHER) => Some(self.tell(received.words)),
             (MessageKind::Call, badge) => {
-                let port = (badge as usize).checked_sub(1).filter(|port| *port < self.clients.len());
+                let port =
+                    (badge as usize).checked_sub(1).filter(|port| *port < self.clients.len());
                 port.map_or(Some(BAD), |port| self.serve(port, received)).map(Message::new)
             }
             _ => Some(Message::new(BAD)),
@@ -199,7 +212,11 @@ impl Server {
         };
         if self.card.is_none() {
             let up = if card.link_is_up { "up" } else { "down" };
-            let state = if has_card { format!("card {}, link {up}", card.address) } else { "no card".into() };
+            let state = if has_card {
+                format!("card {}, link {up}", card.address)
+            } else {
+                "no card".into()
+            };
             println!("{} ports, {state}", self.clients.len());
         }
         self.set_card(Some(card));

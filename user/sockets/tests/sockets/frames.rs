@@ -45,7 +45,13 @@ pub fn seal(from: IpAddr, to: IpAddr, protocol: u8, body: &mut [u8]) {
         return;
     }
     body[at..at + 2].fill(0);
-    let pseudo = [octets(from), octets(to), (body.len() as u32).to_be_bytes().to_vec(), vec![0, 0, 0, protocol]].concat();
+    let pseudo = [
+        octets(from),
+        octets(to),
+        (body.len() as u32).to_be_bytes().to_vec(),
+        vec![0, 0, 0, protocol],
+    ]
+    .concat();
     let sum = sum(&[if has_addresses { &pseudo[..] } else { &[] }, body].concat());
     body[at..at + 2].copy_from_slice(&sum);
 }
@@ -61,15 +67,23 @@ pub fn ip(from: IpAddr, to: IpAddr, protocol: u8, mut body: Vec<u8>) -> Vec<u8> 
     packet(from, to, protocol, 0, &body)
 }
 
-/// The same with the flags and the offset of a fragment (IP version 4), and what it carries as it is.
+/// The same with the flags and the offset of a fragment (IP version 4), and what it carries as it
+/// is.
 pub fn packet(from: IpAddr, to: IpAddr, protocol: u8, fragment: u16, body: &[u8]) -> Vec<u8> {
     let addresses = [octets(from), octets(to)].concat();
     if from.is_ipv6() {
         let bytes = (body.len() as u16).to_be_bytes();
-        return frame([0x86, 0xdd], &[&[0x60, 0, 0, 0, bytes[0], bytes[1], protocol, 255], &addresses[..], body].concat());
+        return frame(
+            [0x86, 0xdd],
+            &[&[0x60, 0, 0, 0, bytes[0], bytes[1], protocol, 255], &addresses[..], body].concat(),
+        );
     }
     let [bytes, fragment] = [20 + body.len() as u16, fragment].map(u16::to_be_bytes);
-    let mut head = [vec![0x45, 0, bytes[0], bytes[1], 0, 0, fragment[0], fragment[1], 64, protocol, 0, 0], addresses].concat();
+    let mut head = [
+        vec![0x45, 0, bytes[0], bytes[1], 0, 0, fragment[0], fragment[1], 64, protocol, 0, 0],
+        addresses,
+    ]
+    .concat();
     let sum = sum(&head);
     head[10..12].copy_from_slice(&sum);
     frame([8, 0], &[&head, body].concat())
@@ -106,9 +120,17 @@ pub const SYN: u8 = 2;
 pub const RST: u8 = 4;
 pub const ACK: u8 = 16;
 
-pub fn segment([from, to]: [u16; 2], [sequence, acknowledged]: [u32; 2], flags: u8, window: u16, options: &[u8], body: &[u8]) -> Vec<u8> {
+pub fn segment(
+    [from, to]: [u16; 2],
+    [sequence, acknowledged]: [u32; 2],
+    flags: u8,
+    window: u16,
+    options: &[u8],
+    body: &[u8],
+) -> Vec<u8> {
     let length = (5 + options.len() as u8 / 4) << 4;
     let [from, to, window] = [from, to, window].map(u16::to_be_bytes);
     let [sequence, acknowledged] = [sequence, acknowledged].map(u32::to_be_bytes);
-    [&from[..], &to, &sequence, &acknowledged, &[length, flags], &window, &[0; 4], options, body].concat()
+    [&from[..], &to, &sequence, &acknowledged, &[length, flags], &window, &[0; 4], options, body]
+        .concat()
 }

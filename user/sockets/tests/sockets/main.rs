@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sockets of clients on a card that is a loop, clients that ask for anything, and frames of any kind.
+//! Sockets of clients on a card that is a loop, clients that ask for anything, and frames of any
+//! kind.
 
 mod any;
 mod frames;
@@ -31,9 +32,17 @@ fn sockets_are_counted_and_ports_are_taken_once() {
     let mut net = Net::new(2);
     let socket = net.get(0, &[LISTEN, 0, 0, 80]);
     assert_eq!(socket >> 16, LIFE.into());
-    assert_eq!(net.ask(0, &[ACCEPT, socket ^ 1 << 16])[0], NO_SOCKET, "that is of another life of the server");
+    assert_eq!(
+        net.ask(0, &[ACCEPT, socket ^ 1 << 16])[0],
+        NO_SOCKET,
+        "that is of another life of the server"
+    );
     assert_eq!(net.ask(1, &[LISTEN, 0, 0, 80])[0], ADDRESS_IN_USE);
-    assert_eq!(net.ask(1, &[LISTEN, 0, 0, 81, HERE + 1])[0], UNREACHABLE, "that is another machine's address");
+    assert_eq!(
+        net.ask(1, &[LISTEN, 0, 0, 81, HERE + 1])[0],
+        UNREACHABLE,
+        "that is another machine's address"
+    );
     (1..MOST).for_each(|_| assert_eq!(net.ask(0, &[BIND])[0], 0));
     assert_eq!(net.ask(0, &[BIND])[0], QUOTA);
     assert_eq!(net.ask(1, &[BIND])[0], 0, "the other has its own");
@@ -95,14 +104,19 @@ fn many_are_waited_for_at_once_and_for_a_time() {
     let before = net.now;
     assert_eq!(net.ask(1, &[WAIT, to, READABLE, 200])[..2], [0, 0]);
     assert!((200..250).contains(&(net.now - before)));
-    let entries: Vec<u8> = [other, READABLE, to, READABLE].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let entries: Vec<u8> =
+        [other, READABLE, to, READABLE].iter().flat_map(|word| word.to_le_bytes()).collect();
     net.memories[1].write(0, &entries);
     assert_eq!(net.begin(1, &[POLL, 2, 16, FOREVER]), None);
     net.get(0, &[WRITE, from, 5]);
     assert_eq!(net.answer(1)[..2], [0, 1]);
     assert_eq!(net.memories[1].0.borrow()[4..8], READABLE.to_le_bytes());
     assert_eq!(net.memories[1].0.borrow()[12..16], (READABLE | READABLE << 16).to_le_bytes());
-    assert_eq!(net.ask(1, &[POLL, 3, 16, FOREVER])[0], BAD_REQUEST, "that is another number of them");
+    assert_eq!(
+        net.ask(1, &[POLL, 3, 16, FOREVER])[0],
+        BAD_REQUEST,
+        "that is another number of them"
+    );
     assert_eq!(net.ask(1, &[POLL, 0, 0, 0])[..2], [0, 0]);
     let too_many = MOST as u32 + 1;
     assert_eq!(net.ask(1, &[POLL, too_many, too_many * 8, 0])[0], BAD_REQUEST);
@@ -122,24 +136,54 @@ fn names_are_waited_for_without_harm() {
     assert!(net.late.is_empty());
 }
 
-/// Frames that look like something: an Ethernet header for this machine or all, a type that there is, and anything behind it.
+/// Frames that look like something: an Ethernet header for this machine or all, a type that there
+/// is, and anything behind it.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just([8_u8, 0]), Just([8, 6]), Just([0x86, 0xdd]), any::<[u8; 2]>()];
     let body = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..200),
         // An IP packet whose header is right, for a protocol and a port that there may be.
-        (prop_oneof![Just(6_u8), Just(17), Just(1), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(
-            |(protocol, rest)| {
-                let mut packet = vec![0x45, 0, 0, (20 + rest.len()) as u8, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15];
-                let sum = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        (
+            prop_oneof![Just(6_u8), Just(17), Just(1), any::<u8>()],
+            prop::collection::vec(any::<u8>(), 0..80)
+        )
+            .prop_map(|(protocol, rest)| {
+                let mut packet = vec![
+                    0x45,
+                    0,
+                    0,
+                    (20 + rest.len()) as u8,
+                    0,
+                    0,
+                    0,
+                    0,
+                    64,
+                    protocol,
+                    0,
+                    0,
+                    10,
+                    0,
+                    2,
+                    2,
+                    10,
+                    0,
+                    2,
+                    15,
+                ];
+                let sum = packet
+                    .chunks(2)
+                    .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+                    .sum::<u32>();
                 let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
                 packet[10..12].copy_from_slice(&sum.to_be_bytes());
                 packet.extend(rest);
                 packet
-            }
-        ),
-        (prop_oneof![Just(6_u8), Just(17), Just(58), Just(0), any::<u8>()], prop::collection::vec(any::<u8>(), 0..80)).prop_map(
-            |(next, rest)| {
+            }),
+        (
+            prop_oneof![Just(6_u8), Just(17), Just(58), Just(0), any::<u8>()],
+            prop::collection::vec(any::<u8>(), 0..80)
+        )
+            .prop_map(|(next, rest)| {
                 let mut packet = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next, 255, 0xfe, 0x80];
                 packet.extend([0; 13]);
                 packet.extend([2, 0xff, 2]);
@@ -147,8 +191,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
                 packet.extend([1]);
                 packet.extend(rest);
                 packet
-            }
-        ),
+            }),
     ];
     (any::<bool>(), kind, body).prop_map(|(all, kind, body)| {
         let mut frame = if all { vec![0xff; 6] } else { vec![2, 0, 0, 0, 0, 1] };
@@ -198,11 +241,23 @@ proptest! {
 
 /// Bytes as options and records have them: a kind, a length that may be right, and something.
 fn parts() -> impl Strategy<Value = Vec<u8>> {
-    let kind = prop_oneof![Just(1_u8), Just(3), Just(6), Just(51), Just(53), Just(54), Just(0xc0), any::<u8>()];
-    let part = (kind, any::<bool>(), prop::collection::vec(any::<u8>(), 0..9)).prop_map(|(kind, right, bytes)| {
-        let length = if right { bytes.len() as u8 } else { bytes.first().copied().unwrap_or(0xff) };
-        [vec![kind, length], bytes].concat()
-    });
+    let kind = prop_oneof![
+        Just(1_u8),
+        Just(3),
+        Just(6),
+        Just(51),
+        Just(53),
+        Just(54),
+        Just(0xc0),
+        any::<u8>()
+    ];
+    let part = (kind, any::<bool>(), prop::collection::vec(any::<u8>(), 0..9)).prop_map(
+        |(kind, right, bytes)| {
+            let length =
+                if right { bytes.len() as u8 } else { bytes.first().copied().unwrap_or(0xff) };
+            [vec![kind, length], bytes].concat()
+        },
+    );
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }
 
@@ -222,7 +277,8 @@ proptest! {
             answer.extend(count.to_be_bytes());
             answer.extend([0; 4]);
             answer.extend(&question[12..]);
-            // A name that points to the question's or to itself, a type and a class that were asked for, and an address, if it goes on so.
+            // A name that points to the question's or to itself, a type and a class that were asked
+            // for, and an address, if it goes on so.
             answer.extend([0xc0, if repeats { 12 } else { answer.len() as u8 }, 0, 1, 0, 1, 0, 0, 0, 1]);
             if repeats {
                 answer.extend([0, 4, 10, 0, 2, 9]);

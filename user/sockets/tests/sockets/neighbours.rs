@@ -12,10 +12,19 @@ use sockets::Configuration;
 use std::net::Ipv6Addr;
 
 impl Net {
-    /// Answers what the server asks DHCP for: from this address, of this kind, with the server's address and more options.
+    /// Answers what the server asks DHCP for: from this address, of this kind, with the server's
+    /// address and more options.
     fn lease(&mut self, from: [u8; 4], kind: u8, yours: [u8; 4], options: &[u8]) -> bool {
         let Some((68, question)) = self.sent_to(67) else { return false };
-        let mut answer = [&[2, 1, 6, 0], &question[4..8], &[0; 8], &yours, &[10, 0, 2, 2, 0, 0, 0, 0], &question[28..44]].concat();
+        let mut answer = [
+            &[2, 1, 6, 0],
+            &question[4..8],
+            &[0; 8],
+            &yours,
+            &[10, 0, 2, 2, 0, 0, 0, 0],
+            &question[28..44],
+        ]
+        .concat();
         answer.resize(236, 0);
         answer.extend([0x63, 0x82, 0x53, 0x63, 53, 1, kind, 54, 4, 10, 0, 2, 2]);
         answer.extend(options);
@@ -38,7 +47,8 @@ fn options(mask: [u8; 4], router: [u8; 4], seconds: u32) -> Vec<u8> {
 #[test]
 fn a_prefix_that_cannot_be_is_no_prefix() {
     let mut net = Net::new(2);
-    let [honest, groups] = [[0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], [0xff0e, 0, 0, 0, 0, 0, 0, 0]].map(Ipv6Addr::from);
+    let [honest, groups] =
+        [[0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], [0xff0e, 0, 0, 0, 0, 0, 0, 0]].map(Ipv6Addr::from);
     for (prefix, bits) in [(honest, 129), (honest, 255), (groups, 64)] {
         let body = advertisement(prefix, bits);
         net.comes(ip(PEER_V6, ALL_V6, ICMP_V6, body.clone()));
@@ -59,7 +69,12 @@ fn a_prefix_that_cannot_be_is_no_prefix() {
 fn a_router_that_cannot_be_is_none() {
     for router in [[10, 0, 2, 2], [0; 4], [255; 4], [224, 0, 0, 1]] {
         let mut net = Net::of_dhcp();
-        assert!([2, 5].iter().all(|kind| net.lease([10, 0, 2, 2], *kind, [10, 0, 2, 15], &options(NETWORK, router, 0x1000))));
+        assert!([2, 5].iter().all(|kind| net.lease(
+            [10, 0, 2, 2],
+            *kind,
+            [10, 0, 2, 15],
+            &options(NETWORK, router, 0x1000)
+        )));
         assert_eq!(net.sockets.addresses().count(), 1, "the lease holds without a router");
         net.goes_on();
     }
@@ -70,16 +85,29 @@ fn routers_that_are_advertised_leave_room_for_the_leases() {
     let mut net = Net::of_dhcp();
     for last in 2..12 {
         let router = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0xff, last);
-        net.comes(ip(router.into(), ALL_V6, ICMP_V6, advertisement(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 64)));
+        net.comes(ip(
+            router.into(),
+            ALL_V6,
+            ICMP_V6,
+            advertisement(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 64),
+        ));
         net.poll();
     }
-    assert!([2, 5].iter().all(|kind| net.lease([10, 0, 2, 2], *kind, [10, 0, 2, 15], &options(NETWORK, [10, 0, 2, 2], 0x1000))));
+    assert!([2, 5].iter().all(|kind| net.lease(
+        [10, 0, 2, 2],
+        *kind,
+        [10, 0, 2, 15],
+        &options(NETWORK, [10, 0, 2, 2], 0x1000)
+    )));
     net.comes(arp(2, [10, 0, 2, 2], PEER, [10, 0, 2, 15]));
     net.get(0, &[HELLO]);
     net.get(0, &[CONNECT, 0, 0, 80, u32::from_be_bytes([93, 184, 216, 34])]);
     net.poll();
     let to_peer = net.wire.peer.borrow();
-    assert!(to_peer.iter().any(|frame| frame[23] == TCP && frame[30..34] == [93, 184, 216, 34]), "nothing goes by the router");
+    assert!(
+        to_peer.iter().any(|frame| frame[23] == TCP && frame[30..34] == [93, 184, 216, 34]),
+        "nothing goes by the router"
+    );
 }
 
 /// The lease is renewed where it came from.
@@ -101,7 +129,11 @@ fn who_sends_without_end_does_not_keep_others_waiting() {
     net.datagram(b"of the others");
     let before = net.wire.count;
     net.poll();
-    assert!((1..=64).contains(&(net.wire.count - before)), "{} frames in one turn", net.wire.count - before);
+    assert!(
+        (1..=64).contains(&(net.wire.count - before)),
+        "{} frames in one turn",
+        net.wire.count - before
+    );
 }
 
 proptest! {

@@ -112,7 +112,8 @@ pub struct Net {
 impl Net {
     pub fn with(clients: usize, from: Configuration) -> Self {
         let mut wire = Wire::default();
-        let memories: Vec<_> = (0..clients).map(|_| Shared(Rc::new(RefCell::new(vec![0; BYTES as usize])))).collect();
+        let memories: Vec<_> =
+            (0..clients).map(|_| Shared(Rc::new(RefCell::new(vec![0; BYTES as usize])))).collect();
         let setup = Setup { address: OWN, from, most: MOST, life: LIFE, seed: 1 };
         let sockets = Sockets::new(&mut wire, &setup, memories.clone(), Instant::ZERO);
         Self { wire, sockets, memories, now: 0, late: Vec::new() }
@@ -121,7 +122,10 @@ impl Net {
     /// With an address, and clients that have said hello.
     pub fn new(clients: usize) -> Self {
         let address = Ipv4Cidr::new(Ipv4Address::from_bits(HERE), 24);
-        let mut net = Self::with(clients, Configuration::Static { address, gateway: None, name_server: None });
+        let mut net = Self::with(
+            clients,
+            Configuration::Static { address, gateway: None, name_server: None },
+        );
         for client in 0..clients {
             assert_eq!(net.ask(client, &[HELLO]), [0, MOST as u32, 0, 0, 0, 0, 0, 0]);
         }
@@ -184,7 +188,8 @@ impl Net {
 
     /// Sends bytes of one client's socket to the other's, and compares.
     pub fn send(&mut self, (from, to): (u32, u32), bytes: usize) {
-        let data: Vec<u8> = (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let data: Vec<u8> =
+            (0..bytes as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let (mut sent, mut come) = (0, Vec::new());
         while come.len() < bytes {
             if sent < bytes {
@@ -196,7 +201,9 @@ impl Net {
                 }
             }
             match self.ask(1, &[READ, to, 64 << 16 | 5000]) {
-                [0, count, ..] => come.extend_from_slice(&self.memories[1].0.borrow()[1024..][..count as usize]),
+                [0, count, ..] => {
+                    come.extend_from_slice(&self.memories[1].0.borrow()[1024..][..count as usize])
+                }
                 [error, ..] => assert_eq!(error, WOULD_BLOCK),
             }
             self.poll();
@@ -211,10 +218,16 @@ impl Net {
         assert_eq!((from[0], to[0]), (0, 0));
         self.memories[0].write(16, text);
         assert_eq!(self.begin(1, &[WAIT, to[1], READABLE, FOREVER]), None, "it waits");
-        assert_eq!(self.get(0, &[SEND_TO, from[1], 1 << 16 | text.len() as u32, to[3], HERE]), text.len() as u32);
+        assert_eq!(
+            self.get(0, &[SEND_TO, from[1], 1 << 16 | text.len() as u32, to[3], HERE]),
+            text.len() as u32
+        );
         assert_eq!(self.answer(1)[..2], [0, READABLE]);
         let words = self.ask(1, &[RECEIVE_FROM, to[1], 100]);
-        assert_eq!((words[0], words[1] as usize, words[3], words[4]), (0, text.len(), from[3], HERE));
+        assert_eq!(
+            (words[0], words[1] as usize, words[3], words[4]),
+            (0, text.len(), from[3], HERE)
+        );
         assert_eq!(&self.memories[1].0.borrow()[..text.len()], text);
         self.get(0, &[CLOSE, from[1]]);
         self.get(1, &[CLOSE, to[1]]);
@@ -226,13 +239,20 @@ impl Net {
         self.poll();
     }
 
-    /// What it sends to a port by UDP within three seconds of its own: from which port, and the bytes.
+    /// What it sends to a port by UDP within three seconds of its own: from which port, and the
+    /// bytes.
     pub fn sent_to(&mut self, port: u16) -> Option<(u16, Vec<u8>)> {
         for _ in 0..300 {
-            let is_udp = |frame: &&Vec<u8>| frame.get(12..14) == Some(&[8, 0]) && frame[23] == 17 && frame[36..38] == port.to_be_bytes();
+            let is_udp = |frame: &&Vec<u8>| {
+                frame.get(12..14) == Some(&[8, 0])
+                    && frame[23] == 17
+                    && frame[36..38] == port.to_be_bytes()
+            };
             let (all, peer) = (self.wire.frames.borrow(), self.wire.peer.borrow());
             let sent =
-                all.iter().chain(&*peer).find(is_udp).map(|frame| (u16::from_be_bytes([frame[34], frame[35]]), frame[42..].to_vec()));
+                all.iter().chain(&*peer).find(is_udp).map(|frame| {
+                    (u16::from_be_bytes([frame[34], frame[35]]), frame[42..].to_vec())
+                });
             drop((all, peer));
             if sent.is_some() {
                 return sent;
@@ -250,7 +270,8 @@ impl Net {
         self.memories[0].write(0, b"name.example");
         let mut sockets = Vec::new();
         for pause in [10, 1_000, 60_000, 3_600_000] {
-            sockets.push(self.begin(0, &[CONNECT, 0, 0, 80, u32::from_be_bytes([93, 184, 216, 34])]));
+            sockets
+                .push(self.begin(0, &[CONNECT, 0, 0, 80, u32::from_be_bytes([93, 184, 216, 34])]));
             sockets.push(self.begin(0, &[CONNECT, 0, 0, IS_V6 | 80, 0x2001_0db8, 1, 0, 1]));
             let udp = self.begin(0, &[BIND]);
             if let Some([0, udp, ..]) = udp {
@@ -266,7 +287,8 @@ impl Net {
                 self.begin(0, &[CLOSE, made[1]]);
             }
         }
-        // Nothing of it stays: others have the time of neighbours' answers that its questions would take.
+        // Nothing of it stays: others have the time of neighbours' answers that its questions would
+        // take.
         [1, 0].iter().for_each(|life| assert_eq!(self.ask(0, &[HELLO, *life])[0], 0));
         self.late.clear();
     }

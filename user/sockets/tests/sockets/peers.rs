@@ -18,7 +18,8 @@ impl Net {
     /// The number that the server's last segment to the peer has, and those before the next one.
     fn next_number(&self) -> u32 {
         let sent = self.wire.peer.borrow_mut().pop_back().expect("a segment");
-        u32::from_be_bytes([sent[38], sent[39], sent[40], sent[41]]).wrapping_add((sent[47] & SYN != 0).into())
+        u32::from_be_bytes([sent[38], sent[39], sent[40], sent[41]])
+            .wrapping_add((sent[47] & SYN != 0).into())
     }
 }
 
@@ -35,13 +36,18 @@ fn a_peer_that_resets_and_begins_anew_begins_at_any_number() {
         (1..if quota { MOST } else { 1 }).for_each(|_| assert_eq!(net.ask(0, &[BIND])[0], 0));
         net.hears(SYN, [1000, 0], &[]);
         net.poll();
-        for (flags, number) in [(RST, 1001), (SYN, 1000 + (HALF - 1)), (RST, 1001 + (HALF - 1)), (SYN, 7)] {
+        for (flags, number) in
+            [(RST, 1001), (SYN, 1000 + (HALF - 1)), (RST, 1001 + (HALF - 1)), (SYN, 7)]
+        {
             net.hears(flags, [number, 0], &[]);
         }
         net.wire.peer.borrow_mut().clear();
         net.poll();
         let sent = net.wire.peer.borrow();
-        assert_eq!(sent.back().map(|frame| (frame[47], &frame[42..46])), Some((SYN | ACK, &[0, 0, 0, 8][..])));
+        assert_eq!(
+            sent.back().map(|frame| (frame[47], &frame[42..46])),
+            Some((SYN | ACK, &[0, 0, 0, 8][..]))
+        );
     }
 }
 
@@ -50,7 +56,9 @@ fn who_is_asked_answers_and_does_not_ask() {
     let mut net = Net::new(2);
     net.comes(arp(1, [10, 0, 2, 2], PEER, [10, 0, 2, 15]));
     let own = net.ask(0, &[CONNECT, 0, 0, 4000, u32::from_be_bytes([10, 0, 2, 2])]);
-    let peer = |flags: u8, numbers| ip(PEER_V4, OWN_V4, TCP, segment([4000, own[3] as u16], numbers, flags, 8192, &[], &[]));
+    let peer = |flags: u8, numbers| {
+        ip(PEER_V4, OWN_V4, TCP, segment([4000, own[3] as u16], numbers, flags, 8192, &[], &[]))
+    };
     for (flags, number) in [(SYN, 1000), (RST, 1001 + (HALF - 1))] {
         net.wire.frames.borrow_mut().push_back(peer(flags, [number, 0]));
     }
@@ -88,13 +96,16 @@ fn a_peer_that_ends_has_no_more_to_say() {
     net.datagram(b"of the others");
 }
 
-/// A peer that neither takes what was sent nor ends keeps nothing for ever, and nothing that is wanted.
+/// A peer that neither takes what was sent nor ends keeps nothing for ever, and nothing that is
+/// wanted.
 #[test]
 fn a_peer_that_never_ends_is_left() {
     let mut net = Net::new(2);
     net.comes(arp(1, [10, 0, 2, 2], PEER, [10, 0, 2, 15]));
     let listener = net.get(0, &[LISTEN, 0, 0, 80]);
-    let from = |port: u16, flags, numbers, window| ip(PEER_V4, OWN_V4, TCP, segment([port, 80], numbers, flags, window, &[], &[]));
+    let from = |port: u16, flags, numbers, window| {
+        ip(PEER_V4, OWN_V4, TCP, segment([port, 80], numbers, flags, window, &[], &[]))
+    };
     let connect = |net: &mut Net, port: u16, window| {
         net.comes(from(port, SYN, [1000, 0], window));
         let own = net.next_number();
@@ -136,7 +147,15 @@ type Step = (u8, i32, i32, u16, Vec<u8>, usize, u8);
 fn step() -> impl Strategy<Value = Step> {
     let off = || prop_oneof![6 => Just(0_i32), 3 => -3..3_i32, 1 => Just(8191), 1 => Just(8192), 1 => Just(i32::MAX), 1 => Just(i32::MIN), 1 => any::<i32>()];
     let window = prop_oneof![Just(0_u16), Just(1), Just(8192), Just(u16::MAX), any::<u16>()];
-    (flags(), off(), off(), window, tcp_options(), prop_oneof![Just(0_usize), 0_usize..20, Just(1400)], any::<u8>())
+    (
+        flags(),
+        off(),
+        off(),
+        window,
+        tcp_options(),
+        prop_oneof![Just(0_usize), 0_usize..20, Just(1400)],
+        any::<u8>(),
+    )
 }
 
 /// Lets a peer send these segments on a connection that it makes or that the server's client does.
@@ -150,16 +169,33 @@ fn converse(net: &mut Net, of_client: bool, steps: &[Step]) {
     }
     for (flags, sequence, acknowledged, window, options, bytes, act) in steps {
         // What the server says of both numbers.
-        for sent in net.wire.peer.borrow_mut().drain(..).filter(|frame| frame.len() >= 54 && frame[23] == TCP) {
-            let number = |at: usize| u32::from_be_bytes([sent[at], sent[at + 1], sent[at + 2], sent[at + 3]]);
-            let counted = u32::from(sent[47] & 3 != 0) + (sent.len() - 34 - usize::from(sent[46] >> 4) * 4) as u32;
+        for sent in net
+            .wire
+            .peer
+            .borrow_mut()
+            .drain(..)
+            .filter(|frame| frame.len() >= 54 && frame[23] == TCP)
+        {
+            let number = |at: usize| {
+                u32::from_be_bytes([sent[at], sent[at + 1], sent[at + 2], sent[at + 3]])
+            };
+            let counted = u32::from(sent[47] & 3 != 0)
+                + (sent.len() - 34 - usize::from(sent[46] >> 4) * 4) as u32;
             numbers[1] = number(38).wrapping_add(counted);
             if sent[47] & 0x10 != 0 {
                 numbers[0] = number(42);
             }
         }
-        let due = [numbers[0].wrapping_add_signed(*sequence), numbers[1].wrapping_add_signed(*acknowledged)];
-        net.wire.frames.borrow_mut().push_back(ip(PEER_V4, OWN_V4, TCP, segment(ports, due, *flags, *window, options, &vec![1; *bytes])));
+        let due = [
+            numbers[0].wrapping_add_signed(*sequence),
+            numbers[1].wrapping_add_signed(*acknowledged),
+        ];
+        net.wire.frames.borrow_mut().push_back(ip(
+            PEER_V4,
+            OWN_V4,
+            TCP,
+            segment(ports, due, *flags, *window, options, &vec![1; *bytes]),
+        ));
         // Some come together.
         if act & 1 == 0 {
             continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same for a processor whose programs this machine cannot run: packages are fetched and unpacked here, a Linux on the
-//! board that is emulated installs them, once.
+//! The same for a processor whose programs this machine cannot run: packages are fetched and
+//! unpacked here, a Linux on the board that is emulated installs them, once.
 
 use super::tree::{make, sources};
 use crate::linux::folder;
@@ -72,6 +72,9 @@ fn fetched(apt: &Apt, names: &[&str]) -> Result<PathBuf> {
         std::fs::remove_dir_all(&archives)?;
     }
     std::fs::create_dir_all(archives.join("partial"))?;
-    apt.get(&[&["install", "--yes", "--download-only", "--no-install-recommends"], names].concat(), Path::new("."))?;
+    apt.get(
+        &[&["install", "--yes", "--download-only", "--no-install-recommends"], names].concat(),
+        Path::new("."),
+    )?;
     Ok(archives)
 }

@@ -12,14 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How an ext4 file system is made in a new file: what was not written there is zero, so Linux writes no zeros there later. The file
-/// stays small, however large the disk.
+/// How an ext4 file system is made in a new file: what was not written there is zero, so Linux
+/// writes no zeros there later. The file stays small, however large the disk.
 pub const EXT4: [&str; 4] = ["-q", "-F", "-E", "assume_storage_prezeroed=1"];
 
 /// How folders begin whose contents nobody needs any more.
 const REMOVED: &str = "debian.removed.";
 
-/// Makes an ext4 file system of what a script for the shell puts into the folder `$tree`. It has arguments.
+/// Makes an ext4 file system of what a script for the shell puts into the folder `$tree`. It has
+/// arguments.
 pub fn make(image: &Path, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Result<()> {
     let tree = folder().join("debian");
     // What an interrupted run left.
@@ -30,19 +31,26 @@ pub fn make(image: &Path, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Resu
     );
     // Who is not root still wants root's files on the disk.
     let mut make = Command::new("fakeroot");
-    run_group(make.args(["sh", "-c", &script, "sh"]).args(arguments).env("tree", &tree).env("image", image))?;
+    run_group(
+        make.args(["sh", "-c", &script, "sh"])
+            .args(arguments)
+            .env("tree", &tree)
+            .env("image", image),
+    )?;
     remove(&tree)
 }
 
-/// Lets a folder vanish, and all that vanished before and is still being removed, or was when that was interrupted: they get another name,
-/// and nobody waits for the rest.
+/// Lets a folder vanish, and all that vanished before and is still being removed, or was when that
+/// was interrupted: they get another name, and nobody waits for the rest.
 fn remove(folder: &Path) -> Result<()> {
     let parent = folder.parent().context("a folder in a folder")?;
     if folder.exists() {
         let at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
         std::fs::rename(folder, parent.join(format!("{REMOVED}{at}")))?;
     }
-    let is_removed = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(REMOVED));
+    let is_removed = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(REMOVED))
+    };
     let removed: Vec<PathBuf> = files(parent)?.into_iter().filter(is_removed).collect();
     if !removed.is_empty() {
         let nowhere = Stdio::null;

@@ -42,18 +42,26 @@ const LINUX: Linux = Linux {
         attacks: ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
         // A page of the microkernel has four tables.
         reclaims: 4,
-        debian: Some(Debian { has_breakpoints: false, shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"], jimtcl: 5355 }),
+        debian: Some(Debian {
+            has_breakpoints: false,
+            shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"],
+            jimtcl: 5355,
+        }),
     },
 };
 
-const SERVERS: [Plan; 2] = [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
+const SERVERS: [Plan; 2] =
+    [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
 
 const USUAL: Plan = Plan {
     package: "linux",
     family: "linux",
     configuration: Configuration::Lean,
     folder: "source",
-    layout: Header { file: "linux/arm/os-L4/layout.h", text: include_str!("../../../../linux/arm/os-L4/layout.h") },
+    layout: Header {
+        file: "linux/arm/os-L4/layout.h",
+        text: include_str!("../../../../linux/arm/os-L4/layout.h"),
+    },
     start: None,
     tests: false,
 };

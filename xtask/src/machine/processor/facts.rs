@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Facts {
     /// As `abi` names it.
     pub name: &'static str,
-    /// With which arguments cargo has its contract on the host, for tests of its saved registers and of its fast paths: an empty list for
-    /// the one that the host has by itself, and nothing if there are no such tests.
+    /// With which arguments cargo has its contract on the host, for tests of its saved registers
+    /// and of its fast paths: an empty list for the one that the host has by itself, and nothing if
+    /// there are no such tests.
     pub contract: Option<&'static [&'static str]>,
     /// Where a component finds what.
     pub layout: Layout,
@@ -95,9 +96,11 @@ pub struct Expected {
     pub crashes: &'static [(&'static str, &'static [&'static str])],
     /// How a register is printed.
     pub register: &'static str,
-    /// How the attacks on I/O ports, or on what it has in place of them, and on the interrupt flag end.
+    /// How the attacks on I/O ports, or on what it has in place of them, and on the interrupt flag
+    /// end.
     pub attacks: [&'static str; 2],
-    /// How often a server with more page tables than memory for them has to reclaim some, at least: a page has more or fewer tables.
+    /// How often a server with more page tables than memory for them has to reclaim some, at least:
+    /// a page has more or fewer tables.
     pub reclaims: u64,
     /// What tests of Debian expect, if there is one.
     pub debian: Option<Debian>,
@@ -107,7 +110,8 @@ pub struct Expected {
 pub struct Debian {
     /// Whether gdb can stop a program by the processor's breakpoints.
     pub has_breakpoints: bool,
-    /// MiB of memory that `top` shows of the board, the architecture and the flags that `lscpu` does: as `grep -E` takes them.
+    /// MiB of memory that `top` shows of the board, the architecture and the flags that `lscpu`
+    /// does: as `grep -E` takes them.
     pub shown: [&'static str; 3],
     /// Of the tests of Jim Tcl 0.81 those that pass.
     pub jimtcl: u32,

@@ -24,22 +24,32 @@ pub static FACTS: Facts = Facts {
 };
 
 const LINUX: Linux = Linux {
-    ours: &[("linux/x86/os-L4", "arch/x86/um/os-L4"), ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso")],
+    ours: &[
+        ("linux/x86/os-L4", "arch/x86/um/os-L4"),
+        ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso"),
+    ],
     header: abi_header::ia32,
     configuration: "CONFIG_M686=y\n",
     servers: &SERVERS,
     expected: Expected {
         crashes: &[
             ("divide", &["BUG: divide error: exception 0, error code 0000", "At crash_divide+"]),
-            ("invalid", &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"]),
+            (
+                "invalid",
+                &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"],
+            ),
         ],
         register: "EAX: ",
-        attacks: ["`ports` died: privileged instruction", "`interrupts` died: privileged instruction"],
+        attacks: [
+            "`ports` died: privileged instruction",
+            "`interrupts` died: privileged instruction",
+        ],
         reclaims: 10,
         debian: Some(Debian {
             has_breakpoints: true,
             shown: ["3[0-9][0-9]", "i686", "fpu( .*)? cmov"],
-            // On a Debian for i386 of its own five more do, which ask for IPv6; the others ask for something that is not configured.
+            // On a Debian for i386 of its own five more do, which ask for IPv6; the others ask for
+            // something that is not configured.
             jimtcl: 5350,
         }),
     },
@@ -48,8 +58,20 @@ const LINUX: Linux = Linux {
 const SERVERS: [Plan; 6] = [
     USUAL,
     Plan { package: "linux-full", configuration: Configuration::Full, folder: "full", ..USUAL },
-    Plan { package: "linux-1g", family: "linux", folder: "window-1g", start: Some(LAYOUT.windows.end - (1 << 30)), ..USUAL },
-    Plan { package: "linux-2g", family: "linux", folder: "window-2g", start: Some(LAYOUT.windows.end - (2 << 30)), ..USUAL },
+    Plan {
+        package: "linux-1g",
+        family: "linux",
+        folder: "window-1g",
+        start: Some(LAYOUT.windows.end - (1 << 30)),
+        ..USUAL
+    },
+    Plan {
+        package: "linux-2g",
+        family: "linux",
+        folder: "window-2g",
+        start: Some(LAYOUT.windows.end - (2 << 30)),
+        ..USUAL
+    },
     Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
     Plan { package: "linux-small", family: "linux-small", folder: "small", layout: SMALL, ..USUAL },
 ];
@@ -59,9 +81,15 @@ const USUAL: Plan = Plan {
     family: "linux",
     configuration: Configuration::Lean,
     folder: "source",
-    layout: Header { file: "linux/x86/os-L4/layout.h", text: include_str!("../../../../linux/x86/os-L4/layout.h") },
+    layout: Header {
+        file: "linux/x86/os-L4/layout.h",
+        text: include_str!("../../../../linux/x86/os-L4/layout.h"),
+    },
     start: None,
     tests: false,
 };
 
-const SMALL: Header = Header { file: "tests/linux/small-layout.h", text: include_str!("../../../../tests/linux/small-layout.h") };
+const SMALL: Header = Header {
+    file: "tests/linux/small-layout.h",
+    text: include_str!("../../../../tests/linux/small-layout.h"),
+};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processors: all that the tool knows of each, in a file for each (`facts.rs` says what that is). What a board has is in
-//! `boards/*.toml`.
+//! Processors: all that the tool knows of each, in a file for each (`facts.rs` says what that is).
+//! What a board has is in `boards/*.toml`.
 
 mod armv5;
 mod facts;
@@ -13,7 +13,8 @@ use std::fmt;
 use std::ops::Deref;
 
 /// All of them.
-pub const ALL: [Processor; 3] = [Processor(&ia32::FACTS), Processor(&armv5::FACTS), Processor(&powerpc::FACTS)];
+pub const ALL: [Processor; 3] =
+    [Processor(&ia32::FACTS), Processor(&armv5::FACTS), Processor(&powerpc::FACTS)];
 
 /// A processor.
 #[derive(Clone, Copy)]
@@ -60,7 +61,12 @@ impl<'de> Deserialize<'de> for Processor {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
         let names = || ALL.map(|processor| processor.name).join(", ");
-        named(&name).ok_or_else(|| serde::de::Error::custom(format!("there is no processor `{name}`: name one of {}", names())))
+        named(&name).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "there is no processor `{name}`: name one of {}",
+                names()
+            ))
+        })
     }
 }
 
@@ -70,22 +76,30 @@ mod tests {
 
     #[test]
     fn a_board_names_a_processor() {
-        let read = |text: &str| toml::from_str::<std::collections::BTreeMap<String, Processor>>(text);
+        let read =
+            |text: &str| toml::from_str::<std::collections::BTreeMap<String, Processor>>(text);
         for processor in ALL {
             assert_eq!(read(&format!("a = \"{processor:?}\"")).expect("a name")["a"], processor);
         }
-        assert!(read("a = \"z80\"").expect_err("no such processor").to_string().contains("name one of ia32, armv5, powerpc"));
+        assert!(
+            read("a = \"z80\"")
+                .expect_err("no such processor")
+                .to_string()
+                .contains("name one of ia32, armv5, powerpc")
+        );
     }
 
     #[test]
     fn places_are_those_of_the_contract() {
         use abi::arch::armv5::layout::{SLOT_BYTES, USER_END};
         use image::Places;
-        let Places { image_end, heap, heap_most, stack_end, grants, own_end, .. } = armv5::FACTS.layout.places;
+        let Places { image_end, heap, heap_most, stack_end, grants, own_end, .. } =
+            armv5::FACTS.layout.places;
         assert!(image_end < stack_end && stack_end <= heap && heap + heap_most == SLOT_BYTES);
         assert!(grants == abi::TABLE_SPAN << 9 && own_end == USER_END);
         assert!(ia32::FACTS.layout.places.own_end < abi::arch::ia32::layout::USER_END);
-        let ends = [abi::arch::ia32::layout::USER_END, USER_END, abi::arch::powerpc::layout::USER_END];
+        let ends =
+            [abi::arch::ia32::layout::USER_END, USER_END, abi::arch::powerpc::layout::USER_END];
         assert_eq!(ALL.map(|processor| processor.layout.windows.end), ends);
     }
 }

@@ -40,20 +40,27 @@ const LINUX: Linux = Linux {
         crashes: &[("invalid", &["BUG: invalid instruction", "At crash_invalid+"])],
         register: "GPR00: ",
         // It has no ports, but a register that says where the hashed table is.
-        attacks: ["`ports` died: invalid or privileged instruction", "`interrupts` died: invalid or privileged instruction"],
+        attacks: [
+            "`ports` died: invalid or privileged instruction",
+            "`interrupts` died: invalid or privileged instruction",
+        ],
         reclaims: 10,
         debian: None,
     },
 };
 
-const SERVERS: [Plan; 2] = [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
+const SERVERS: [Plan; 2] =
+    [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
 
 const USUAL: Plan = Plan {
     package: "linux",
     family: "linux",
     configuration: Configuration::Lean,
     folder: "source",
-    layout: Header { file: "linux/powerpc/os-L4/layout.h", text: include_str!("../../../../linux/powerpc/os-L4/layout.h") },
+    layout: Header {
+        file: "linux/powerpc/os-L4/layout.h",
+        text: include_str!("../../../../linux/powerpc/os-L4/layout.h"),
+    },
     start: None,
     tests: false,
 };

@@ -90,7 +90,12 @@ pub fn begin(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> bool {
 }
 
 /// Makes a system call to its end, with words in the UTCB.
-pub fn call_with(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4], words: &[(u32, Word)]) -> [Word; 5] {
+pub fn call_with(
+    kernel: &mut Kernel<Host>,
+    op: Op,
+    args: [Word; 4],
+    words: &[(u32, Word)],
+) -> [Word; 5] {
     let me = kernel.current().expect("somebody runs");
     for (index, word) in words {
         set_words(kernel, me, *index, &[*word]);
@@ -115,7 +120,13 @@ pub fn set_words(kernel: &mut Kernel<Host>, thread: Ref<Thread>, first: u32, wor
 }
 
 /// A part of a Memory that the root server's Quota pays for: the status.
-pub fn derive(kernel: &mut Kernel<Host>, memory: Word, offset: Word, bytes: Word, to: Word) -> Word {
+pub fn derive(
+    kernel: &mut Kernel<Host>,
+    memory: Word,
+    offset: Word,
+    bytes: Word,
+    to: Word,
+) -> Word {
     call_with(kernel, Op::DeriveMemory, [memory, offset, bytes, to], &[(3, slot::QUOTA)])[0]
 }
 
@@ -138,13 +149,22 @@ pub fn map(kernel: &mut Kernel<Host>, record: MapRecord) -> Word {
 
 /// `map` of this many pages from the start of a memory.
 pub fn record(owner: Word, address: Word, memory: Word, pages: Word) -> MapRecord {
-    MapRecord::new(MapRecord::MAP, owner, address, memory, 0, pages * PAGE_SIZE, servers::READ_WRITE)
+    MapRecord::new(
+        MapRecord::MAP,
+        owner,
+        address,
+        memory,
+        0,
+        pages * PAGE_SIZE,
+        servers::READ_WRITE,
+    )
 }
 
 /// Does something that another thread would do in between.
 pub fn aside<T>(kernel: &mut Kernel<Host>, f: impl FnOnce(&mut Kernel<Host>) -> T) -> T {
     let me = kernel.current().expect("the root server runs");
-    let (context, flags, progress) = (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
+    let (context, flags, progress) =
+        (kernel.pool[me].context, kernel.pool[me].flags, kernel.pool[me].progress);
     let work = kernel.pool[me].work;
     let words = kernel.pool.bytes_at(kernel.pool[me].utcb, 512).to_vec();
     kernel.pool[me].flags &= !(kcore::thread::flag::AGAIN | kcore::thread::flag::WORKS);
@@ -198,7 +218,8 @@ pub const fn some_rights(number: Word) -> Rights {
     Rights(1 + low(number % Rights::RWX.0 as Word))
 }
 
-/// Tables above the leaf table that a space needs for an address, but the highest: of each the level, and which it is.
+/// Tables above the leaf table that a space needs for an address, but the highest: of each the
+/// level, and which it is.
 pub fn upper_tables(address: Word) -> impl Iterator<Item = (u32, Word)> {
     let entries = HostFormat::ENTRIES as Word;
     (1..HostFormat::LEVELS - 1).map(move |level| (level, address / TABLE_SPAN / entries.pow(level)))
@@ -221,8 +242,8 @@ pub struct Found {
     pub shared: bool,
 }
 
-/// All that an owner's tables map, by walking them as a processor does: in memory, where only what the port was told of
-/// is written.
+/// All that an owner's tables map, by walking them as a processor does: in memory, where only what
+/// the port was told of is written.
 pub fn leaves_of(kernel: &Kernel<Host>, owner: Owner) -> Vec<Found> {
     let mut found = Vec::new();
     let top = kernel.pool[owner.region()].top.get().expect("an owner has tables");
@@ -237,57 +258,100 @@ pub fn leaves_of(kernel: &Kernel<Host>, owner: Owner) -> Vec<Found> {
     found
 }
 
-/// Who keeps copies of the entries that name a space's leaf tables, and hears of them by `directory_written`, has them as they are.
+/// Who keeps copies of the entries that name a space's leaf tables, and hears of them by
+/// `directory_written`, has them as they are.
 fn check_tops(kernel: &Kernel<Host>, space: Ref<Space>) {
     let top = kernel.pool[space].region.top.get().expect("a space has tables");
     let mut entries = BTreeMap::new();
     note_tops(kernel, top, HostFormat::LEVELS - 1, 0, &mut entries);
-    let copies = kernel.port.tops.iter().filter(|((of, _), entry)| *of == space.address() && **entry != 0);
-    assert_eq!(copies.map(|((_, index), entry)| (*index, *entry)).collect::<BTreeMap<_, _>>(), entries, "copies and entries");
+    let copies =
+        kernel.port.tops.iter().filter(|((of, _), entry)| *of == space.address() && **entry != 0);
+    assert_eq!(
+        copies.map(|((_, index), entry)| (*index, *entry)).collect::<BTreeMap<_, _>>(),
+        entries,
+        "copies and entries"
+    );
 }
 
 /// Notes the entries of the directories that a table of this level leads to.
-fn note_tops(kernel: &Kernel<Host>, table: Ref<Table>, level: u32, first: usize, found: &mut BTreeMap<usize, Entry>) {
-    for (i, entry) in kernel.pool[table].entries::<HostFormat>().iter().enumerate().filter(|(_, entry)| **entry != 0) {
+fn note_tops(
+    kernel: &Kernel<Host>,
+    table: Ref<Table>,
+    level: u32,
+    first: usize,
+    found: &mut BTreeMap<usize, Entry>,
+) {
+    for (i, entry) in kernel.pool[table]
+        .entries::<HostFormat>()
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| **entry != 0)
+    {
         let index = first + i * HostFormat::tables_of_entry(level);
         if level == 1 {
             found.insert(index, *entry);
         } else if let Some((physical, _)) = HostFormat::decode_table(*entry) {
-            note_tops(kernel, Ref::new(kernel.port.pool_address(physical)), level - 1, index, found);
+            note_tops(
+                kernel,
+                Ref::new(kernel.port.pool_address(physical)),
+                level - 1,
+                index,
+                found,
+            );
         }
     }
 }
 
 type Entry = <HostFormat as Format>::Entry;
 
-/// What a processor would find in a space that the user may use. Below it is what the kernel maps: information page and
-/// UTCBs.
+/// What a processor would find in a space that the user may use. Below it is what the kernel maps:
+/// information page and UTCBs.
 pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
     let mut found = leaves_of(kernel, Owner::Space(space));
     found.retain(|page| page.address.0 >= AREA_END && page.rights != Rights::NONE);
     found
 }
 
-/// Notes what is found by way of a table of this level that begins with leaf table `first`. The entry for the table gives
-/// at most these rights, and is a Segment's or not.
-fn walk(kernel: &Kernel<Host>, table: Ref<Table>, level: u32, first: usize, (most, shared): (Rights, bool), found: &mut Vec<Found>) {
+/// Notes what is found by way of a table of this level that begins with leaf table `first`. The
+/// entry for the table gives at most these rights, and is a Segment's or not.
+fn walk(
+    kernel: &Kernel<Host>,
+    table: Ref<Table>,
+    level: u32,
+    first: usize,
+    (most, shared): (Rights, bool),
+    found: &mut Vec<Found>,
+) {
     let entries = kernel.port.walker[&table.address()].entries::<HostFormat>().iter();
     for (i, entry) in entries.enumerate().filter(|(_, entry)| **entry != 0) {
         let index = first + i * if level == 0 { 0 } else { HostFormat::tables_of_entry(level) };
         let start = HostFormat::table_start(index);
         let mut note = |page: usize, leaf: Leaf, large, shared| {
-            let (address, rights) = (start + page as Word * PAGE_SIZE, leaf.rights.intersection(most));
+            let (address, rights) =
+                (start + page as Word * PAGE_SIZE, leaf.rights.intersection(most));
             found.push(Found { address, physical: leaf.physical, rights, large, shared });
         };
         if level == 0 {
             note(i, HostFormat::decode(*entry).expect("a page"), false, shared);
         } else if let Some((leaf, shared)) = HostFormat::decode_large(*entry) {
             for page in 0..HostFormat::ENTRIES {
-                note(page, Leaf { physical: leaf.physical + page as Word * PAGE_SIZE, ..leaf }, true, shared);
+                note(
+                    page,
+                    Leaf { physical: leaf.physical + page as Word * PAGE_SIZE, ..leaf },
+                    true,
+                    shared,
+                );
             }
         } else if let Some((physical, shared)) = HostFormat::decode_table(*entry) {
             let below = Ref::new(kernel.port.pool_address(physical));
-            walk(kernel, below, level - 1, index, (most.intersection(HostFormat::table_rights(*entry)), shared), found);
+            walk(
+                kernel,
+                below,
+                level - 1,
+                index,
+                (most.intersection(HostFormat::table_rights(*entry)), shared),
+                found,
+            );
         }
     }
 }
@@ -300,8 +364,8 @@ pub fn seen(pages: &[Found]) -> Seen {
     pages.iter().map(|found| (found.address, (found.physical, found.rights))).collect()
 }
 
-/// What was in a space's tables and is not there any more, or gives less, was announced and has been flushed: all of a
-/// span whose form has changed.
+/// What was in a space's tables and is not there any more, or gives less, was announced and has
+/// been flushed: all of a span whose form has changed.
 pub fn check_flushes(kernel: &Kernel<Host>, space: Ref<Space>, before: &[Found], after: &[Found]) {
     check_flushes_of(kernel, &[space.address()], before, after);
 }
@@ -314,26 +378,45 @@ pub fn check_flushes_of(kernel: &Kernel<Host>, spaces: &[u32], before: &[Found],
     };
     let announced = |old: &Found, stays: Option<Rights>| {
         let here = |(of, range): &Part| spaces.contains(of) && range.contains(&old.address);
-        kernel.port.announced.iter().filter(|(at, _)| at.as_ref().is_none_or(here)).any(|(_, change)| match change {
-            Change::Remove | Change::Replace => true,
-            // One without any right is not found.
-            Change::Protect(most) => stays.map_or(old.rights.intersection(*most) == Rights::NONE, |rights| most.contains(rights)),
-        })
+        kernel.port.announced.iter().filter(|(at, _)| at.as_ref().is_none_or(here)).any(
+            |(_, change)| match change {
+                Change::Remove | Change::Replace => true,
+                // One without any right is not found.
+                Change::Protect(most) => stays
+                    .map_or(old.rights.intersection(*most) == Rights::NONE, |rights| {
+                        most.contains(rights)
+                    }),
+            },
+        )
     };
-    let now: BTreeMap<UserAddr, &Found> = after.iter().map(|found| (found.address, found)).collect();
+    let now: BTreeMap<UserAddr, &Found> =
+        after.iter().map(|found| (found.address, found)).collect();
     for old in before {
-        let kept = now.get(&old.address).is_some_and(|new| new.physical == old.physical && new.rights.contains(old.rights));
+        let kept = now
+            .get(&old.address)
+            .is_some_and(|new| new.physical == old.physical && new.rights.contains(old.rights));
         assert!(kept || flushed(old.address, PAGE_SIZE), "{:?} may be in a TLB", old.address);
-        let stays = now.get(&old.address).filter(|new| new.physical == old.physical).map(|new| new.rights);
+        let stays =
+            now.get(&old.address).filter(|new| new.physical == old.physical).map(|new| new.rights);
         assert!(kept || announced(old, stays), "{:?} may be in a cache", old.address);
         let same_form = now.get(&old.address).is_none_or(|new| new.large == old.large);
-        assert!(same_form || flushed(old.address.align_down(TABLE_SPAN), TABLE_SPAN), "{:?} changed its form", old.address);
+        assert!(
+            same_form || flushed(old.address.align_down(TABLE_SPAN), TABLE_SPAN),
+            "{:?} changed its form",
+            old.address
+        );
     }
 }
 
-/// `lookup` tells of an address what a processor would find there: `pages`. The space and the memory are given by
-/// their slots, and the memory's first page.
-pub fn check_lookup(kernel: &mut Kernel<Host>, space: Word, pages: &[Found], (memory, base): (Word, PhysAddr), address: UserAddr) {
+/// `lookup` tells of an address what a processor would find there: `pages`. The space and the
+/// memory are given by their slots, and the memory's first page.
+pub fn check_lookup(
+    kernel: &mut Kernel<Host>,
+    space: Word,
+    pages: &[Found],
+    (memory, base): (Word, PhysAddr),
+    address: UserAddr,
+) {
     let [_, rights, bytes, offset, _] = succeeds(kernel, Op::Lookup, [space, address.0, memory, 0]);
     match pages.iter().find(|found| found.address == address.align_down(PAGE_SIZE)) {
         Some(found) => {

@@ -110,8 +110,11 @@ impl Model {
     }
 
     pub fn is_shared(&self, space: Word, address: Word) -> bool {
-        self.places.keys().any(|(s, place)| *s == space && (*place..place + SPANS * TABLE_SPAN).contains(&address))
-            || self.small_in(space).any(|(_, small)| (small.address..small.address + small.size).contains(&address))
+        self.places.keys().any(|(s, place)| {
+            *s == space && (*place..place + SPANS * TABLE_SPAN).contains(&address)
+        }) || self
+            .small_in(space)
+            .any(|(_, small)| (small.address..small.address + small.size).contains(&address))
     }
 
     pub fn need_upper(&mut self, owner: Word, address: Word) {
@@ -145,7 +148,9 @@ impl Model {
     pub fn serve(&mut self, space: Word, start: Word, global: Word) -> Word {
         let kind = self.kind(space);
         let has = |owner: &Word| *owner == space;
-        let is_used = self.attached.iter().any(|(o, _)| has(o)) || self.places.keys().any(|(o, _)| has(o)) || kind.shows.is_some();
+        let is_used = self.attached.iter().any(|(o, _)| has(o))
+            || self.places.keys().any(|(o, _)| has(o))
+            || kind.shows.is_some();
         let is_used = is_used || kind.small.is_some();
         let servers = self.spaces.values().filter(|kind| kind.serves);
         if kind.place.is_none() || kind.serves || kind.has_thread || is_used {
@@ -165,7 +170,10 @@ impl Model {
     pub fn is_free(&self, space: Word, start: Word, end: Word) -> bool {
         let overlaps = |place: Word, bytes: Word| place < end && place + bytes > start;
         self.tables.range((space, start / TABLE_SPAN)..(space, end / TABLE_SPAN)).next().is_none()
-            && !self.places.keys().any(|(s, place)| *s == space && overlaps(*place, SPANS * TABLE_SPAN))
+            && !self
+                .places
+                .keys()
+                .any(|(s, place)| *s == space && overlaps(*place, SPANS * TABLE_SPAN))
             && !self.small_in(space).any(|(_, small)| overlaps(small.address, small.size))
     }
 
@@ -207,7 +215,14 @@ impl Model {
     }
 
     /// `begun`: it is carried on.
-    pub fn make_small(&mut self, home: Word, address: Word, space: Word, size: Word, begun: bool) -> Word {
+    pub fn make_small(
+        &mut self,
+        home: Word,
+        address: Word,
+        space: Word,
+        size: Word,
+        begun: bool,
+    ) -> Word {
         let (to, kind) = (self.kind(home), self.kind(space));
         if !(TABLE_SPAN..=1 << 30).contains(&size) || !size.is_power_of_two() {
             return Error::BadArgument as Word;
@@ -218,7 +233,8 @@ impl Model {
         if !to.is_home || kind.is_home || kind.serves {
             return Error::BadState as Word;
         }
-        let is_there = begun && kind.small.is_some_and(|small| small.home == home && small.address == address);
+        let is_there =
+            begun && kind.small.is_some_and(|small| small.home == home && small.address == address);
         if !is_there {
             let end = self.large_end(space);
             if kind.small.is_some() || !self.is_free(space, size, end) {
@@ -233,13 +249,17 @@ impl Model {
             self.need_upper(home, address);
         }
         let size = kind.small.map_or(size, |small| small.size);
-        self.spaces.get_mut(&space).expect("it is there").small = Some(Small { home, address, size, is_whole: true });
+        self.spaces.get_mut(&space).expect("it is there").small =
+            Some(Small { home, address, size, is_whole: true });
         0
     }
 
     pub fn detach(&mut self, space: Word, address: Word) -> Word {
         let kind = self.kind(space);
-        let small = self.small_in(space).find(|(_, small)| small.address == address).map(|(small, _)| small);
+        let small = self
+            .small_in(space)
+            .find(|(_, small)| small.address == address)
+            .map(|(small, _)| small);
         if let Some(small) = small {
             self.spaces.get_mut(&small).expect("it is there").small = None;
             return 0;
@@ -254,7 +274,13 @@ impl Model {
         0
     }
 
-    pub fn map(&mut self, owner: Word, start: Word, (memory, first, count): (Word, Word, Word), rights: Rights) -> Word {
+    pub fn map(
+        &mut self,
+        owner: Word,
+        start: Word,
+        (memory, first, count): (Word, Word, Word),
+        rights: Rights,
+    ) -> Word {
         if !self.is_users(owner, start, start + count * PAGE_SIZE) {
             return Error::BadAddress as Word;
         }
@@ -281,8 +307,12 @@ impl Model {
             return Error::BadAddress as Word;
         }
         self.pages.retain(|(o, at), _| *o != owner || !(start..end).contains(at));
-        let is_touched = |owns: Word, span: Word| owns == owner && span * TABLE_SPAN < end && (span + 1) * TABLE_SPAN > start;
-        let is_covered = |owns: Word, span: Word| owns == owner && span * TABLE_SPAN >= start && (span + 1) * TABLE_SPAN <= end;
+        let is_touched = |owns: Word, span: Word| {
+            owns == owner && span * TABLE_SPAN < end && (span + 1) * TABLE_SPAN > start
+        };
+        let is_covered = |owns: Word, span: Word| {
+            owns == owner && span * TABLE_SPAN >= start && (span + 1) * TABLE_SPAN <= end
+        };
         self.large.retain(|(owns, span)| !is_touched(*owns, *span));
         self.tables.retain(|(owns, span)| !is_covered(*owns, *span));
         0
@@ -296,7 +326,9 @@ impl Model {
             page.rights = rights.intersection(page.most);
         }
         // A part of a large page has a table.
-        let is_touched = |owns: Word, span: Word| owns == owner && span * TABLE_SPAN < end && (span + 1) * TABLE_SPAN > start;
+        let is_touched = |owns: Word, span: Word| {
+            owns == owner && span * TABLE_SPAN < end && (span + 1) * TABLE_SPAN > start
+        };
         let is_covered = |span: Word| span * TABLE_SPAN >= start && (span + 1) * TABLE_SPAN <= end;
         self.large.retain(|(owns, span)| !is_touched(*owns, *span) || is_covered(*span));
         0
@@ -309,7 +341,9 @@ impl Model {
     }
 
     pub fn revoke(&mut self, memory: Word) {
-        let gone = |page: &Page| page.physical.offset_from(Self::base(memory)) < Self::pages_of(memory) * PAGE_SIZE;
+        let gone = |page: &Page| {
+            page.physical.offset_from(Self::base(memory)) < Self::pages_of(memory) * PAGE_SIZE
+        };
         if memory == MEMORIES[2] {
             for span in std::mem::take(&mut self.large) {
                 self.tables.remove(&span);
@@ -324,7 +358,10 @@ impl Model {
         let mut all = self.own(space, 0);
         let server = self.kind(space).shows.into_iter().flat_map(|server| self.own(server, 0));
         all.extend(server);
-        all.extend(self.small_in(space).flat_map(|(small, Small { address, .. })| self.own(small, address)));
+        all.extend(
+            self.small_in(space)
+                .flat_map(|(small, Small { address, .. })| self.own(small, address)),
+        );
         all
     }
 
@@ -332,12 +369,17 @@ impl Model {
     pub fn own(&self, space: Word, at: Word) -> Seen {
         let of = |owner: Word, base: Word, most: Rights| {
             let pages = self.pages.range((owner, 0)..(owner + 1, 0));
-            let pages = pages.map(move |((_, at), page)| (base + at, page.physical, page.rights.intersection(most)));
+            let pages = pages.map(move |((_, at), page)| {
+                (base + at, page.physical, page.rights.intersection(most))
+            });
             pages.map(|(at, physical, rights)| (UserAddr(at), (physical, rights)))
         };
         let segments = self.places.iter().filter(|((s, _), _)| *s == space);
         let segments = segments.flat_map(|((_, place), most)| of(SHARED, at + *place, *most));
-        of(space, at, Rights::RWX).chain(segments).filter(|(_, (_, rights))| *rights != Rights::NONE).collect()
+        of(space, at, Rights::RWX)
+            .chain(segments)
+            .filter(|(_, (_, rights))| *rights != Rights::NONE)
+            .collect()
     }
 
     /// Bytes of kernel memory that it costs, beside what is always there.
@@ -346,18 +388,24 @@ impl Model {
         let aliens = self.spaces.len() as u32 - natives;
         let threads = self.spaces.values().filter(|kind| kind.has_thread).count() as u32;
         let shown = self.spaces.values().filter(|kind| kind.shows.is_some()).count();
-        let native = Space::bytes(4) + pool::MIN_BYTES.max((size_of::<SlotMap>() as u32).next_power_of_two());
+        let native = Space::bytes(4)
+            + pool::MIN_BYTES.max((size_of::<SlotMap>() as u32).next_power_of_two());
         let pages = (self.tables.len() + self.upper.len()) as u32 + natives + aliens + threads;
         let small = self.spaces.values().filter(|kind| kind.small.is_some()).count();
         let attachments = self.attached.len() + self.places.len() + shown + small;
-        natives * native + aliens * Space::bytes(0) + pages * PAGE + attachments as u32 * ATTACHMENT_BYTES
+        natives * native
+            + aliens * Space::bytes(0)
+            + pages * PAGE
+            + attachments as u32 * ATTACHMENT_BYTES
     }
 }
 
 /// What is mapped of the memories, as a processor finds it.
 pub fn found_in(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
     let mut found = leaves_of(kernel, Owner::Space(space));
-    found.retain(|page| page.physical.offset_from(RAM.base) < RAM.bytes && page.rights != Rights::NONE);
+    found.retain(|page| {
+        page.physical.offset_from(RAM.base) < RAM.bytes && page.rights != Rights::NONE
+    });
     found
 }
 

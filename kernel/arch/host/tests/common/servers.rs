@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests of servers have in common: spaces with a place, and what holds of all of them at any time.
+//! What tests of servers have in common: spaces with a place, and what holds of all of them at any
+//! time.
 
 use super::{Found, call, leaves_of, named, slot, succeeds};
 use abi::utcb::{AREA_END, AREA_START};
@@ -36,7 +37,11 @@ pub fn fails(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4], error: Error) {
 
 /// Makes a space with the kernel's part at a place, or one of aliens.
 pub fn create(kernel: &mut Kernel<Host>, space: Word, place: Option<Word>) {
-    succeeds(kernel, Op::CreateSpace, [slot::QUOTA, if place.is_some() { 4 } else { 0 }, space, place.unwrap_or(0)]);
+    succeeds(
+        kernel,
+        Op::CreateSpace,
+        [slot::QUOTA, if place.is_some() { 4 } else { 0 }, space, place.unwrap_or(0)],
+    );
 }
 
 /// Makes a home.
@@ -52,8 +57,8 @@ pub fn entry_of(kernel: &Kernel<Host>, owner: Owner, index: usize) -> Word {
     };
     let mut table: Ref<Table> = kernel.pool[owner.region()].top.get().expect("it has tables");
     for level in (1..=level).rev() {
-        let entry =
-            kernel.port.walker[&table.address()].entries::<HostFormat>()[index / HostFormat::tables_of_entry(level) % HostFormat::ENTRIES];
+        let entry = kernel.port.walker[&table.address()].entries::<HostFormat>()
+            [index / HostFormat::tables_of_entry(level) % HostFormat::ENTRIES];
         if level == 1 {
             return entry;
         }
@@ -66,7 +71,9 @@ pub fn entry_of(kernel: &Kernel<Host>, owner: Owner, index: usize) -> Word {
 /// The directories that are attached to a space.
 pub fn records(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Attachment> {
     let mut found = Vec::new();
-    attach::for_each(&kernel.pool, kernel.pool[space].segments, &mut |at| found.push(kernel.pool[at]));
+    attach::for_each(&kernel.pool, kernel.pool[space].segments, &mut |at| {
+        found.push(kernel.pool[at])
+    });
     found
 }
 
@@ -96,41 +103,63 @@ pub fn smallness(kernel: &Kernel<Host>, space: Ref<Space>) -> Option<Attachment>
     small
 }
 
-/// A space shows one server at most, has copies of each directory's entries as they are, and has nothing of its own there, nor
-/// anything of another's elsewhere. A server has nothing but its window, where all that it has is the supervisor's. A
-/// small space has nothing behind its size but the server that it shows.
+/// A space shows one server at most, has copies of each directory's entries as they are, and has
+/// nothing of its own there, nor anything of another's elsewhere. A server has nothing but its
+/// window, where all that it has is the supervisor's. A small space has nothing behind its size but
+/// the server that it shows.
 pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
     let owner = Owner::Space(space);
     let Space { window, region, .. } = kernel.pool[space];
     let records = records(kernel, space);
-    let shown: Vec<&Attachment> = records.iter().filter(|record| record.kind == attachment::SERVER_IN_SPACE).collect();
+    let shown: Vec<&Attachment> =
+        records.iter().filter(|record| record.kind == attachment::SERVER_IN_SPACE).collect();
     assert!(shown.len() <= 1, "two servers");
     let mut copies = BTreeSet::new();
     for record in &records {
         let source = source_of(record);
         let of = kernel.pool[source.region()];
-        let base = if record.kind == attachment::SERVER_IN_SPACE { 0 } else { record.index as usize };
-        assert!(kernel.pool[space].is_home() || record.kind != attachment::SMALL_IN_HOME, "it is no home");
+        let base =
+            if record.kind == attachment::SERVER_IN_SPACE { 0 } else { record.index as usize };
+        assert!(
+            kernel.pool[space].is_home() || record.kind != attachment::SMALL_IN_HOME,
+            "it is no home"
+        );
         for index in record.index as usize - base..of.tables() as usize {
-            let (original, copy) = (entry_of(kernel, source, index), entry_of(kernel, owner, base + index));
+            let (original, copy) =
+                (entry_of(kernel, source, index), entry_of(kernel, owner, base + index));
             let expected = HostFormat::shared(original, Rights(record.rights));
             let is_late = of.changing as usize == index + 1;
-            let is_missing = index >= record.cursor as usize && copy == HostFormat::shared(0, Rights(record.rights));
-            assert!(copy == expected || is_late || is_missing, "entry {index}: {copy:#x} of {original:#x}");
+            let is_missing = index >= record.cursor as usize
+                && copy == HostFormat::shared(0, Rights(record.rights));
+            assert!(
+                copy == expected || is_late || is_missing,
+                "entry {index}: {copy:#x} of {original:#x}"
+            );
             assert!(copies.insert(base + index), "entry {index} is a copy of two");
         }
     }
     let found = leaves_of(kernel, owner);
-    let entries = kernel.port.tops.iter().filter(|((of, _), entry)| *of == space.address() && **entry != 0);
+    let entries =
+        kernel.port.tops.iter().filter(|((of, _), entry)| *of == space.address() && **entry != 0);
     for ((_, index), entry) in entries {
         assert_eq!(is_shared(*entry), copies.contains(index), "entry {index}: {entry:#x}");
     }
-    let end = shown.first().map_or(USER_END, |record| kernel.pool[Ref::<Space>::new(record.source)].window.0);
+    let end = shown
+        .first()
+        .map_or(USER_END, |record| kernel.pool[Ref::<Space>::new(record.source)].window.0);
     if let Some(small) = smallness(kernel, space) {
         assert_eq!(Word::from(small.large_tables) * TABLE_SPAN, end, "where its own part ended");
-        assert!(region.end.0.is_power_of_two() && region.end.0 <= 1 << 30 && !kernel.pool[space].is_home());
+        assert!(
+            region.end.0.is_power_of_two()
+                && region.end.0 <= 1 << 30
+                && !kernel.pool[space].is_home()
+        );
         let behind = |found: &&Found| found.address >= region.end && found.address.0 < end;
-        assert_eq!(found.iter().find(behind).map(|found| found.address), None, "something is behind its size");
+        assert_eq!(
+            found.iter().find(behind).map(|found| found.address),
+            None,
+            "something is behind its size"
+        );
     } else {
         assert_eq!(region.end.0, end, "where its own part ends");
     }
@@ -138,8 +167,15 @@ pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
     assert!(!is_server || records.is_empty(), "a server has nothing attached");
     for found in found {
         let entry = entry_of(kernel, owner, HostFormat::table_index(found.address));
-        assert_eq!(HostFormat::supervisor(entry) == entry, is_server || found.address.0 >= end, "{found:?}: whose it is");
-        assert!(found.shared || !is_server || found.address >= window, "{found:?} is not in the window");
+        assert_eq!(
+            HostFormat::supervisor(entry) == entry,
+            is_server || found.address.0 >= end,
+            "{found:?}: whose it is"
+        );
+        assert!(
+            found.shared || !is_server || found.address >= window,
+            "{found:?} is not in the window"
+        );
         assert!(found.shared || found.address.0 < end, "{found:?} is in the window");
     }
     if is_server {
@@ -150,7 +186,8 @@ pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
     }
 }
 
-/// What was flushed of spaces that a port knew to be small, and announced, was so in their homes, too.
+/// What was flushed of spaces that a port knew to be small, and announced, was so in their homes,
+/// too.
 pub fn flush_homes(kernel: &mut Kernel<Host>, moved: &HashMap<u32, (u32, Range<UserAddr>)>) {
     let in_home = |(of, range): &Part| {
         let (home, place) = moved.get(of)?;
@@ -160,16 +197,22 @@ pub fn flush_homes(kernel: &mut Kernel<Host>, moved: &HashMap<u32, (u32, Range<U
     };
     let port = &mut kernel.port;
     port.invalidated.extend(port.invalidated.iter().filter_map(in_home).collect::<Vec<_>>());
-    let announced = port.announced.iter().filter_map(|(part, change)| Some((Some(in_home(part.as_ref()?)?), *change)));
+    let announced = port
+        .announced
+        .iter()
+        .filter_map(|(part, change)| Some((Some(in_home(part.as_ref()?)?), *change)));
     port.announced.extend(announced.collect::<Vec<_>>());
 }
 
-/// The port knows where small spaces are: of these homes, which there are, and of no others. One that is there in part
-/// is not known.
+/// The port knows where small spaces are: of these homes, which there are, and of no others. One
+/// that is there in part is not known.
 pub fn check_moved(kernel: &Kernel<Host>, homes: &[Ref<Space>]) {
     let mut expected = HashMap::new();
     for home in homes {
-        for record in records(kernel, *home).into_iter().filter(|record| record.kind == attachment::SMALL_IN_HOME) {
+        for record in records(kernel, *home)
+            .into_iter()
+            .filter(|record| record.kind == attachment::SMALL_IN_HOME)
+        {
             let small: Ref<Space> = Ref::new(record.source);
             let region = kernel.pool[small].region;
             if record.cursor == region.tables() {
@@ -187,7 +230,9 @@ pub fn check_shown(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     for space in spaces {
         for record in records(kernel, *space) {
             let is_whole = record.cursor == HostFormat::USER_TABLES as u32;
-            if record.kind == attachment::SERVER_IN_SPACE && (is_whole || kernel.port.shown.contains_key(&space.address())) {
+            if record.kind == attachment::SERVER_IN_SPACE
+                && (is_whole || kernel.port.shown.contains_key(&space.address()))
+            {
                 expected.insert(space.address(), record.source);
             }
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The thread's program for ARMv5TE.
 
-/// The range that it walks: where the pager itself sees the memory, so that a virtual cache has one copy of it.
+/// The range that it walks: where the pager itself sees the memory, so that a virtual cache has one
+/// copy of it.
 pub const RANGE: u32 = VIEW;
 /// Where the pager itself sees the memory.
 pub const VIEW: u32 = image::layout::GRANTS_END;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Atomic operations on a processor that has none but an exchange: by the kernel's compare-and-exchange, which begins anew when it
-//! was interrupted. The compiler calls these functions (`+atomics-32` in the target); loads and stores are plain instructions, and
-//! a fence keeps the compiler from moving accesses, as there is one processor.
+//! Atomic operations on a processor that has none but an exchange: by the kernel's
+//! compare-and-exchange, which begins anew when it was interrupted. The compiler calls these
+//! functions (`+atomics-32` in the target); loads and stores are plain instructions, and a fence
+//! keeps the compiler from moving accesses, as there is one processor.
 
-/// The kernel's helper: puts the new value at the address if the old one is there. Returns 0 if it was.
+/// The kernel's helper: puts the new value at the address if the old one is there. Returns 0 if it
+/// was.
 type CompareExchange = unsafe extern "C" fn(old: u32, new: u32, at: *mut u32) -> u32;
 /// Its address, where Linux has it, too.
 const COMPARE_EXCHANGE: usize = 0xffff_0fc0;
@@ -12,8 +14,8 @@ const COMPARE_EXCHANGE: usize = 0xffff_0fc0;
 fn exchange(at: *mut u32, old: u32, new: u32) -> bool {
     // SAFETY: every space has the helper at this address, with these arguments and registers.
     let helper = unsafe { core::mem::transmute::<usize, CompareExchange>(COMPARE_EXCHANGE) };
-    // SAFETY: `at` is an aligned word that the caller may write, or the word around a smaller one: what is beside that is only
-    // ever replaced by the same value.
+    // SAFETY: `at` is an aligned word that the caller may write, or the word around a smaller one:
+    // what is beside that is only ever replaced by the same value.
     unsafe { helper(old, new, at) == 0 }
 }
 
@@ -23,7 +25,8 @@ pub fn add(at: *mut u32, value: u32) {
     __sync_fetch_and_add_4(at, value);
 }
 
-/// Replaces `bytes` bytes by what `change` makes of them, unless that is nothing. Returns what was there.
+/// Replaces `bytes` bytes by what `change` makes of them, unless that is nothing. Returns what was
+/// there.
 #[inline(always)]
 fn update(at: *mut u8, bytes: u32, change: impl Fn(u32) -> Option<u32>) -> u32 {
     let word = (at as u32 & !3) as *mut u32;

@@ -6,7 +6,8 @@ use core::arch::global_asm;
 global_asm!(
     ".section .text.copy, \"ax\", %progbits",
     ".global macadamia_copy",
-    // r0: from; r1: to; r2: words. Eight at a time, which are a line of the cache if both are aligned to one.
+    // r0: from; r1: to; r2: words. Eight at a time, which are a line of the cache if both are
+    // aligned to one.
     "macadamia_copy:",
     "subs r2, r2, #8",
     "blo 2f",
@@ -32,8 +33,9 @@ unsafe extern "C" {
     fn macadamia_copy(from: *const u32, to: *mut u32, words: u32);
 }
 
-/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust object lies in. It is a function of its
-/// own, so that a profile shows what copies take (`./macadamia bench frames`).
+/// Copies 32-bit words from memory that others may change at the same time to memory that no Rust
+/// object lies in. It is a function of its own, so that a profile shows what copies take
+/// (`./macadamia bench frames`).
 ///
 /// # Safety
 /// Both are mapped, do not overlap, and hold no Rust object.

@@ -25,7 +25,8 @@ global_asm!(
     "mov r2, #0",
     "sub r3, sp, #{messages}",
     "mov r4, r0",
-    // The count of messages, its address, and the UTCB's (image::layout). The next word aligns the stack to 8 bytes.
+    // The count of messages, its address, and the UTCB's (image::layout). The next word aligns the
+    // stack to 8 bytes.
     "push {{r2, r3, r4}}",
     "sub sp, sp, #4",
     "mov r11, #0",
@@ -70,7 +71,8 @@ pub fn thread_entry() -> Word {
     macadamia_thread as *const () as Word
 }
 
-/// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a system call.
+/// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a
+/// system call.
 pub const STACK_FLAGS: Word = 0;
 
 /// There are no servers: a switch of spaces flushes no TLB without them, too.
@@ -78,9 +80,10 @@ pub const SERVERS: Option<u32> = None;
 
 /// Makes a system call with these registers.
 pub fn raw(registers: &mut Registers) {
-    // SAFETY: the kernel changes no registers but those ten and writes no memory of this space but the UTCB, which no Rust
-    // reference covers (`utcb.rs`). System calls that change mappings are safe because this library builds references only to
-    // memory that it was given at start or allocated.
+    // SAFETY: the kernel changes no registers but those ten and writes no memory of this space but
+    // the UTCB, which no Rust reference covers (`utcb.rs`). System calls that change mappings are
+    // safe because this library builds references only to memory that it was given at start or
+    // allocated.
     unsafe { macadamia_call(registers) };
 }
 
@@ -121,12 +124,16 @@ pub fn counter() -> u64 {
 /// A marker.
 #[inline(always)]
 pub fn mark<const KIND: u32, const ID: u32>() {
-    // SAFETY: a hint that changes nothing. It may touch memory as far as the compiler knows, so that it does not move what is measured.
+    // SAFETY: a hint that changes nothing. It may touch memory as far as the compiler knows, so
+    // that it does not move what is measured.
     unsafe { asm!(".inst {}", const instruction(KIND, ID), options(nostack, preserves_flags)) };
 }
 
-/// From here on what the machine is at is called so in the model's report of how long the kernel looks at no interrupts.
+/// From here on what the machine is at is called so in the model's report of how long the kernel
+/// looks at no interrupts.
 pub fn case(name: &'static str) {
     // SAFETY: as `mark`.
-    unsafe { asm!(".inst {}", const instruction(CASE, 0), in("r0") name.as_ptr(), in("r1") name.len(), options(nostack, preserves_flags)) };
+    unsafe {
+        asm!(".inst {}", const instruction(CASE, 0), in("r0") name.as_ptr(), in("r1") name.len(), options(nostack, preserves_flags))
+    };
 }

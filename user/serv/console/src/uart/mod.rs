@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A serial line: a module for each kind, of which a board has one, with the same names in all of them.
+//! A serial line: a module for each kind, of which a board has one, with the same names in all of
+//! them.
 
 #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 mod ns16550;

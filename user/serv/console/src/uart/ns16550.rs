@@ -38,8 +38,8 @@ impl Uart {
         Self { base: env.ports(name) }
     }
 
-    /// Programs it, with an interrupt for each arrival or without. The FIFOs stay on or off as they are: to change that empties them,
-    /// and what has arrived already is to be read.
+    /// Programs it, with an interrupt for each arrival or without. The FIFOs stay on or off as they
+    /// are: to change that empties them, and what has arrived already is to be read.
     pub fn set_up(&self, interrupts: bool) {
         self.write(register::INTERRUPTS, 0);
         self.write(register::LINE, DIVISOR);

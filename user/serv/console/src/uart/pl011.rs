@@ -3,7 +3,8 @@
 
 use macadamia::Env;
 use macadamia::board::uart::{
-    ARRIVED, ARRIVED_LAST, CONTROL, DATA, DIVISOR, EIGHT_BITS, FIFOS, FLAGS, FRACTION, FULL, INTERRUPTS, LINE, NOTHING_ARRIVED, ON,
+    ARRIVED, ARRIVED_LAST, CONTROL, DATA, DIVISOR, EIGHT_BITS, FIFOS, FLAGS, FRACTION, FULL,
+    INTERRUPTS, LINE, NOTHING_ARRIVED, ON,
 };
 use macadamia::region::{Region, Shared};
 
@@ -16,14 +17,16 @@ pub struct Uart {
 }
 
 impl Uart {
-    /// The line whose registers the description gives as `name`. Panics, naming it, if there are none.
+    /// The line whose registers the description gives as `name`. Panics, naming it, if there are
+    /// none.
     pub fn find(env: &Env, name: &str) -> Self {
-        let registers = Region::find(env, name).unwrap_or_else(|| panic!("the system description gives no registers `{name}`"));
+        let registers = Region::find(env, name)
+            .unwrap_or_else(|| panic!("the system description gives no registers `{name}`"));
         Self { registers }
     }
 
-    /// Programs it, with an interrupt for what arrives or without. The FIFOs stay on or off as they are: to change that empties them,
-    /// and what has arrived already is to be read.
+    /// Programs it, with an interrupt for what arrives or without. The FIFOs stay on or off as they
+    /// are: to change that empties them, and what has arrived already is to be read.
     pub fn set_up(&self, interrupts: bool) {
         let fifos = self.registers.read(LINE) & FIFOS;
         self.registers.write(CONTROL, 0);

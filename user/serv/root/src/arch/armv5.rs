@@ -5,8 +5,8 @@ use abi::Frame;
 use abi::frame::vector;
 use image::Window;
 
-/// What the kernel is told of a component's place: all of its own that it has below 32 MiB is relocated. With a window it has nothing
-/// there.
+/// What the kernel is told of a component's place: all of its own that it has below 32 MiB is
+/// relocated. With a window it has nothing there.
 pub const fn place_of(window: Option<Window>) -> u32 {
     if window.is_some() { 0 } else { abi::arch::armv5::place::RELOCATED }
 }
@@ -25,7 +25,8 @@ pub const fn wants_large(_: u32) -> bool {
     false
 }
 
-/// An exception in words. Privileged instructions of the status register do nothing, those of coprocessors are invalid.
+/// An exception in words. Privileged instructions of the status register do nothing, those of
+/// coprocessors are invalid.
 pub const fn cause(vector: u32) -> &'static str {
     match vector {
         vector::UNDEFINED => "invalid instruction",

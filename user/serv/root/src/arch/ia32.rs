@@ -20,7 +20,8 @@ pub const SHARES_SEGMENTS: bool = false;
 pub const SERVER: &str = "ring 1";
 
 /// Why a component is no server that other spaces show, although it is to be one.
-pub const WHY_NO_SERVER: &str = "large, as this machine does not check segment limits, or is not to";
+pub const WHY_NO_SERVER: &str =
+    "large, as this machine does not check segment limits, or is not to";
 
 /// The exception of a stack segment's limit.
 const STACK: u32 = 12;

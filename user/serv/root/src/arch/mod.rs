@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exceptions of a processor: a module for each, with the same names in all of them.
 //!
-//! `cause` names an exception that is no page fault. `wants_large` says whether one may come from an address that only a large space
-//! has. `place` is where the instruction is. `place_of` is
-//! what the kernel is told of a component's place, `SERVER` what users are told of a server, `WHY_NO_SERVER` who wanted one and has none.
-//! `SHARES_SEGMENTS` is whether memory that components share is a Segment.
+//! `cause` names an exception that is no page fault. `wants_large` says whether one may come from
+//! an address that only a large space has. `place` is where the instruction is. `place_of` is what
+//! the kernel is told of a component's place, `SERVER` what users are told of a server,
+//! `WHY_NO_SERVER` who wanted one and has none. `SHARES_SEGMENTS` is whether memory that components
+//! share is a Segment.
 
 #[cfg(target_arch = "x86")]
 mod ia32;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boards with I/O ports have in common: the first serial line, and the ports of the root server itself.
+//! What boards with I/O ports have in common: the first serial line, and the ports of the root
+//! server itself.
 
 use abi::boot::slot;
 use macadamia::board::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
@@ -9,8 +10,8 @@ use macadamia::{Memory, Result, Rights, Space, map, port};
 pub struct Line;
 
 impl Line {
-    /// It is always there: without ports the line is silent and the switch dead: the exception that the first use raises has no
-    /// handler, and the kernel reports it.
+    /// It is always there: without ports the line is silent and the switch dead: the exception that
+    /// the first use raises has no handler, and the kernel reports it.
     pub const fn open() -> Result<Self> {
         Ok(Self)
     }

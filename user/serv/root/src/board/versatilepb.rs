@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Versatile platform baseboard. What is used of it is mapped for that time: it is little, and seldom.
+//! The Versatile platform baseboard. What is used of it is mapped for that time: it is little, and
+//! seldom.
 
 mod bus;
 
@@ -13,7 +14,8 @@ use macadamia::board::{system, uart};
 use macadamia::map::Window;
 use macadamia::{Result, Space};
 
-/// Where the serial line's registers are seen, and the system's: below where the root server looks at components.
+/// Where the serial line's registers are seen, and the system's: below where the root server looks
+/// at components.
 const LINE: u32 = Places::LOW.own_end - 2 * PAGE_SIZE;
 const SYSTEM: u32 = Places::LOW.own_end - 3 * PAGE_SIZE;
 

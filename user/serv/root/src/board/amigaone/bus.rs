@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI of the AmigaOne: an Articia S. No firmware has given devices their addresses and interrupt lines, so this does.
+//! PCI of the AmigaOne: an Articia S. No firmware has given devices their addresses and interrupt
+//! lines, so this does.
 
 use crate::load::RW;
 use crate::resources::{Resources, registers};
@@ -16,8 +17,9 @@ const DATA: u32 = Places::LOW.own_end - 3 * PAGE_SIZE;
 /// Bytes of addresses for each device.
 const DEVICE_BYTES: u32 = 16 << 20;
 
-/// The line of each of the four wires, of which each device has one; and the bits of the ISA bridge's configuration space that say so:
-/// an offset, and a shift (VT82C686B, registers 55 to 57).
+/// The line of each of the four wires, of which each device has one; and the bits of the ISA
+/// bridge's configuration space that say so: an offset, and a shift (VT82C686B, registers 55 to
+/// 57).
 const WIRES: [(u32, u8, u32); 4] = [(9, 0x54, 12), (10, 0x54, 16), (11, 0x54, 20), (5, 0x54, 28)];
 /// Ports of a bit for each line that is level-triggered, as those of PCI devices are.
 const LEVEL: u16 = 0x4d0;
@@ -57,7 +59,8 @@ impl Bus {
     /// What the kernel says of a mapping.
     pub fn open() -> Result<Self> {
         use pci::Bus as _;
-        let bus = Self { address: window(ADDRESS, board::ADDRESS)?, data: window(DATA, board::DATA)? };
+        let bus =
+            Self { address: window(ADDRESS, board::ADDRESS)?, data: window(DATA, board::DATA)? };
         for (line, offset, shift) in WIRES {
             let routes = bus.read(board::ISA_BRIDGE, offset);
             bus.write(board::ISA_BRIDGE, offset, routes & !(0xf << shift) | line << shift);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI of the PC: configuration mechanism 1, and interrupt lines as the firmware chose them, or by the board's interrupt router.
+//! PCI of the PC: configuration mechanism 1, and interrupt lines as the firmware chose them, or by
+//! the board's interrupt router.
 
 use crate::resources::Resources;
 use macadamia::port::{read8, read32, write8, write32};
@@ -12,15 +13,17 @@ const ENABLE: u32 = 1 << 31;
 /// What the firmware wrote down about the interrupt line, in the lowest byte of this word.
 const LINE: u8 = 0x3c;
 
-/// The board's interrupt router, a PIIX3 (82371SB, 2.2.7): bytes from [`ROUTES`] on have the lines of four wires, of which each device has one.
+/// The board's interrupt router, a PIIX3 (82371SB, 2.2.7): bytes from [`ROUTES`] on have the lines
+/// of four wires, of which each device has one.
 const ROUTER: u8 = 1;
 const ROUTER_ID: u32 = 0x7000_8086;
 const ROUTES: u8 = 0x60;
-/// Ports of a bit for each line that is level-triggered, as those of PCI devices are (82371SB, 2.5.5).
+/// Ports of a bit for each line that is level-triggered, as those of PCI devices are (82371SB,
+/// 2.5.5).
 const LEVEL: u16 = 0x4d0;
 
-/// Interrupt lines that devices of PCI can be led to, as no device of a PC needs to have them: those that a second printer and the
-/// firmware's power management would have.
+/// Interrupt lines that devices of PCI can be led to, as no device of a PC needs to have them:
+/// those that a second printer and the firmware's power management would have.
 const SPARE_LINES: [u32; 2] = [5, 9];
 
 /// The bus.
@@ -51,15 +54,16 @@ impl Bus {
     /// The firmware has given each device its addresses.
     pub const fn prepare(&self, _: u8) {}
 
-    /// The interrupt line of a device. One that somebody has already is changed for a spare one, if there is any.
+    /// The interrupt line of a device. One that somebody has already is changed for a spare one, if
+    /// there is any.
     pub fn line(&self, resources: &Resources, device: u8) -> u32 {
         let found = pci::Bus::read(self, device, LINE) & 0xff;
         let spare = [found].into_iter().chain(SPARE_LINES).find(|line| resources.is_spare(*line));
         spare.filter(|line| *line == found || self.route(device, *line)).unwrap_or(found)
     }
 
-    /// Leads the interrupts of a device, and of those that share its wire, to another line, which nobody else uses. Whether the machine
-    /// can.
+    /// Leads the interrupts of a device, and of those that share its wire, to another line, which
+    /// nobody else uses. Whether the machine can.
     fn route(&self, device: u8, line: u32) -> bool {
         use pci::Bus as _;
         if line > 15 || self.read(ROUTER, 0) != ROUTER_ID {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI of the Versatile platform baseboard, as QEMU's device `versatile_pci` has it. No firmware has given devices their addresses, so this does.
+//! PCI of the Versatile platform baseboard, as QEMU's device `versatile_pci` has it. No firmware
+//! has given devices their addresses, so this does.
 
 use super::{SYSTEM, window};
 use crate::resources::Resources;
@@ -8,7 +9,8 @@ use macadamia::board::pci as board;
 use macadamia::board::system;
 use macadamia::{Error, Result, pci};
 
-/// Offsets in a configuration space: what a device is, its command, its class, its first base address register, its interrupt line.
+/// Offsets in a configuration space: what a device is, its command, its class, its first base
+/// address register, its interrupt line.
 const ID: u8 = 0;
 const COMMAND: u8 = 4;
 const CLASS: u8 = 8;
@@ -38,7 +40,8 @@ const fn place(config: u32, device: u8, offset: u8) -> (u32, u32) {
     (address & !(PAGE_SIZE - 1), address % PAGE_SIZE)
 }
 
-/// A word of PCI, which has its low byte first; registers of the board itself are as the processor has words.
+/// A word of PCI, which has its low byte first; registers of the board itself are as the processor
+/// has words.
 ///
 /// What cannot be mapped reads as a device that is not there.
 fn read(config: u32, device: u8, offset: u8) -> u32 {
@@ -54,7 +57,8 @@ fn write(config: u32, device: u8, offset: u8, value: u32) {
 }
 
 impl Bus {
-    /// Sets the bridge up: addresses of its window are those of the bus, and devices reach RAM where it is.
+    /// Sets the bridge up: addresses of its window are those of the bus, and devices reach RAM
+    /// where it is.
     ///
     /// # Errors
     /// `BadState` if there is no backplane, or no bridge on it.
@@ -66,7 +70,8 @@ impl Bus {
         registers.write(system::PCI, system::PCI_PRESENT);
         drop(registers);
         let is_bridge = |device: &u8| {
-            read(board::OWN_CONFIG, *device, ID) == board::BRIDGE && read(board::OWN_CONFIG, *device, CLASS) == board::BRIDGE_CLASS
+            read(board::OWN_CONFIG, *device, ID) == board::BRIDGE
+                && read(board::OWN_CONFIG, *device, CLASS) == board::BRIDGE_CLASS
         };
         let bridge = (0..image::pci::DEVICES).find(is_bridge).ok_or(Error::BadState)?;
         let registers = window(SYSTEM, board::REGISTERS)?;
@@ -79,7 +84,8 @@ impl Bus {
         let command = read(board::CONFIG, bridge, COMMAND);
         write(board::CONFIG, bridge, COMMAND, command | ON);
         (0..INBOUND).for_each(|register| write(board::CONFIG, bridge, BASE + 4 * register, 0));
-        // QEMU takes systems that write nothing here for old ones, which know the interrupt lines by the names that it once had for them.
+        // QEMU takes systems that write nothing here for old ones, which know the interrupt lines
+        // by the names that it once had for them.
         write(board::OWN_CONFIG, 0, LINE, 0);
         Ok(Self)
     }
