@@ -176,8 +176,9 @@ enum Command {
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE", value_parser = output)]
         json: Option<PathBuf>,
-        /// Write the tables of the whole book to docs/figures.md, too.
-        #[arg(long, conflicts_with = "filter")]
+        /// Write the tables of what was measured to docs/figures.md, too; those of other sections
+        /// stay there.
+        #[arg(long)]
         table: bool,
         /// Measure what depends on where Linux's code lies with so many layouts of it: figures are
         /// medians then. All 5 for the whole book, else 1.

@@ -25,7 +25,7 @@ pub use figures::{
 };
 pub use html::page;
 pub use json::object;
-pub use markdown::{goals, summary};
+pub use markdown::{goals, renewed, summary};
 pub use papers::{Number, Paper, Papers};
 pub use plan::Plan;
 pub use range::Range;

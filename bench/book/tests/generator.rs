@@ -311,6 +311,49 @@ fn the_page_is_well_formed_and_stands_alone() {
     }
 }
 
+/// Of a book that was measured now only one section is there; the others' tables stay, and so does
+/// each one's commit.
+#[test]
+fn tables_of_one_section_are_renewed_without_the_others() {
+    let plan = Plan::read(&bench()).expect("the plan is good");
+    let then = book::summary(book());
+    assert_eq!(book::renewed(&plan, "", book()), then, "of nothing");
+    assert_eq!(book::renewed(&plan, &then, book()), then, "of the same");
+    let mut now = book().clone();
+    now.provenance.commit = "later".into();
+    for chapter in &mut now.chapters {
+        chapter.sections.retain(|section| section.name == "pager");
+    }
+    now.chapters.retain(|chapter| !chapter.sections.is_empty());
+    let fault = now.chapters[0].sections[0]
+        .figures
+        .iter_mut()
+        .find(|figure| figure.name == "pager.fault.cycles")
+        .expect("its figure");
+    fault.value = 123.0;
+    let renewed = book::renewed(&plan, &then, &now);
+    let changed: Vec<(&str, &str)> =
+        then.lines().zip(renewed.lines()).filter(|(then, now)| then != now).collect();
+    assert_eq!(then.lines().count(), renewed.lines().count());
+    // The goal, the section's commit, and its row.
+    assert_eq!(changed.len(), 3, "{changed:?}");
+    assert!(changed[0].1.starts_with("| `pager.fault.cycles` | 123 cycles | "), "{changed:?}");
+    assert_eq!(changed[1], ("Commit <unknown>.", "Commit later."));
+    // What the plan has no more is left out.
+    let fewer = plan.only(|section| section.name == "pager");
+    let only = book::renewed(&fewer, &then, &now);
+    assert!(only.contains("`pager.fault.cycles`") && !only.contains("`ipc.call."), "{only}");
+}
+
+/// The project's own tables are read as they were written.
+#[test]
+fn the_tables_that_there_are_have_sections_of_the_plan() {
+    let plan = Plan::read(&bench()).expect("the plan is good");
+    let tables = std::fs::read_to_string("../../docs/figures.md").expect("the tables");
+    let nothing = Book { chapters: Vec::new(), provenance: Provenance::default() };
+    assert_eq!(book::renewed(&plan, &tables, &nothing), tables);
+}
+
 #[test]
 fn the_summary_has_every_section() {
     let book = book();

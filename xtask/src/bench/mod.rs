@@ -42,7 +42,7 @@ const OTHERS: [(&str, Measure); 5] = [
 ];
 /// Measures the sections that `filter` asks for and shows their figures; writes the whole book if
 /// it asks for everything. `json` is a file for the figures as one object, or `-`; with `table` the
-/// repository's copy of the tables is made again, and what documents quote of it. `layouts` is of
+/// repository's copy of these tables is made again, and what documents quote of it. `layouts` is of
 /// how many layouts of Linux's code cycles are: all if nothing is said and everything is measured,
 /// else the first.
 pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) -> Result<()> {
@@ -54,7 +54,8 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
         return measure();
     }
     let whole = filter.is_empty();
-    let plan = Plan::read(Path::new(FOLDER))?;
+    let all = Plan::read(Path::new(FOLDER))?;
+    let plan = all.clone();
     let named = plan.sections().any(|section| section.name == filter);
     let group = !named && plan.sections().any(|section| section.is_of_group(filter));
     let plan = plan.only(|section| match (named, group) {
@@ -70,7 +71,9 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
         if whole { Path::new(REPORT).to_path_buf() } else { Path::new(REPORT).join(filter) };
     write(&book, &folder)?;
     if table {
-        std::fs::write(quotes::TABLES, book::summary(&book))
+        let then = std::fs::read_to_string(quotes::TABLES)
+            .with_context(|| format!("cannot read {}", quotes::TABLES))?;
+        std::fs::write(quotes::TABLES, book::renewed(&all, &then, &book))
             .with_context(|| format!("cannot write {}", quotes::TABLES))?;
         quotes::renew()?;
     }
