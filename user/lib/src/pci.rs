@@ -11,6 +11,10 @@ use virtio_drivers::transport::pci::bus::{
     BarInfo, Command, ConfigurationAccess, DeviceFunction, PciRoot,
 };
 
+/// Offset of a word of the configuration space: the interrupt line in bits 7 to 0, the pin in bits
+/// 15 to 8.
+const INTERRUPT: u8 = 0x3c;
+
 /// How configuration spaces of bus 0 are reached. Who has that commands every device of the
 /// machine.
 pub trait Bus {
@@ -84,6 +88,13 @@ pub fn place(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
         }
         next = after;
     }
+}
+
+/// Whether a device raises interrupts: its byte *interrupt pin* says by which pin (PCI Local Bus
+/// Specification 3.0, 6.2.4).
+#[must_use]
+pub fn has_interrupt(bus: &impl Bus, device: u8) -> bool {
+    bus.read(device, INTERRUPT) >> 8 & 0xff != 0
 }
 
 /// Looks for a device, and lets it answer at its addresses and reach memory.

@@ -390,7 +390,7 @@ fn grant(
             Object::Pci(Some(granted)) => {
                 granted.map(space)?;
                 devices.push(granted.device().clone());
-                (granted.irq(), 0)
+                (granted.irq().unwrap_or_default(), 0)
             }
         };
         let peer = |component: u16| {

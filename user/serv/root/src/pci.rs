@@ -10,20 +10,22 @@ use crate::say;
 use core::ops::Range;
 use image::layout::PCI_SPAN;
 use image::pci::{BARS, Device, Range as Place};
+use macadamia::alloc::format;
+use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Memory, Result, Space, map, pci};
 
 /// A device that a component is given.
 pub struct Granted {
-    irq: u32,
+    irq: Option<u32>,
     /// Its ranges, and where they are mapped.
     ranges: Vec<(Memory, Place)>,
     device: Device,
 }
 
 impl Granted {
-    /// Capability of its interrupt line.
-    pub const fn irq(&self) -> u32 {
+    /// Capability of its interrupt line, if it has one.
+    pub const fn irq(&self) -> Option<u32> {
         self.irq
     }
 
@@ -53,15 +55,14 @@ pub fn find(
         .ok()?;
     bus.prepare(device);
     let found = pci::find(&bus, device)?;
-    let line = bus.line(resources, device);
-    let granted =
-        resources.line(line).and_then(|irq| grant(resources, name, found, (irq, addresses)));
+    // A line that it does not have would be kept from who has it.
+    let line = pci::has_interrupt(&bus, device).then(|| bus.line(resources, device));
+    let irq = line.map(|line| resources.line(line)).transpose();
+    let granted = irq.and_then(|irq| grant(resources, name, found, (irq, addresses)));
     granted
         .map_err(|error| {
-            say(format_args!(
-                "no use of PCI device {device} with interrupt line {line}: {}",
-                error.text()
-            ))
+            let with = line.map_or_else(String::new, |line| format!(" with interrupt line {line}"));
+            say(format_args!("no use of PCI device {device}{with}: {}", error.text()));
         })
         .ok()
 }
@@ -70,7 +71,7 @@ fn grant(
     resources: &mut Resources,
     name: &str,
     found: pci::Found,
-    (irq, addresses): (u32, Range<u32>),
+    (irq, addresses): (Option<u32>, Range<u32>),
 ) -> Result<Granted> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
     let mut address = addresses.start;
