@@ -7,6 +7,8 @@
 //! arguments are the fields of its structure. A section `# Arguments` before the others has what is
 //! in no field: what the call looks at of the tag, and of the UTCB.
 
+mod contract;
+
 use crate::process::show;
 use abi::arch::REGISTERS;
 use abi::error;
@@ -36,19 +38,27 @@ struct Variant {
 
 /// Writes the pages.
 pub fn write() -> Result<()> {
-    std::fs::write(PAGES, pages()?).with_context(|| format!("cannot write {PAGES}"))?;
-    show(&format!("{PAGES}\n"))?;
+    for (page, text) in [(PAGES, pages()?), (contract::PAGE, contract::page()?)] {
+        std::fs::write(page, text).with_context(|| format!("cannot write {page}"))?;
+        show(&format!("{page}\n"))?;
+    }
     Ok(())
 }
 
-/// Whether the pages are what the comments say.
+/// Whether the pages are what the comments say, and the ports what those say of them.
 pub fn check() -> Result<()> {
-    let found = std::fs::read_to_string(PAGES).with_context(|| format!("cannot read {PAGES}"))?;
-    let made = pages()?;
-    let Some(line) = first_difference(&found, &made) else { return Ok(()) };
-    bail!(
-        "{PAGES}, line {line}: it is not what the comments of {CALLS} and {ERRORS} say; run `./macadamia manual`, which writes it"
-    )
+    let calls = format!("{CALLS} and {ERRORS}");
+    for (page, made, of) in
+        [(PAGES, pages()?, &*calls), (contract::PAGE, contract::page()?, contract::SOURCE)]
+    {
+        let found = std::fs::read_to_string(page).with_context(|| format!("cannot read {page}"))?;
+        if let Some(line) = first_difference(&found, &made) {
+            bail!(
+                "{page}, line {line}: it is not what the comments of {of} say; run `./macadamia manual`, which writes it"
+            );
+        }
+    }
+    contract::check()
 }
 
 /// The first line, from 1 on, in which two texts differ.

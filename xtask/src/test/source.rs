@@ -17,7 +17,7 @@ pub const ALL: &[Test] = &[
     test("source.unsafe", check::unsafe_code),
     test("source.ports", check::ports).reading(&["docs/porting.md"]),
     test("source.dependencies", check::dependencies).reading(DOCUMENTS),
-    test("source.manual", manual::check).reading(&["docs/system-calls.md"]),
+    test("source.manual", manual::check).reading(&["docs/system-calls.md", "docs/contract.md"]),
     test("source.figures", quotes::check).reading(DOCUMENTS),
     test("source.clippy.host", || {
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])

@@ -25,31 +25,39 @@ pub trait Caches {
     /// How many ranges of lines can be locked in a cache ([`lock_lines`](Self::lock_lines)).
     const LOCKS: u16 = 0;
 
-    /// The information page was written, by its address in the pool. It is called once, before
-    /// there is any space.
+    /// The information page was written, by its address in the pool.
     ///
-    /// | IA-32 | ARMv5 | others |
-    /// |---|---|---|
-    /// | nothing: each native space maps it | cleans it, and shows it in all spaces | nothing |
-    fn information_page(&mut self, _physical: PhysAddr) {}
-    /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a
-    /// space. Returns the address by which the kernel reaches that page from now on. It is in the
-    /// pool, or in what [`Pool::add_window`] names. No cache has anything of the page by another
-    /// address afterwards. The page goes as any mapping does: by
-    /// [`before_change`](Self::before_change).
+    /// It is called once, before there is any space. A port may show the page in every space
+    /// itself: then [`area`](crate::port::Placement::area) names no place for it.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | `page`: caches are physical | `address`: the cache would have two copies otherwise; the lines of `page` are written back | `page` | `page` |
+    /// | as it is: each native space maps it | cleans it, and shows it in all spaces | writes the processor's version there, and how the hashed table does | as it is |
+    fn information_page(&mut self, _physical: PhysAddr) {}
+    /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a
+    /// space, and was cleared. Returns the address by which the kernel reaches that page from now
+    /// on. It is in the pool, or in what [`Pool::add_window`] names. No cache has anything of the
+    /// page by another address afterwards. The page goes as any mapping does: by
+    /// [`before_change`](Self::before_change).
+    ///
+    /// The kernel reads and writes UTCBs while their threads do. Where caches are virtual, both
+    /// have to use one address, so no two spaces have UTCBs at one
+    /// ([`area`](crate::port::Placement::area)).
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is: caches are physical | `address`; the lines of `page` are written back | as it is | as it is |
     fn utcb_page(&mut self, page: u32, _address: UserAddr) -> u32 {
         page
     }
     /// Mappings in this range of a space are about to change. The old ones can still be used.
     /// Afterwards no cache has anything that only the old ones reach.
     ///
+    /// It is called once for each space in which they are visible.
+    ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | nothing | nothing |
+    /// | as it is: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | as it is | as it is |
     fn before_change(
         &mut self,
         _pool: &mut Pool,
@@ -59,13 +67,23 @@ pub trait Caches {
     ) {
     }
     /// As [`before_change`](Self::before_change), for any mapping of any space.
-    fn before_change_anywhere(&mut self, _change: Change) {}
-    /// Cache maintenance on a range of a space, asked for by a user: for code that was written, for
-    /// memory at several addresses, and by drivers for DMA, which the kernel has no part in.
+    ///
+    /// It is called in its place if a Segment is in more than 16 spaces.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: caches are physical, and coherent with the instruction side | by line, or all of it | `dcbst`, `icbi` | nothing |
+    /// | as it is | cleans and invalidates the data cache | as it is | as it is |
+    fn before_change_anywhere(&mut self, _change: Change) {}
+    /// Cache maintenance on a range of a space, asked for by a user: for code that was written, for
+    /// memory at several addresses, and by drivers for DMA, which the kernel has no part in. It
+    /// never drops what was written and not cleaned: memory may hold what it held before it was
+    /// cleared for its owner.
+    ///
+    /// It is called by `Cache`, and by records of `Map`.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is: caches are coherent with the instruction side | by line, or all of it | `dcbst`, `dcbf`, `icbi`, or all of it | as it is |
     fn cache(
         &mut self,
         _pool: &mut Pool,
@@ -75,11 +93,12 @@ pub trait Caches {
     ) {
     }
     /// The lines of a range of a space are to stay in the cache. `is_paid`: its Quota is charged
-    /// for one range more. Returns whether it is to stay charged: the range was not locked before.
+    /// for one range more; such ranges are few, so Quotas divide them. Returns whether it is to
+    /// stay charged: the range was not locked before.
     ///
-    /// | IA-32 | ARMv5 | others |
-    /// |---|---|---|
-    /// | `Unsupported` | on an XScale core | `Unsupported` |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | on an XScale core | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: lines cannot be locked on this machine. If they can, what
@@ -94,6 +113,10 @@ pub trait Caches {
         Err(Error::Unsupported)
     }
     /// Lines of a range of a space are to stay no more. Returns what its Quota gets back.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | on an XScale core | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: as above. `NotThere`: none are locked.

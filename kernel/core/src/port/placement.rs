@@ -55,11 +55,14 @@ pub trait Placement {
     const HOMES: bool = false;
 
     /// Where a native space, which has no tables yet, will have its UTCBs and the information page.
-    /// `place` is what its maker says of that; 0 is nothing.
+    /// `place` is what its maker says of that; 0 is nothing. Native spaces may map all but their
+    /// own area, and spaces of aliens everything: where
+    /// [`utcb_page`](crate::port::Caches::utcb_page) gives the users' address, the port keeps these
+    /// addresses from both, as users' addresses end below them.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | at the address `place` | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as IA-32 | as IA-32 |
+    /// | at the address `place`; `hw` notes the directory's entry for it | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as it is | as it is |
     ///
     /// # Errors
     /// `BadAddress`: it cannot be there. `BadArgument`: the place says nothing. `PoolExhausted`:
@@ -69,42 +72,48 @@ pub trait Placement {
     }
     /// What the maker of a space of aliens, which has no tables yet, says of its place; not 0.
     ///
-    /// | IA-32 | ARMv5 | others |
-    /// |---|---|---|
-    /// | there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | nothing |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is: there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | as it is | as it is |
     ///
     /// # Errors
     /// `BadArgument`: that says nothing.
     fn place(&mut self, _pool: &mut Pool, _space: Ref<Space>, _place: Word) -> Result<(), Error> {
         Err(Error::BadArgument)
     }
-    /// Whether what the maker of a space says of its place asks for a slot.
+    /// Whether what the maker of a space says of its place asks for a slot: a part of all
+    /// addresses, to which the processor relocates it. Slots are few, so Quotas divide them
+    /// (`mmu::slots`).
     ///
-    /// | IA-32 | ARMv5 | others |
-    /// |---|---|---|
-    /// | no: small spaces are attached to a home | whether it is to be relocated | no |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is: small spaces are attached to a home | whether it is to be relocated | as it is | as it is |
     fn wants_slot(_place: Word) -> bool {
         false
     }
     /// A space that wants one gets a slot: one that nobody has, which its Quota has paid for
     /// (`is_own`), or one that spaces of the same Quota have. If there is none it has no slot. It
     /// has no tables yet.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | the PID | as it is | as it is |
     fn give_slot(&mut self, _pool: &mut Pool, _space: Ref<Space>, _is_own: bool) {}
     /// What the maker of a space is told of its place.
     ///
-    /// | IA-32 | ARMv5 | others |
-    /// |---|---|---|
-    /// | 0 | the number of its slot | 0 |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | the number of its slot | as it is | as it is |
     fn place_of(&self, _pool: &Pool, _space: Ref<Space>) -> Word {
         0
     }
     /// A space without threads becomes a server: [`Space::window`] says so. Afterwards its threads
     /// run privileged enough for pages that [`mmu::Format::supervisor`] keeps from others, and not
-    /// enough for the kernel's.
+    /// enough for the kernel's. It is called before its entries become the supervisor's.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | its threads run at ring 1, if segment limits hold | none: user pages are told apart by domains | its segments are open while they run | none: a PCID makes the switch cheap |
+    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | none: a PCID makes the switch cheap |
     ///
     /// # Errors
     /// `Unsupported`: there are none on this machine. `BadAddress`: a window cannot begin there.
@@ -115,26 +124,28 @@ pub trait Placement {
     /// gone. Afterwards the server's threads run by the space's tables while these are the
     /// processor's, or by their own.
     ///
-    /// | IA-32 | PowerPC | others |
-    /// |---|---|---|
-    /// | noted for the switch | as IA-32 | nothing |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | as it is |
     fn server_shown(&mut self, _pool: &mut Pool, _space: Ref<Space>, _server: Link<Space>) {}
     /// Whether spaces can be small on this machine, if they can on some ([`HOMES`](Self::HOMES)).
     ///
-    /// | IA-32 | ARMv5 | others |
-    /// |---|---|---|
-    /// | if segment limits hold | by the PID | no |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | if segment limits hold | as it is: slots do it | as it is | as it is |
     fn has_small_spaces(&self) -> bool {
         Self::HOMES
     }
-    /// A space is small from now on: its home's tables have its entries at `place`. Afterwards its
-    /// threads run by its home's tables, with the addresses from 0 on that there are from `place`
-    /// on, and reach nothing outside. Or its home is null and the space large again: its threads
-    /// run by its own tables. It may be loaded either time, and it may be large already.
+    /// A space is small from now on: its home's tables have its entries at `place`, and get each
+    /// change at once. Afterwards its threads run by its home's tables, with the addresses from 0
+    /// on that there are from `place` on, and reach nothing outside. Or its home is null and the
+    /// space large again: its threads run by its own tables. It may be loaded either time, and it
+    /// may be large already. The home has no threads. Entries of a server that it shows are the
+    /// supervisor's.
     ///
-    /// | IA-32 | ARMv5 |
-    /// |---|---|
-    /// | base and limit of its threads' segments | its slot |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | `hw` gets the home's directory, the way in, and the segment descriptor that lets ring 3 reach the place and nothing else; what is loaded of its threads is unloaded | as it is | as it is | as it is |
     fn space_moved(
         &mut self,
         _pool: &mut Pool,

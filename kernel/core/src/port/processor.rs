@@ -59,11 +59,20 @@ pub trait Processor {
     /// Takes a thread's rarely loaded state out of the processor, if it is there: saved to the
     /// thread (`keep`), or lost.
     ///
-    /// By default nothing: none is left there, as it is loaded on each way out and changed by the
-    /// kernel only.
+    /// It is called before the core reads or changes that state, and when a thread starts again or
+    /// loses its Space. By default nothing: none is left there, as it is loaded on each way out and
+    /// changed by the kernel only.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | as IA-32 |
     fn unload(&mut self, _pool: &mut Pool, _thread: Ref<Thread>, _keep: bool) {}
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     ///
-    /// By default nothing: there is none.
+    /// It is called when a thread is bound or started. By default nothing: there is none.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `xsave` has it |
     fn clear_fpu(_area: &mut [u8]) {}
 }

@@ -16,29 +16,70 @@ pub type State = [Word; STATE_WORDS];
 /// a test on another machine can have it, too.
 pub trait Registers {
     /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.
+    ///
+    /// It is called when a system call begins, and again when the call is carried on or taken out
+    /// of a queue: the arguments of a thread that waits stay in its context.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | `eax`, `ebx`, `esi`, `edi`, `ebp` | `r0` to `r4` | `r3` to `r7` | five registers |
     fn argument(context: &Context, index: usize) -> Word;
     /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result,
     /// and so on.
+    ///
+    /// It is called when a system call ends, or a thread gets a message.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | the registers of the arguments; `ds` and `es` become flat | those of the arguments | those of the arguments | those of the arguments |
     fn set_result(context: &mut Context, index: usize, value: Word);
-    /// Word `index` of a message that is sent, below `abi::tag::REGISTER_WORDS`.
+    /// Word `index` of a message that is sent, below `abi::tag::REGISTER_WORDS`. Words of a thread
+    /// that waits to send stay in its context.
     ///
     /// By default the first is the argument `a1`, and the others are the arguments after it.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | as it is | eight registers, which do not all follow `a1` | as it is |
     fn word(context: &Context, index: usize) -> Word {
         Self::argument(context, 2 + index)
     }
     /// Sets word `index` of a message that is received.
     ///
     /// By default the first is the result `r2`, and the others are the results after it.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | as it is | as `word` | as it is |
     fn set_word(context: &mut Context, index: usize, value: Word) {
         Self::set_result(context, 2 + index, value);
     }
     /// The registers as a handler sees them. If the thread stopped for a page fault, `address` is
     /// [`Thread::fault_address`].
+    ///
+    /// It is called when an exception is delivered, and by `GetRegisters`.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | all general registers, flags and selectors | `r0` to `pc`, and `cpsr` | 32 registers, LR, CTR, CR, XER, and the machine state | as IA-32 |
     fn frame(thread: &Thread) -> Frame;
-    /// Takes registers from a frame that a user wrote: masks flags, replaces what cannot be loaded.
-    /// Whatever `Frame::changed` does not name stays as it is.
+    /// Takes registers from a frame that a user wrote, whatever that says. Afterwards the thread
+    /// has no right that it did not have. What `Frame::changed` does not name stays as it is.
+    ///
+    /// It is called when an exception is answered, and by `SetRegisters`.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | masks flags, replaces selectors that cannot be loaded by null, ignores `cs` and `ss` | masks `cpsr` | masks the machine state | as IA-32 |
     fn load_frame(thread: &mut Thread, frame: &Frame);
-    /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument.
+    /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument. All else is
+    /// zero.
+    ///
+    /// It is called by `Start`, and when a thread is bound to a Space.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | UTCB in `ebx`, argument in `esi` | UTCB in `r0`, argument in `r1`; an odd entry is Thumb | UTCB in `r3`, argument in `r4` | as IA-32 |
     fn start(
         context: &mut Context,
         entry: UserAddr,
@@ -46,15 +87,27 @@ pub trait Registers {
         utcb: UserAddr,
         argument: Word,
     );
-    /// Whether the thread, now waiting in IPC, may be resumed by the fast path.
+    /// Whether the thread, which waits in IPC now, may be resumed by the fast path. The answer goes
+    /// into its gate.
     ///
-    /// By default no: there is no fast path.
+    /// It is called each time that a thread begins to wait. By default no: there is no fast path.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | if it entered by `sysenter`, is no alien, and has nothing in `lazy` | if it entered by `swi`, is no alien, and has nothing in `lazy` | if it entered by `sc`, is no alien, and has nothing in `lazy` | as IA-32 |
     fn resumes_fast(_thread: &Thread) -> bool {
         false
     }
     /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
-    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`); by default there are none.
-    /// Returns a result of the part's.
+    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`); by default there are none. No
+    /// value reaches the kernel, as a breakpoint at one of its addresses would. Returns a result of
+    /// the part's.
+    ///
+    /// It is called by `SetState`, after [`unload`](crate::port::Processor::unload).
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | TLS descriptors, debug registers | the thread pointer | as it is | FS, GS, debug registers |
     ///
     /// # Errors
     /// `BadArgument` if there is no such part, or the value could reach the kernel.

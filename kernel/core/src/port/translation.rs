@@ -27,8 +27,16 @@ pub trait Translation {
     type Format: Format;
 
     /// Physical address of a block of the pool.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | the pool is mapped at a constant distance | as IA-32 | RAM is one to one | as IA-32 |
     fn physical(&self, address: u32) -> PhysAddr;
     /// Address in the pool of a physical address in it.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as [`physical`](Self::physical) | the same | the same | the same |
     fn pool_address(&self, physical: PhysAddr) -> u32;
     /// A space was made. Its highest table is empty. Afterwards [`Space::hw`] and the kernel's part
     /// of that table are filled in: its threads can run.
@@ -39,59 +47,74 @@ pub trait Translation {
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
     /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in
     /// the processor names its tables, no cache has anything of its pages by their addresses there,
-    /// and its tags may be another's. It may be called twice.
+    /// and its tags may be another's. [`before_change`](crate::port::Caches::before_change) is not
+    /// called any more for what it still maps. It may be called twice, and
+    /// [`directory_written`](Self::directory_written) may follow it while the tables go.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | leaves its directory, if that is loaded | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32; the PCID becomes free |
+    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32; the PCID becomes free |
     ///
     /// Returns what its Quota has paid for and gets back: a slot, if it was the last there
     /// ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had locked
     /// ([`lock_lines`](crate::port::Caches::lock_lines)).
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge;
-    /// A Segment was made: it has no tables yet, and is attached nowhere.
+    /// A Segment was made: it has no tables yet, and is attached nowhere. It may have tags of its
+    /// own.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing | no domain yet | no context yet | nothing |
+    /// | as it is: Segments have no tags | no domain yet | no context yet | as it is |
     fn segment_created(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory.
     /// Its tags may be another's afterwards.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing | its domain becomes free | it loses its context | nothing |
+    /// | as it is | its domain becomes free | it loses its context | as it is |
     fn segment_dropped(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// These entries of a table were written; all of them when the table is new. Afterwards the
     /// processor finds them in memory. Whether it may still use older ones is
-    /// [`invalidate`](Self::invalidate)'s matter.
+    /// [`invalidate`](Self::invalidate)'s matter. A fast path that writes an entry itself has to do
+    /// what this does.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing: no walker | nothing |
+    /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | as it is: no walker | as it is |
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
     /// Of the entries that name a space's leaf tables these were written, as far as there are
-    /// directories that have them.
+    /// directories that have them. What places without a directory had is gone, too.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | nothing: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | nothing |
+    /// | as it is: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | as it is |
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
-    /// Mappings in this range of a space were changed. Afterwards the processor uses no older
-    /// translation; of a small space ([`space_moved`](crate::port::Placement::space_moved)) at no
-    /// place in its home, whoever of that runs.
+    /// Mappings in this range of a space were removed, replaced, or lost rights. Afterwards the
+    /// processor uses no older translation; of a small space
+    /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whoever of
+    /// that runs. It is not called where there was nothing.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | `invlpg`, or a write of CR3, if the directory is loaded | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | `invlpg`, or marks the PCID as stale |
+    /// | `invlpg`, or a write of CR3 for more than 32 pages, if the directory is loaded; else nothing, as its load empties the TLB | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | `invlpg`, or marks the PCID as stale |
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
-    fn invalidate_all(&mut self);
-    /// A thread of the space had a translation fault at an address.
+    ///
+    /// It is called in its place if a Segment is in more than 16 spaces, and when an entry of a
+    /// Segment's directory has changed in all of them.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | never repaired | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | never repaired |
+    /// | loads the same directory again | drops the TLB | gives all spaces other contexts | drops all PCIDs |
+    fn invalidate_all(&mut self);
+    /// A thread of the space had a translation fault at an address. What the processor looks at may
+    /// be only a cache of the tables, which lacks an entry: then that is repaired.
+    ///
+    /// It is called at each translation fault in user mode.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is: there is no such cache | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | as it is |
     fn fault_in(
         &mut self,
         _pool: &mut Pool,
