@@ -97,8 +97,11 @@ pub const SHUT: u32 = 0x1000_0000 | vsid(0, 0);
 /// nobody's.
 #[must_use]
 pub const fn token(epoch: u64) -> Option<u32> {
-    if epoch < NO_TOKEN as u64 { Some(epoch as u32) } else { None }
+    if epoch < (NO_TOKEN ^ SHOWS) as u64 { Some(epoch as u32) } else { None }
 }
+
+/// What the token of a space has beside that if it shows a server.
+pub const SHOWS: u32 = 1 << 31;
 
 /// See [`token`].
 pub const NO_TOKEN: u32 = u32::MAX;

@@ -13,13 +13,15 @@
 //!
 //! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
 //! which is the default, `arm`, or `powerpc`. A processor's folder implements the trait of
-//! `processor.rs`. The others see each other in this order: `memory`, `elf`, `processor`,
+//! `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`, `processor`,
 //! `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 #[cfg(feature = "arm")]
 mod armv5;
+#[cfg(any(feature = "ia32", feature = "powerpc"))]
+mod clock;
 mod compare;
 mod elf;
 #[cfg(feature = "ia32")]

@@ -51,6 +51,10 @@ pub struct System {
     pub dar: u32,
     /// Whether a word is reserved.
     pub reserved: bool,
+    /// The time base.
+    pub time_base: u64,
+    /// What is added to it each time that a half of it is read.
+    pub passes: u64,
 }
 
 /// A processor in supervisor mode, and its memory.
@@ -71,6 +75,9 @@ pub enum Next {
     /// In user mode, or with translation on: `rfi`.
     Return,
 }
+
+/// In the fixed-point exception register: what an addition carries.
+const CARRY: u32 = 1 << 29;
 
 /// A field of an instruction: its lowest bit, and how many there are.
 const fn field(instruction: u32, low: u32, bits: u32) -> u32 {
@@ -160,19 +167,49 @@ impl<M: Memory> Machine<M> {
         })
     }
 
+    /// A half of the time base, which then goes on; nothing if it is not read. The assembler reads
+    /// it as a special-purpose register.
+    const fn time_base(&mut self, instruction: u32) -> Option<u32> {
+        let shift = match field(instruction, 16, 5) | field(instruction, 11, 5) << 5 {
+            268 => 0,
+            269 => 32,
+            _ => return None,
+        };
+        let half = (self.system.time_base >> shift) as u32;
+        self.system.time_base = self.system.time_base.wrapping_add(self.system.passes);
+        Some(half)
+    }
+
+    /// Writes the sum of two words and a carry, and what it carries.
+    fn add(&mut self, number: u32, a: u32, b: u32, carry: u32, records: bool) {
+        let sum = u64::from(a) + u64::from(b) + u64::from(carry);
+        self.user.xer = self.user.xer & !CARRY | if sum >> 32 == 0 { 0 } else { CARRY };
+        self.set(number, sum as u32, records);
+    }
+
     /// Instructions of opcode 31.
     fn extended(&mut self, instruction: u32) -> Result<()> {
         let [d, a, b] = [21, 16, 11].map(|low| field(instruction, low, 5));
         let records = instruction & 1 != 0;
         let [of_d, of_a, of_b] = [d, a, b].map(|number| *self.gpr(number));
+        let carry = u32::from(self.user.xer & CARRY != 0);
+        // Of more than 31 nothing is left.
+        let distance = of_b & 0x3f;
+        let product = u64::from(of_a) * u64::from(of_b);
         match field(instruction, 1, 10) {
             0 => self.compare(instruction, of_a, of_b, true),
+            8 => self.add(d, !of_a, of_b, 1, records),
+            10 => self.add(d, of_a, of_b, 0, records),
+            11 => self.set(d, (product >> 32) as u32, records),
             19 => *self.gpr(d) = self.user.cr,
+            24 => self.set(a, of_d.checked_shl(distance).unwrap_or(0), records),
             26 => self.set(a, of_d.leading_zeros(), records),
             28 => self.set(a, of_d & of_b, records),
             32 => self.compare(instruction, of_a, of_b, false),
             40 => self.set(d, of_b.wrapping_sub(of_a), records),
             60 => self.set(a, of_d & !of_b, records),
+            136 => self.add(d, !of_a, of_b, carry, records),
+            138 => self.add(d, of_a, of_b, carry, records),
             144 => {
                 ensure!(
                     field(instruction, 12, 8) == 0xff,
@@ -190,11 +227,19 @@ impl<M: Memory> Machine<M> {
                 }
                 self.set_condition(0, false, false, is_reserved);
             }
+            202 => self.add(d, of_a, 0, carry, records),
             210 => self.system.segments[field(instruction, 16, 4) as usize] = of_d,
+            235 => self.set(d, product as u32, records),
             266 => self.set(d, of_a.wrapping_add(of_b), records),
             316 => self.set(a, of_d ^ of_b, records),
-            339 => *self.gpr(d) = *self.special(instruction)?,
+            339 => {
+                *self.gpr(d) = match self.time_base(instruction) {
+                    Some(half) => half,
+                    None => *self.special(instruction)?,
+                };
+            }
             444 => self.set(a, of_d | of_b, records),
+            536 => self.set(a, of_d.checked_shr(distance).unwrap_or(0), records),
             467 => *self.special(instruction)? = of_d,
             // `sync`: there is one processor.
             598 => {}
@@ -218,6 +263,7 @@ impl<M: Memory> Machine<M> {
             (register.rotate_left(b), mask(begin, end))
         };
         match instruction >> 26 {
+            8 => self.add(d, !of_a, signed(instruction), 1, false),
             10 => self.compare(instruction, of_a, immediate, false),
             11 => self.compare(instruction, of_a, signed(instruction), true),
             14 => *self.gpr(d) = place,
@@ -344,6 +390,56 @@ mod tests {
             assert_eq!((machine.user.cr >> 28, machine.memory.0[&0x100]), (is_done, value));
             machine.user.gpr[5] = 10;
         }
+    }
+
+    #[test]
+    fn sums_and_products_have_two_words() {
+        let mut machine = machine();
+        machine.user.gpr[3..7].copy_from_slice(&[u32::MAX, 3, 5, 1]);
+        // addc 7, 3, 6; adde 8, 4, 5; addze 9, 4; subfc 7, 3, 6; subfe 8, 5, 4; subfic 9, 4, 32
+        for (instruction, result) in [
+            (0x7ce3_3014, 0),
+            (0x7d04_2914, 9),
+            (0x7d24_0194, 3),
+            (0x7ce3_3010, 2),
+            (0x7d05_2110, u32::MAX - 2),
+            (0x2124_0020, 29),
+        ] {
+            machine.execute(instruction, 0).unwrap();
+            assert_eq!(
+                machine.user.gpr[(instruction >> 21 & 31) as usize],
+                result,
+                "{instruction:#x}"
+            );
+        }
+        // mulhwu 7, 3, 4; mullw 8, 3, 4; slw 9, 3, 5; srw 10, 3, 5
+        for (instruction, result) in [
+            (0x7ce3_2016, 2),
+            (0x7d03_21d6, u32::MAX - 2),
+            (0x7c69_2830, u32::MAX << 5),
+            (0x7c6a_2c30, u32::MAX >> 5),
+        ] {
+            machine.execute(instruction, 0).unwrap();
+            let number = if matches!(instruction >> 1 & 0x3ff, 24 | 536) {
+                instruction >> 16
+            } else {
+                instruction >> 21
+            };
+            assert_eq!(machine.user.gpr[(number & 31) as usize], result, "{instruction:#x}");
+        }
+        machine.user.gpr[5] = 32;
+        machine.execute(0x7c69_2830, 0).unwrap();
+        assert_eq!(machine.user.gpr[9], 0);
+    }
+
+    #[test]
+    fn the_time_base_goes_on_while_it_is_read() {
+        let mut machine = machine();
+        (machine.system.time_base, machine.system.passes) = (0x1_ffff_ffff, 1);
+        // mftbu 3; mftb 4
+        machine.execute(0x7c6d_42a6, 0).unwrap();
+        machine.execute(0x7c8c_42a6, 0).unwrap();
+        assert_eq!(machine.user.gpr[3..5], [1, 0]);
     }
 
     #[test]

@@ -155,6 +155,9 @@ pub mod code {
         stores_far: "stw 6, 0(12)";
         /// Uses the FPU.
         uses_fpu: "fmr 1, 1";
+        /// The handle that a system call has, and has given, changes places with that in the
+        /// register of the stack.
+        swaps_handles: "mr 5, 4", "mr 4, 1", "mr 1, 5";
         /// Reads the time base, which users may.
         reads_time: "mftb 5", ".long 0";
     }

@@ -29,6 +29,8 @@ const FAULT: u32 = 120;
 /// An alien that has used its FPU, and a server that its space shows: visit 0 is `run`, visit 1 the
 /// alien's system call.
 const ALIEN: u32 = 130;
+/// The same in turn with another alien, whose space shows the server, too.
+const OTHER_ALIEN: u32 = 131;
 
 const OWN: Space = Space(image::slot::SPACE);
 const QUOTA: Quota = Quota(image::slot::QUOTA);
@@ -165,33 +167,49 @@ fn write(at: u32, value: u32) -> Vec<u8> {
     [code::load(12, at), code::load(6, value), code::stores_far().into()].concat()
 }
 
+/// An alien in a space of its own that shows the server, whose thread handles it. It has used its
+/// FPU, and makes system calls.
+fn process(env: &mut Env, server: Space, handler: Thread) -> Result<Bound> {
+    let space = QUOTA.create_space(0, env.free_slot())?;
+    space.show(WINDOW, server)?;
+    map(space, CODE, env.memory("ram"), 4 * PAGE_SIZE, PAGE_SIZE, Rights(5))?;
+    let (process, bound) = QUOTA.create_thread(space, env.free_slot(), Some(server))?;
+    process.set_handler(Some(handler))?;
+    Ok(bound)
+}
+
 fn alien(env: &mut Env) -> Result<()> {
     let (ram, window) = (env.memory("ram"), env.memory("window"));
     let server = QUOTA.create_space_at(16, env.free_slot(), WINDOW)?;
     server.serve(window, false)?;
     map(server, HANDLER, ram, 2 * PAGE_SIZE, PAGE_SIZE, Rights(5))?;
     map(server, HANDLER + PAGE_SIZE, ram, 3 * PAGE_SIZE, PAGE_SIZE, Rights(3))?;
-    let space = QUOTA.create_space(0, env.free_slot())?;
-    space.show(WINDOW, server)?;
-    map(space, CODE, ram, 4 * PAGE_SIZE, PAGE_SIZE, Rights(5))?;
     put(env, 4, &[code::uses_fpu(), code::system_calls()].concat())?;
     let (thread, _) = QUOTA.create_thread(server, env.free_slot(), None)?;
-    let (process, Bound { utcb, handle, .. }) =
-        QUOTA.create_thread(space, env.free_slot(), Some(server))?;
-    process.set_handler(Some(thread))?;
+    let [one, other] = [process(env, server, thread)?, process(env, server, thread)?];
     let own = Thread(env.free_slot());
     copy(image::slot::THREAD, None, own.0, Rights::CALL, 1)?;
     thread.set_handler(Some(own))?;
     let runs = [code::load(3, Tag::new(Op::Run, 0, 0).0), code::system_call().into()].concat();
-    let marked = |kind| instruction(kind, ALIEN).to_be_bytes();
-    let once = [&marked(BEGIN)[..], &runs, &marked(END)].concat();
-    let begins = write(utcb + 4 * INSTRUCTION as u32, CODE);
-    put(
-        env,
-        2,
-        &[begins, runs.clone(), once.repeat(REPETITIONS as usize), code::invalid().into()].concat(),
-    )?;
-    thread.start(HANDLER, HANDLER + 2 * PAGE_SIZE, handle)?;
+    let once = |number| {
+        [
+            &instruction(BEGIN, number).to_be_bytes()[..],
+            &runs,
+            &instruction(END, number).to_be_bytes(),
+        ]
+        .concat()
+    };
+    let begins =
+        [one.utcb, other.utcb].map(|utcb| write(utcb + 4 * INSTRUCTION as u32, CODE)).concat();
+    let swaps = code::swaps_handles();
+    let both = [swaps, &runs, swaps, &runs].concat();
+    let in_turn = [swaps, &once(OTHER_ALIEN)].concat();
+    let repeated =
+        [once(ALIEN).repeat(REPETITIONS as usize), both, in_turn.repeat(REPETITIONS as usize)]
+            .concat();
+    put(env, 2, &[&begins, &runs, &repeated, code::invalid()].concat())?;
+    // The other handle is in the register of the stack, which it does not need.
+    thread.start(HANDLER, other.handle, one.handle)?;
     let received = receive(None)?;
     assert!(received.words[0] == vector::PROGRAM, "it did not go through: {:x?}", received.words);
     Ok(())

@@ -228,7 +228,7 @@ fn miss(
         )
     };
     let segments = std::array::from_fn(|segment| vsid(context, segment as u32));
-    let system = System { segments, sprg: [DIRECTORY, 0, 0, 0], dsisr, dar, reserved: false };
+    let system = System { segments, sprg: [DIRECTORY, 0, 0, 0], dsisr, dar, ..System::default() };
     let mut machine = Machine { user, system, memory: Words(&mut kernel.words) };
     let until = [kernel.failed, kernel.absent].concat();
     let (end, cost) = run(&mut machine, if is_fetch { kernel.fetch } else { kernel.data }, &until)?;

@@ -54,7 +54,9 @@ pub mod lazy {
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
     /// A word that says that its context counts (`mmu::vsid::token`) if it uses no other segments
-    /// than the two lowest, so that a switch to it writes these two; else 0.
+    /// than the two lowest, so that a switch to it writes these two; with `mmu::vsid::SHOWS` if it
+    /// shows a server by a window of the two highest, and has VSIDs of its own in all others; else
+    /// 0.
     pub const SIMPLE: usize = 0;
     /// The VSID of its lowest segment.
     pub const VSID_0: usize = 1;

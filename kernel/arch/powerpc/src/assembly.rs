@@ -10,6 +10,7 @@
 //! | `fast/alien.S` | the fast path of aliens, and the end of fast paths from `sc` that give up |
 //! | `fast/map.S` | the fast paths of answers that map a page |
 //! | `fast/page_fault.S` | the fast path of page faults |
+//! | `fast/notify.S` | the fast paths of notifications |
 //! | `mem.S` | filling and copying memory |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
@@ -17,13 +18,16 @@
 //! refuses a name that is not in the list, and one in the list that nobody uses.
 
 use crate::cache::LINE;
+use crate::contract::{KERNEL, PowerPc};
 use crate::layout::{CPU, RELOAD, Reload};
 use crate::regs::dsisr;
 use crate::trap;
 use crate::window::{FIRST, SHOWN, Shown};
 use abi::frame::{GENERAL, USER_FLAGS, WORDS, fault, vector as named};
+use abi::kip::Clock;
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, Frame, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
+use abi::utcb::Utcb;
+use abi::{Delivery, Error, Frame, Kind, MessageKind, Op, PAGE_SIZE, Rights, Tag};
 use arch_common::field;
 use arch_common::offsets::{hw, saved};
 use arch_common::place::{POOL_PLACE, PoolPlace};
@@ -33,12 +37,13 @@ use core::mem::offset_of;
 use kcore::FRAME_OFFSET;
 use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
+use kcore::sched::{SLICE, place};
 use kcore::space::HEADER_BYTES;
-use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
-use kcore::{Attachment, Cpu, Memory, Region, Slot, Space};
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
+use kcore::{Attachment, Cpu, Kernel, Memory, Region, Scheduler, Slot, Space};
 use mmu::hash::{SECOND, VALID};
 use mmu::powerpc::{NO_WRITE, bits};
-use mmu::vsid::{KEY, SHUT, USER_SEGMENTS};
+use mmu::vsid::{KEY, SCATTER, SHUT, USER_SEGMENTS};
 use powerpc_context::{hw, msr, vector, word};
 
 /// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's
@@ -50,6 +55,24 @@ const NOT_FOUND: u32 = 1 << 14;
 /// The two words that a caller leaves for a function: where the caller's are, and where to return
 /// to.
 const LINKAGE: usize = 16;
+
+/// Where the scheduler is in the kernel.
+const SCHEDULER: usize = offset_of!(Kernel<PowerPc>, sched);
+
+/// Where a part of the clock is in the kernel.
+macro_rules! clock {
+    ($name:ident) => {
+        offset_of!(Kernel<PowerPc>, port) + PowerPc::CLOCK + offset_of!(Clock, $name)
+    };
+}
+// `notify.S`, as the test that executes it knows the kernel: the scheduler, then the clock.
+const _: () = assert!(
+    SCHEDULER == 0 && clock!(base) == size_of::<Scheduler>() && clock!(mult) == clock!(base) + 8
+);
+const _: () = assert!(clock!(shift) == clock!(mult) + 4);
+
+/// A receive that finds nothing and does not wait.
+const WOULD_BLOCK: u32 = Delivery::new(MessageKind::Failed, Error::WouldBlock as u32, 0, 0).0;
 
 /// The numbers of a mask's first and last bit as instructions count them, the highest as 0.
 const fn first_bit(mask: u32) -> u32 {
@@ -70,6 +93,8 @@ const _: () = assert!(
 // `page_fault.S`: from LR to the error, a context has what a frame has, each stored at once.
 const _: () = assert!(word::ERROR + 1 == word::GPR && word::ERROR - word::LR == 31 - 24);
 const _: () = assert!(offset_of!(Frame, error) - offset_of!(Frame, lr) == 4 * (31 - 24));
+// `steps.S`: it writes all segments below the window, of which each has a VSID that much higher.
+const _: () = assert!(FIRST == 10);
 // `alien.S`, `miss.S`: its lower half is zero.
 const _: () = assert!(SHUT << 16 == 0);
 // `alien.S`: what follows the general registers in a frame is stored at once, and ends it.
@@ -96,22 +121,31 @@ global_asm!(
     include_str!("fast/alien.S"),
     include_str!("fast/map.S"),
     include_str!("fast/page_fault.S"),
+    include_str!("fast/notify.S"),
     include_str!("mem.S"),
     include_str!("entry.S"),
+    above_brief = const first_bit(flag::BRIEF) - 1,
     above_flags = const first_bit(USER_FLAGS) - 1,
     above_fpu = const first_bit(msr::FPU) - 1,
     above_server = const first_bit(bits::SUPERVISOR) - 1,
+    accept = const offset_of!(Utcb, accept),
     area_end = const offset_of!(Space, area_end),
     area_start = const offset_of!(Space, area_start),
     attached = const offset_of!(Region, attached),
+    badge_shift = const Delivery::BADGE_SHIFT,
+    below_brief = const last_bit(flag::BRIEF) + 1,
     below_flags = const last_bit(USER_FLAGS) + 1,
     below_fpu = const last_bit(msr::FPU) + 1,
     below_server = const last_bit(bits::SUPERVISOR) + 1,
     bit = const offset_of!(Attachment, bit),
+    brief = const flag::BRIEF,
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
     changing = const offset_of!(Region, changing),
+    clock_base = const clock!(base),
+    clock_mult = const clock!(mult),
+    clock_shift = const clock!(shift),
     context = const -((CONTEXT_WORDS * 4) as i32),
     control = const Rights::CONTROL.0,
     cpu = sym CPU,
@@ -123,6 +157,7 @@ global_asm!(
     decrementer = const vector::DECREMENTER,
     delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
     delivery_exception = const Delivery::new(MessageKind::Exception, 0, REGISTER_WORDS + WORDS, 0).0,
+    delivery_notification = const Delivery::new(MessageKind::Notification, 0, 1, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     directory = const hw(hw::DIRECTORY),
     enter = sym trap::enter,
@@ -139,6 +174,7 @@ global_asm!(
     gate = const field!(gate),
     gate_alien = const gate::REPLY | gate::ALIEN,
     gate_exception = const gate::REPLY | gate::EXCEPTION,
+    gate_notified = const gate::NOTIFIED,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
@@ -147,9 +183,11 @@ global_asm!(
     hand = const offset_of!(Reload, hand),
     handle = const field!(handle),
     handler = const field!(handler),
+    heads = const SCHEDULER + place::HEADS,
     index_mask = const offset_of!(PoolPlace, index_mask),
     interrupt = const vector::INTERRUPT,
     kdb = const cfg!(feature = "kdb") as u32,
+    kernel = sym KERNEL,
     kernel_msr = const msr::KERNEL,
     key = const KEY >> 16,
     kind_call = const MessageKind::Call as u32,
@@ -171,12 +209,18 @@ global_asm!(
     message = const FRAME_OFFSET,
     most_bit = const first_bit(bits::MOST_WRITE),
     msr = const saved(word::MSR),
+    next = const field!(next),
     no_write = const NO_WRITE,
     no_write_bit = const first_bit(NO_WRITE),
     not_found = const NOT_FOUND,
+    notifications_only = const Tag::NOTIFICATIONS_ONLY,
+    notify_right = const Rights::NOTIFY.0,
+    occupied = const SCHEDULER + place::OCCUPIED,
     op_call = const Tag::new(Op::Call, 0, 0).0,
     op_map_reply_wait = const Tag::new(Op::MapReplyWait, 0, 0).0,
     op_map_run = const Tag::new(Op::MapRun, 0, 0).0,
+    op_notify = const Tag::new(Op::Notify, 0, 0).0,
+    op_receive = const Tag::new(Op::Receive, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
     op_run = const Tag::new(Op::Run, 0, 0).0,
     page = const PAGE_SIZE,
@@ -185,10 +229,14 @@ global_asm!(
     panic_stack_bytes = const PANIC_BYTES - LINKAGE,
     partner = const field!(partner),
     pc = const saved(word::PC),
+    pending_bits = const offset_of!(Utcb, pending),
+    poll = const Tag::POLL,
     pool_place = sym POOL_PLACE,
     port = const offset_of!(Cpu, port),
     present = const bits::PRESENT,
+    prev = const field!(prev),
     priority = const field!(priority),
+    programmed = const SCHEDULER + place::PROGRAMMED,
     r1 = const saved(word::GPR) + 4,
     r2 = const saved(word::GPR) + 8,
     read_only = const bits::READ_ONLY,
@@ -199,21 +247,30 @@ global_asm!(
     reservation = const saved(word::RESERVATION),
     rights_bits = const Rights::ALL.0.trailing_ones(),
     rwx = const Rights::RWX.0,
+    scatter_high = const SCATTER >> 16,
+    scatter_low = const SCATTER & 0xffff,
     second = const SECOND,
     running = const msr::RUNNING,
     senders = const field!(senders),
     sending = const field!(sending),
     sequence_high = const SEQUENCE >> 16,
     server = const bits::SUPERVISOR,
+    server_shown = const hw(hw::SERVER),
     shadow = const SHADOW,
     shared = const bits::SHARED,
     shown = sym SHOWN,
     shown_server = const offset_of!(Shown, server),
     shown_tables = const offset_of!(Shown, tables),
+    shown_token = const offset_of!(Shown, token),
     shown_vsids = const offset_of!(Shown, vsids),
     shut = const SHUT >> 16,
     signals = const field!(signals),
     simple = const hw(hw::SIMPLE),
+    slice_end = const SCHEDULER + place::SLICE_END,
+    slice_high = const SLICE >> 16,
+    slice_left = const field!(slice_left),
+    slice_low = const SLICE & 0xffff,
+    slice_owner = const SCHEDULER + place::OWNER,
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     slots = const HEADER_BYTES,
     source = const offset_of!(Attachment, source),
@@ -223,6 +280,7 @@ global_asm!(
     stack = sym KERNEL_STACK,
     stack_bytes = const STACK_BYTES - LINKAGE,
     system_call = const vector::SYSTEM_CALL,
+    thread_flags = const field!(flags),
     thread_shift = const BYTES.trailing_zeros(),
     threads_high = const THREADS >> 16,
     threads_low = const THREADS & 0xffff,
@@ -236,6 +294,8 @@ global_asm!(
     vsid_0 = const hw(hw::VSID_0),
     vsid_1 = const hw(hw::VSID_1),
     window = const FIRST,
+    would_block_high = const WOULD_BLOCK >> 16,
+    would_block_low = const WOULD_BLOCK & 0xffff,
     words = const REGISTER_WORDS,
     write_error = const fault::WRITE,
     write_protected = const fault::WRITE | fault::PROTECTION,

@@ -9,6 +9,7 @@ use crate::{regs, time, window};
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
+use core::mem::offset_of;
 use core::ops::Range;
 use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
 use kcore::segment::SEGMENT_WORDS;
@@ -26,13 +27,18 @@ const BY_LINE: u32 = 8 * PAGE_SIZE;
 pub static KERNEL: Lock<PowerPc> = Lock::new();
 
 /// The processor and its board.
+#[repr(C)]
 pub struct PowerPc {
+    /// First, where fast paths know it.
     clock: Clock,
     /// VSIDs, and the segment registers.
     spaces: Spaces,
 }
 
 impl PowerPc {
+    /// Where the clock is.
+    pub const CLOCK: usize = offset_of!(Self, clock);
+
     /// The port, with the clock as it is now.
     pub const fn new(spaces: Spaces, clock: Clock) -> Self {
         Self { clock, spaces }

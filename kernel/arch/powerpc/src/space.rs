@@ -20,7 +20,9 @@ use mmu::Format;
 use mmu::hash::{Group, remove, remove_all};
 use mmu::powerpc::{NO_WRITE, PowerPc as Tables, bits, seen};
 use mmu::sweep::{self, Sweep, Taken};
-use mmu::vsid::{Contexts, LOW, NO_TOKEN, SEGMENTS, Segments, USER_SEGMENTS, switch, token, vsid};
+use mmu::vsid::{
+    Contexts, LOW, NO_TOKEN, SEGMENTS, SHOWS, Segments, USER_SEGMENTS, switch, token, vsid,
+};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
@@ -179,9 +181,14 @@ impl Spaces {
         (hw[hw::DIRECTORY], hw[hw::SEGMENTS]) = (directory, LOW.into());
     }
 
-    /// A thread of this space entered the kernel: a fast path may have switched to it. None changes
-    /// tables to or from those of a server, or of a space that shows one.
+    /// A thread of this space entered the kernel: a fast path may have switched to it. If it
+    /// changed tables to or from those of a space that shows a server, then between two that show
+    /// the same one.
     pub fn came_from(&mut self, pool: &Pool, space: Ref<Space>) {
+        let tables = window::tables();
+        if !tables.is_null() {
+            self.entered = tables;
+        }
         (self.entered, self.open) = match self.tables(pool, space) {
             tables if tables == space => (space.link(), Link::NULL),
             tables => (tables.link(), space.link()),
@@ -358,7 +365,14 @@ impl Spaces {
     fn load(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         let server = window::shown(pool, space);
         let window = server.map_or(0, |server| window::segments(pool, server));
-        let used = pool[space].hw[hw::SEGMENTS] as Segments & !window;
+        let is_fast = server.is_some_and(|server| window::is_fast(pool, server))
+            && whole::noted(pool, space) == 0;
+        // A fast path between two such spaces writes all these.
+        let used = if is_fast {
+            window::BELOW
+        } else {
+            pool[space].hw[hw::SEGMENTS] as Segments & !window
+        };
         let (context, servers, registers) = loop {
             let epoch = self.epoch;
             let servers = server.map(|server| (server, self.certain(pool, Owner::Space(server))));
@@ -375,15 +389,16 @@ impl Spaces {
         let hw = &mut pool[space].hw;
         regs::set_directory(hw[hw::DIRECTORY]);
         // A fast path switches between two spaces with one token.
-        let token =
-            token(self.epoch).filter(|_| used == LOW && window == 0 && hw[hw::SEGMENTS] >> 16 == 0);
+        let token = token(self.epoch);
+        let simple = token.filter(|_| used == LOW && window == 0 && hw[hw::SEGMENTS] >> 16 == 0);
+        let shows = token.filter(|_| is_fast).map(|token| token | SHOWS);
         [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] =
-            [token.unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
-        cpu.port = token.unwrap_or(NO_TOKEN);
+            [simple.or(shows).unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
+        cpu.port = simple.unwrap_or(NO_TOKEN);
         if let Some(server) = server {
             window::set(pool, server, None);
         }
-        window::tell(pool, space, servers);
+        window::tell(pool, space, servers, shows);
         self.loaded = used | window;
         (self.entered, self.open, self.shown) =
             (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));

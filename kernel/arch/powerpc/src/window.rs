@@ -10,14 +10,17 @@ use crate::regs;
 use abi::UserAddr;
 use arch_common::shared::Shared;
 use kcore::Space;
-use mmu::vsid::{SEGMENTS, SHUT, Segments, USER_SEGMENTS, vsid};
+use mmu::vsid::{NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS, vsid};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
 /// The first of the two segments whose window fast paths open and shut.
 pub const FIRST: u32 = USER_SEGMENTS - 2;
 
-/// What fast paths know of a window: zeros if there is none, or it has not two segments.
+/// All segments below such a window.
+pub const BELOW: Segments = (1 << FIRST) - 1;
+
+/// What fast paths know of a window; none if there is none, or it has not two segments.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Shown {
@@ -27,14 +30,19 @@ pub struct Shown {
     pub server: Link<Space>,
     /// The server's VSIDs there.
     pub vsids: [u32; 2],
+    /// What a space has in `hw::SIMPLE` to which a fast path may switch from these tables, if it
+    /// shows the same server.
+    pub token: u32,
 }
 
 impl Shown {
     /// There is none.
-    pub const NONE: Self = Self { tables: Link::NULL, server: Link::NULL, vsids: [0; 2] };
+    pub const NONE: Self =
+        Self { tables: Link::NULL, server: Link::NULL, vsids: [0; 2], token: NO_TOKEN };
 }
 
-/// That of the tables that the processor has. It lies below 32 KiB, as the hot words (`layout.rs`).
+/// That of the tables that the processor has. A fast path that switches to those of another space
+/// says so here. It lies below 32 KiB, as the hot words (`layout.rs`).
 #[unsafe(link_section = ".hot")]
 pub static SHOWN: Shared<Shown> = Shared::new(Shown::NONE);
 
@@ -69,20 +77,32 @@ pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>) {
     }
 }
 
+/// Whether a server's window is one that fast paths open and shut.
+pub fn is_fast(pool: &Pool, server: Ref<Space>) -> bool {
+    numbers(pool, server).eq(FIRST..USER_SEGMENTS)
+}
+
 /// Tells fast paths of the window in the space whose tables the processor has; `shown` is the
-/// server with its context.
-pub fn tell(pool: &Pool, tables: Ref<Space>, shown: Option<(Ref<Space>, u32)>) {
+/// server with its context. The space's token, if they may switch from it and to it.
+pub fn tell(pool: &Pool, tables: Ref<Space>, shown: Option<(Ref<Space>, u32)>, token: Option<u32>) {
     let told = match shown {
-        Some((server, context)) if numbers(pool, server).eq(FIRST..USER_SEGMENTS) => Shown {
+        Some((server, context)) if is_fast(pool, server) => Shown {
             tables: tables.link(),
             server: server.link(),
             vsids: [vsid(context, FIRST), vsid(context, FIRST + 1)],
+            token: token.unwrap_or(NO_TOKEN),
         },
         _ => Shown::NONE,
     };
-    // SAFETY: the words are plain data, assembly reads them only while no Rust runs, and this is
-    // the only place that writes them.
+    // SAFETY: the words are plain data, and assembly touches them only while no Rust runs; no other
+    // reference is alive.
     unsafe { *SHOWN.get() = told };
+}
+
+/// The space whose tables the processor has, if it shows a server by such a window.
+pub fn tables() -> Link<Space> {
+    // SAFETY: as above.
+    unsafe { (*SHOWN.get()).tables }
 }
 
 const _: () = assert!(FIRST + 1 < SEGMENTS);

@@ -4,6 +4,7 @@
 use super::code::Symbols;
 use super::spaces::{directory_of, is_small, select};
 use super::{Kernel, lazy};
+use crate::clock::Clock;
 use crate::processor::{ARGUMENTS, Event};
 use abi::frame::{USER_FLAGS, vector};
 use fastrand::Rng;
@@ -20,35 +21,6 @@ const LOADABLE: [&[u16]; 2] = [
     &[0, 0x18, 0x20, 0x30, 0x38, 0x40, 0x50, 0x58, 0x60, 0x68],
     &[0, 0x30, 0x38, 0x40, 0x60, 0x68],
 ];
-
-/// The time-stamp counter, and how the kernel makes nanoseconds of it (`Clock`).
-#[derive(Clone, Copy)]
-pub struct Clock {
-    base: u64,
-    mult: u32,
-    shift: u32,
-    /// What the counter says.
-    pub tsc: u64,
-}
-
-impl Clock {
-    /// A random one that says what the time is, or a little more.
-    pub fn random(now: u64, rng: &mut Rng) -> Self {
-        let (base, mult, shift) = (rng.u64(..), rng.u32(1 << 20..), rng.u32(22..=31));
-        let ticks = (u128::from(now) << shift).div_ceil(u128::from(mult)) as u64;
-        Self { base, mult, shift, tsc: base.wrapping_add(ticks) }
-    }
-
-    /// The time.
-    pub fn now(self) -> u64 {
-        abi::kip::scale(self.tsc.wrapping_sub(self.base), self.mult, self.shift)
-    }
-
-    /// What the kernel knows of it, word by word.
-    pub fn words(self) -> [u32; 4] {
-        [self.base as u32, (self.base >> 32) as u32, self.mult, self.shift]
-    }
-}
 
 /// How the kernel is entered.
 #[derive(Clone, Copy, PartialEq)]

@@ -8,6 +8,7 @@ use super::entry::{Entered, Entry};
 use super::lazy::{first_tls_of, frame_of, may_switch};
 use super::machine::{DS, ES, Exit, FS, GS, Machine, reg};
 use super::spaces::{code_and_stack, hw, is_server, region, user_segments};
+use crate::clock::Clock;
 use crate::processor::{Outcome, Run, pool_word};
 use abi::{Frame, Op, Tag};
 use anyhow::{Result, ensure};
@@ -68,6 +69,11 @@ pub struct Left {
 /// Rows of words outside of the pool, each with the address of the first.
 type Rows<'a> = Vec<(u32, Cow<'a, [u32]>)>;
 
+/// What the kernel knows of the clock.
+const fn clock_words(Clock { base, mult, shift, .. }: Clock) -> [u32; 4] {
+    [base as u32, (base >> 32) as u32, mult, shift]
+}
+
 /// What the kernel and the processor have there.
 fn rows<'a>(code: &Code, kernel: &'a Kernel, cpu: Cpu, entered: &Entered) -> Rows<'a> {
     let gdt = code.symbols.gdt;
@@ -89,7 +95,7 @@ fn rows<'a>(code: &Code, kernel: &'a Kernel, cpu: Cpu, entered: &Entered) -> Row
         (CPU, hot.into()),
         (scheduler, bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched)).into()),
         // The clock is behind the scheduler.
-        (scheduler + size_of::<Scheduler>() as u32, entered.clock.words().to_vec().into()),
+        (scheduler + size_of::<Scheduler>() as u32, clock_words(entered.clock).to_vec().into()),
         (gdt + u32::from(TLS & !7), tls.into()),
         (code.symbols.pool_place, pool_place.into()),
     ];
@@ -149,7 +155,7 @@ pub fn run(
 /// Gives a machine the registers of an entry, and what the processor pushes then.
 fn start(machine: &mut Machine, kernel: &Kernel, me: Ref<Thread>, entered: &Entered, entry: Entry) {
     let user = &entered.user;
-    machine.tsc = entered.clock.tsc;
+    machine.tsc = entered.clock.counter;
     let [eax, ebx, ecx, edx, esi, edi, ebp, ..] = user.regs;
     machine.regs = [eax, ecx, edx, ebx, 0, ebp, esi, edi];
     machine.load_segment(DS, user.ds);

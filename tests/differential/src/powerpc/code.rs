@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The branches with a condition in the entry by `sc` and the fast paths, in their order: the name
 /// of a test, which is passed if the branch is not taken. The others ask whether both threads have
 /// one space, and what a page is.
-pub const TESTS: [Option<&str>; 91] = [
+pub const TESTS: [Option<&str>; 134] = [
     Some("T1, alien"),
     Some("T1"),
     Some("T2 of call"),
@@ -45,6 +45,8 @@ pub const TESTS: [Option<&str>; 91] = [
     Some("R6"),
     Some("R7, window"),
     Some("R7"),
+    Some("R7, another window"),
+    Some("R7, server"),
     Some("M1 of map_run"),
     Some("M1 of map_run, count"),
     Some("R3 of map_run"),
@@ -57,6 +59,8 @@ pub const TESTS: [Option<&str>; 91] = [
     None,
     Some("R7 of map_run"),
     Some("M1 of map_run, bytes"),
+    Some("R7 of map_run, another window"),
+    Some("R7 of map_run, server"),
     Some("M1 of map_reply_wait"),
     Some("T8 of map_reply_wait"),
     Some("T9 of map_reply_wait"),
@@ -85,6 +89,7 @@ pub const TESTS: [Option<&str>; 91] = [
     None,
     None,
     None,
+    None,
     Some("F1"),
     // Whether there is anything.
     None,
@@ -104,6 +109,48 @@ pub const TESTS: [Option<&str>; 91] = [
     Some("A4 of a fault"),
     Some("A5 of a fault, window"),
     Some("A5 of a fault"),
+    Some("N1"),
+    Some("N2"),
+    Some("N3"),
+    // Whether it waits.
+    None,
+    None,
+    Some("N4, alien"),
+    None,
+    Some("N4"),
+    // Whether it accepts a bit, and goes on now; its queue.
+    None,
+    None,
+    None,
+    None,
+    None,
+    Some("T11 of notify"),
+    Some("B3 of notify"),
+    None,
+    Some("B1 of notify"),
+    Some("B2"),
+    None,
+    Some("W1"),
+    Some("W2"),
+    // Whether there are bits, and what else it takes.
+    None,
+    None,
+    Some("W3"),
+    None,
+    Some("W4"),
+    Some("W5"),
+    Some("W5, state"),
+    None,
+    Some("T11 of receive"),
+    Some("B3 of receive"),
+    None,
+    Some("B1 of receive"),
+    // How it waits; the queue of who goes on, the space, the next priority.
+    None,
+    None,
+    None,
+    None,
+    None,
 ];
 
 /// Where exceptions enter: an access to data, a fetch, `sc`.

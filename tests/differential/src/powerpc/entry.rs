@@ -4,6 +4,7 @@
 use super::code::ENTRIES;
 use super::machine::{System, User};
 use super::{Kernel, spaces};
+use crate::clock::Clock;
 use crate::processor::{Event, Found, Processor, all, pool_word};
 use abi::frame::{CHANGED_STATE, USER_FLAGS, fault, vector as named};
 use abi::{Frame, Op, PAGE_SIZE, Rights, Tag, USER_END, UserAddr};
@@ -44,6 +45,8 @@ pub struct Entered {
     pub entry: u32,
     /// What could not be accessed; nothing if it is a `sc`.
     pub fault: Option<Fault>,
+    /// What the time is.
+    pub clock: Clock,
 }
 
 /// An access that failed.
@@ -135,7 +138,15 @@ impl Entered {
         event: &Event,
         rng: &mut Rng,
     ) -> Self {
-        kernel.port.now += rng.u64(..20_000);
+        // Mostly less than a slice goes by.
+        let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
+        let mut clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
+        // Now and then the counter's lower half has just passed into the upper one.
+        let has_passed = rng.u32(..8) == 0;
+        if has_passed {
+            clock = just_passed(kernel.port.now + rng.u64(..passes), rng);
+        }
+        kernel.port.now = clock.now();
         let mut user = random_user(rng);
         let runs = match event {
             Event::Call([tag, handle, ..])
@@ -147,6 +158,11 @@ impl Entered {
         };
         user.msr = kernel.pool[me].context[word::MSR] | fpu(kernel, me, runs, rng);
         let (mut system, spaces) = spaces::enter(kernel, me, runs, rng);
+        system.time_base = clock.counter;
+        if has_passed {
+            // The upper half is read before that.
+            (system.time_base, system.passes) = (clock.counter.wrapping_sub(1), 1);
+        }
         let [_, _, call] = ENTRIES;
         let mut fault = None;
         let entry = match event {
@@ -162,7 +178,7 @@ impl Entered {
                 .tell(&mut user, &mut system),
             Event::Tick => call,
         };
-        Self { user, system, spaces, entry, fault }
+        Self { user, system, spaces, entry, fault, clock }
     }
 
     /// Its registers as they are saved for the portable kernel, by `sc` (docs/powerpc.md, *Other
@@ -248,6 +264,13 @@ impl Entered {
 /// A condition register without CR0, of which nothing is said after an alien's `sc`.
 pub const fn lost(cr: u32) -> u32 {
     cr & 0x0fff_ffff
+}
+
+/// A clock whose counter's lower half is 0, and has the shortest ticks.
+fn just_passed(now: u64, rng: &mut Rng) -> Clock {
+    const TICKS: u32 = 11;
+    let counter = u64::from(rng.u32(..)) << 32;
+    Clock { base: counter.wrapping_sub(now << TICKS), mult: 1 << 20, shift: 20 + TICKS, counter }
 }
 
 /// The FPU has some thread's registers, often those of the alien that this one runs, or nobody's.

@@ -4,15 +4,18 @@
 use super::code::{Code, ENTRIES};
 use super::entry::{Entered, lost, random_user, save, user};
 use super::machine::{Machine, System, User};
+use super::spaces::{NONE, Shown};
 use super::{Kernel, PowerPc};
+use crate::clock::Clock;
 use crate::processor::{Outcome, Run, all, pool_word};
 use abi::{Frame, Op, Tag};
 use anyhow::{Context, Result, ensure};
 use core::mem::offset_of;
 use fastrand::Rng;
 use kcore::port::{CONTEXT_WORDS, Processor};
+use kcore::sched::place;
 use kcore::thread::ANCHOR;
-use kcore::{Cpu, Thread};
+use kcore::{Cpu, Scheduler, Thread};
 use pool::{Link, Ref};
 use powerpc_context::{msr, vector, word};
 
@@ -22,13 +25,43 @@ pub struct Left {
     pub user: User,
     /// The others.
     pub system: System,
+    /// What fast paths know of a window.
+    pub shown: Shown,
+}
+
+/// What the kernel knows beside the pool and the scheduler.
+struct Known {
+    cpu: Cpu,
+    shown: Shown,
+    /// Of the clock, from its base on, the upper half first.
+    clock: [u32; 4],
+}
+
+impl Known {
+    fn new(cpu: Cpu, shown: Shown, Clock { base, mult, shift, .. }: Clock) -> Self {
+        Self { cpu, shown, clock: [(base >> 32) as u32, base as u32, mult, shift] }
+    }
+}
+
+/// Where a word of the scheduler is that the code has at a distance from its start. Of 64 bits it
+/// has the upper half first.
+fn as_here(offset: u32) -> u32 {
+    let halves = [place::SLICE_END, place::PROGRAMMED].map(|start| start as u32..start as u32 + 8);
+    if halves.iter().any(|halves| halves.contains(&offset)) { offset ^ 4 } else { offset }
+}
+
+/// A word of the scheduler, or of the clock, which follows it.
+fn of_kernel(kernel: &Kernel, clock: &[u32; 4], offset: u32) -> Option<u32> {
+    let scheduler: &[u32] = bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched));
+    let after = (offset / 4).checked_sub(scheduler.len() as u32);
+    scheduler.get(as_here(offset) as usize / 4).or_else(|| clock.get(after? as usize)).copied()
 }
 
 /// The word that the code finds at an address.
 fn before(
     kernel: &Kernel,
     code: &Code,
-    (cpu, shown): (&Cpu, &[u32; 4]),
+    Known { cpu, shown, clock }: &Known,
     address: u32,
 ) -> Option<u32> {
     if let Some(word) = pool_word::<PowerPc>(kernel, address) {
@@ -36,6 +69,9 @@ fn before(
     }
     let at = address.wrapping_sub(code.places.cpu) as usize / 4;
     let words = [cpu.loaded, cpu.top, cpu.port, cpu.current.value()];
+    if let Some(word) = of_kernel(kernel, clock, address.wrapping_sub(code.places.scheduler)) {
+        return Some(word);
+    }
     match address {
         _ if address == code.symbols.index_mask => Some(kernel.threads.count - 1),
         // Nobody reads these.
@@ -59,11 +95,16 @@ pub fn enter(
 ) -> Result<Run<Left>> {
     let cpu = *kernel.port.cpu();
     let kernel = &*kernel;
-    let memory = |address: u32| before(kernel, code, (&cpu, &entered.spaces.shown), address);
+    let known = Known::new(cpu, entered.spaces.shown, entered.clock);
+    let memory = |address: u32| before(kernel, code, &known, address);
     let mut machine = Machine::new(&memory, entered.user, entered.system);
     machine.run(code, entered.entry, turned)?;
     let mut ways = Vec::new();
-    let left = Left { user: machine.processor.user, system: machine.processor.system };
+    let shown = std::array::from_fn(|index| {
+        let at = code.symbols.shown + index as u32 * 4;
+        machine.words().written.get(&at).copied().unwrap_or(entered.spaces.shown[index])
+    });
+    let left = Left { user: machine.processor.user, system: machine.processor.system, shown };
     let outcome = if left.user.msr & msr::USER != 0 {
         let current = Link::from_value(
             machine
@@ -75,9 +116,20 @@ pub fn enter(
             .into_iter()
             .find(|thread| current.is(*thread))
             .context("no thread runs")?;
-        ways = taken(kernel, entered, (me, current), (cpu.top, &left));
         let mut written = machine.words().written.clone();
-        written.retain(|at, _| !code.symbols.reload.contains(at));
+        let start = code.places.scheduler;
+        let queues = start..start + size_of::<Scheduler>() as u32;
+        ways = taken(
+            kernel,
+            entered,
+            (me, current),
+            (known.cpu.top, &left, written.range(queues).next().is_some()),
+        );
+        written.retain(|at, _| !code.symbols.reload.contains(at) && *at != code.symbols.shown);
+        written = written
+            .into_iter()
+            .map(|(at, word)| (start.wrapping_add(as_here(at.wrapping_sub(start))), word))
+            .collect();
         if kernel.pool[me].is_alien() && entered.fault.is_none() {
             written
                 .entry(kernel.pool[me].utcb + offset_of!(Frame, cr) as u32)
@@ -98,7 +150,7 @@ fn taken(
     kernel: &Kernel,
     entered: &Entered,
     (me, current): (Ref<Thread>, Ref<Thread>),
-    (top, left): (u32, &Left),
+    (top, left, queues): (u32, &Left, bool),
 ) -> Vec<&'static str> {
     let is_alien = kernel.pool[me].is_alien();
     let way = match (entered.fault, Op::from_code(entered.user.gpr[3] >> Tag::OP_SHIFT)) {
@@ -109,6 +161,12 @@ fn taken(
         (_, Some(Op::Run)) => "runs",
         (_, Some(Op::MapReplyWait)) => "answers by a page",
         (_, Some(Op::MapRun)) => "runs with a page",
+        (_, Some(Op::Notify)) if current != me => "notifications of more urgent threads",
+        (_, Some(Op::Notify)) if queues => "notifications of waiting threads",
+        (_, Some(Op::Notify)) => "notifications",
+        (_, Some(Op::Receive)) if current != me => "receives that wait",
+        (_, Some(Op::Receive)) if left.user.gpr[5] == 0 => "receives of nothing",
+        (_, Some(Op::Receive)) => "receives of notifications",
         _ => "replies",
     };
     let is_equal = kernel.pool[current].priority == top;
@@ -116,6 +174,7 @@ fn taken(
     let elsewhere = kernel.pool[me].space != kernel.pool[current].space;
     let ways = [
         (elsewhere && !keeps_tables, "to another space"),
+        (left.shown[0] != entered.spaces.shown[0], "to another space that shows the server"),
         (elsewhere && keeps_tables && is_alien, "windows opened"),
         (elsewhere && keeps_tables && !is_alien, "windows shut"),
         (
@@ -184,9 +243,9 @@ fn given_up(
 /// The way out restores all registers of the thread that runs, whatever is in the processor.
 pub fn leave(code: &Code, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<Run<Left>>> {
     let Some(current) = kernel.current() else { return Ok(None) };
-    let cpu = *kernel.port.cpu();
+    let known = Known::new(*kernel.port.cpu(), NONE, Clock::random(0, rng));
     let kernel = &*kernel;
-    let memory = |address: u32| before(kernel, code, (&cpu, &[0; 4]), address);
+    let memory = |address: u32| before(kernel, code, &known, address);
     let system = System {
         sprg: std::array::from_fn(|_| rng.u32(..)),
         reserved: rng.bool(),

@@ -24,8 +24,9 @@ use entry::{Entered, user};
 use execute::Left;
 use fastrand::Rng;
 use kcore::port::{CONTEXT_WORDS, Processor as _};
+use kcore::sched::SLICE;
 use kcore::thread::gate;
-use kcore::{Cpu, Thread};
+use kcore::{Cpu, Scheduler, Thread};
 use pool::{Link, Ref};
 use powerpc_context::{lazy, msr, vector, word};
 
@@ -34,6 +35,12 @@ type Kernel = crate::processor::Kernel<PowerPc>;
 
 /// Each way must have been taken in at least so many of ten thousand events.
 const LEAST: u64 = 20;
+
+/// Where a context has the words of a message: the tag, the handle, and those that follow.
+const WORDS: [usize; 10] = {
+    let r = word::GPR;
+    [r + 3, r + 4, r + 5, r + 6, r + 7, r + 8, r + 9, r + 10, r + 14, r + 15]
+};
 
 /// The code.
 pub struct PowerPc {
@@ -47,7 +54,8 @@ impl Processor for PowerPc {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait];
+    const FAST: &'static [Op] =
+        &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Notify, Op::Receive];
     const PAGES: u32 = 40;
     const LOW_END: u32 = 1 << 28;
     const EMPTY_SPACES: u32 = 0;
@@ -56,12 +64,19 @@ impl Processor for PowerPc {
         ("replies", LEAST),
         ("alien calls", LEAST),
         ("runs", LEAST),
-        ("answers by a page", LEAST),
+        ("answers by a page", LEAST / 2),
         ("runs with a page", LEAST),
         ("page faults", LEAST),
         ("page faults of aliens", LEAST),
-        ("faults of stores to what can be read", LEAST),
+        ("faults of stores to what can be read", LEAST / 2),
         ("to another space", LEAST),
+        ("to another space that shows the server", LEAST / 4),
+        ("notifications", LEAST),
+        ("notifications of waiting threads", LEAST),
+        ("notifications of more urgent threads", LEAST),
+        ("receives of notifications", LEAST),
+        ("receives of nothing", LEAST),
+        ("receives that wait", LEAST),
         ("windows opened", LEAST),
         ("windows shut", LEAST),
         ("runs with the FPU", LEAST),
@@ -69,7 +84,7 @@ impl Processor for PowerPc {
         ("others at one", LEAST),
         ("with a reservation", LEAST),
     ];
-    const EVENTS: u64 = 400_000;
+    const EVENTS: u64 = 600_000;
     const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
 
     fn read(elf: &Elf) -> Result<Self> {
@@ -124,6 +139,20 @@ impl Processor for PowerPc {
             others.get(rng.usize(..others.len().max(1))).filter(|_| rng.u32(..8) == 0)
         {
             kernel.pool[*other].priority = [50, 60, 70][rng.usize(..3)];
+        }
+        let mut natives = all::<Self>(kernel);
+        natives.retain(|thread| *thread != me && !kernel.pool[*thread].is_alien());
+        if let Some(other) = natives.get(rng.usize(..natives.len().max(1))) {
+            let other = &mut kernel.pool[*other];
+            match rng.u32(..64) {
+                // It was interrupted before.
+                0..8 if matches!(other.gate, gate::OPEN | gate::NOTIFIED) => {
+                    other.slice_left = rng.u32(..2 * SLICE);
+                }
+                // Another thread gave it registers of the FPU.
+                8..12 if other.state() == gate::READY => other.lazy = lazy::FPU,
+                _ => {}
+            }
         }
     }
 
@@ -183,12 +212,22 @@ impl Processor for PowerPc {
             "the thread is said to be {:#x}",
             own.system.sprg[1]
         );
+        let queues =
+            self.code.places.scheduler..self.code.places.scheduler + size_of::<Scheduler>() as u32;
+        let is_hot = |at: u32| {
+            [offset_of!(Cpu, current), offset_of!(Cpu, top)]
+                .contains(&(at.wrapping_sub(self.code.places.cpu) as usize))
+        };
         let is_known = |at: u32| {
-            crate::processor::is_pool::<Self>(kernel, at)
-                || at == self.code.places.cpu + offset_of!(Cpu, current) as u32
+            crate::processor::is_pool::<Self>(kernel, at) || is_hot(at) || queues.contains(&at)
         };
         ensure!(written.keys().all(|at| is_known(*at)), "words were written: {written:x?}");
-        spaces::check(kernel, *current, &entered.spaces, [&entered.system, &own.system])
+        spaces::check(
+            kernel,
+            *current,
+            (&entered.spaces, own.shown),
+            [&entered.system, &own.system],
+        )
     }
 
     fn normalise(thread: &mut Thread, who: Who) {
@@ -200,12 +239,14 @@ impl Processor for PowerPc {
             // An alien's registers are in its handler's memory.
             thread.context = [0; CONTEXT_WORDS];
         }
-        if who.entered && thread.gate & gate::EXCEPTION == 0 {
-            // Of a system call it keeps these; the words of a message come with that, and the rest
-            // it loses.
+        if who.is_brief || who.entered && thread.gate & gate::EXCEPTION == 0 {
+            // Of a system call it keeps these; the words of a message come with that, or are there,
+            // and the rest it loses.
             let kept = [word::GPR + 1, word::GPR + 2, word::PC, word::MSR];
+            let is_kept =
+                |index: &usize| kept.contains(index) || who.is_brief && WORDS.contains(index);
             (0..CONTEXT_WORDS)
-                .filter(|index| !kept.contains(index))
+                .filter(|index| !is_kept(index))
                 .for_each(|index| thread.context[index] = 0);
         }
         if who.entered {

@@ -12,7 +12,7 @@ use kcore::port::Processor as _;
 use kcore::{Space, Table, Thread};
 use mmu::Format;
 use mmu::powerpc::{PowerPc as Tables, bits};
-use mmu::vsid::{CONTEXTS, LOW, NO_TOKEN, SEGMENTS, SHUT, USER_SEGMENTS, vsid};
+use mmu::vsid::{CONTEXTS, LOW, NO_TOKEN, SEGMENTS, SHOWS, SHUT, USER_SEGMENTS, vsid};
 use pool::{Link, Ref};
 use powerpc_context::hw;
 
@@ -27,20 +27,33 @@ pub struct Entered {
     /// Whose tables it has.
     tables: Link<Space>,
     /// What fast paths know of a window.
-    pub shown: [u32; 4],
+    pub shown: Shown,
 }
+
+/// What fast paths know of a window (`window.rs`).
+pub type Shown = [u32; 5];
+/// That there is none.
+pub const NONE: Shown = [0, 0, 0, 0, NO_TOKEN];
 
 /// Some spaces have a context, some had one before all were taken back, and some have none; some
 /// use more than the two lowest segments. Mostly the root server is shown by aliens' spaces, and
-/// mostly by a window of two segments.
+/// mostly by a window of two segments; now and then another server is by some.
 pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
     if rng.u32(..3) > 0 {
         let first = if rng.u32(..8) == 0 { FIRST - 1 + rng.u32(..2) * 2 } else { FIRST };
         kernel.pool[found.root].window = UserAddr(first << 28);
+        let other: Ref<Space> = kernel.pool[Space::slot(found.root, found.natives[1])].object();
+        let has_another = rng.u32(..6) == 0;
+        if has_another {
+            kernel.pool[other].window = UserAddr(first << 28);
+        }
         for alien in &found.aliens {
             let space: Ref<Space> = kernel.pool[Space::slot(found.root, *alien)].object();
-            kernel.pool[space].hw[hw::SERVER] =
-                if rng.u32(..6) == 0 { 0 } else { found.root.address() };
+            kernel.pool[space].hw[hw::SERVER] = match rng.u32(..6) {
+                0 => 0,
+                1..=2 if has_another => other.address(),
+                _ => found.root.address(),
+            };
         }
     }
     for native in &found.natives {
@@ -85,9 +98,32 @@ fn give(kernel: &mut Kernel, space: Ref<Space>, epoch: u32, segments: u32, rng: 
     let words = &mut kernel.pool[space].hw;
     (words[hw::DIRECTORY], words[hw::SEGMENTS]) = (directory, segments);
     (words[hw::CONTEXT], words[hw::EPOCH], words[hw::EPOCH_HIGH]) = (context, epoch, 0);
+    (words[hw::VSID_0], words[hw::VSID_1]) = (vsid(context, 0), vsid(context, 1));
     let is_simple = segments == u32::from(LOW) && words[hw::SERVER] == 0;
-    [words[hw::SIMPLE], words[hw::VSID_0], words[hw::VSID_1]] =
-        [if is_simple { epoch } else { 0 }, vsid(context, 0), vsid(context, 1)];
+    let token = if is_simple { epoch } else { 0 };
+    kernel.pool[space].hw[hw::SIMPLE] =
+        if epoch != 0 && shows(kernel, space) { epoch | SHOWS } else { token };
+}
+
+/// Whether a space shows a server by a window that fast paths open and shut.
+fn shows(kernel: &Kernel, space: Ref<Space>) -> bool {
+    server(kernel, space).is_some_and(|server| numbers(kernel, server).eq(FIRST..USER_SEGMENTS))
+}
+
+/// What fast paths know while the processor has these tables.
+fn shown(kernel: &Kernel, tables: Ref<Space>) -> Shown {
+    let Some(server) = server(kernel, tables).filter(|_| shows(kernel, tables)) else {
+        return NONE;
+    };
+    let [context, token] =
+        [kernel.pool[server].hw[hw::CONTEXT], kernel.pool[tables].hw[hw::SIMPLE]];
+    [
+        tables.address(),
+        server.address(),
+        vsid(context, FIRST),
+        vsid(context, FIRST + 1),
+        if token == 0 { NO_TOKEN } else { token },
+    ]
 }
 
 /// Now and then a space loses its context, or uses another segment.
@@ -147,11 +183,11 @@ pub fn enter(
     rng: &mut Rng,
 ) -> (System, Entered) {
     let mut segments = std::array::from_fn(|_| rng.u32(..));
-    let (mut directory, mut entered) = (0, Entered { tables: Link::NULL, shown: [0; 4] });
+    let (mut directory, mut entered) = (0, Entered { tables: Link::NULL, shown: NONE });
     if let Some(space) = kernel.pool[me].space.get() {
         let tables = tables(kernel, space, runs, rng);
-        let shown = server(kernel, tables);
-        [Some(tables), Some(space), shown]
+        let server = server(kernel, tables);
+        [Some(tables), Some(space), server]
             .into_iter()
             .flatten()
             .for_each(|space| certain(kernel, space, rng));
@@ -159,31 +195,33 @@ pub fn enter(
         let words = &kernel.pool[tables].hw;
         directory = words[hw::DIRECTORY];
         let token = words[hw::SIMPLE];
-        entered.tables = tables.link();
-        if let Some(server) =
-            shown.filter(|server| numbers(kernel, *server).eq(FIRST..USER_SEGMENTS))
-        {
-            let context = kernel.pool[server].hw[hw::CONTEXT];
-            entered.shown = [
-                tables.address(),
-                server.address(),
-                vsid(context, FIRST),
-                vsid(context, FIRST + 1),
-            ];
-        }
-        kernel.port.cpu().port = if token == 0 { NO_TOKEN } else { token };
+        (entered.tables, entered.shown) = (tables.link(), shown(kernel, tables));
+        kernel.port.cpu().port = if token == 0 || token & SHOWS != 0 { NO_TOKEN } else { token };
     }
     let sprg = [directory, me.address(), rng.u32(..), rng.u32(..)];
-    (System { segments, sprg, dsisr: rng.u32(..), dar: rng.u32(..), reserved: rng.bool() }, entered)
+    (
+        System {
+            segments,
+            sprg,
+            dsisr: rng.u32(..),
+            dar: rng.u32(..),
+            reserved: rng.bool(),
+            ..System::default()
+        },
+        entered,
+    )
 }
 
 /// The segment registers of users' addresses while a thread of a space runs by such tables: those
-/// of segments that are not used are nobody's, and a server's window is open to the server only.
+/// of segments that are not used are nobody's, but for a space that shows a server by a window that
+/// fast paths know, and a server's window is open to the server only.
 fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_SEGMENTS as usize] {
     let words = &kernel.pool[tables].hw;
     let window = server(kernel, tables).map_or(0..0, |server| numbers(kernel, server));
+    let uses_all = shows(kernel, tables);
     std::array::from_fn(|segment| {
-        let (segment, is_used) = (segment as u32, words[hw::SEGMENTS] & 1 << segment != 0);
+        let (segment, is_used) =
+            (segment as u32, uses_all || words[hw::SEGMENTS] & 1 << segment != 0);
         match window.contains(&segment) {
             true if tables == space => SHUT,
             true => vsid(kernel.pool[space].hw[hw::CONTEXT], segment),
@@ -192,11 +230,11 @@ fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_
     })
 }
 
-/// The processor has the space of this thread, and no other's.
+/// The processor has the space of this thread, and no other's, and fast paths know that.
 pub fn check(
     kernel: &Kernel,
     current: Ref<Thread>,
-    entered: &Entered,
+    (entered, known): (&Entered, Shown),
     [had, has]: [&System; 2],
 ) -> Result<()> {
     let space = kernel.pool[current].space.get().context("it has no space")?;
@@ -228,6 +266,11 @@ pub fn check(
         has.sprg[0] == directory,
         "its directory is {directory:#x}, by the assembly {:#x}",
         has.sprg[0]
+    );
+    let shown = shown(kernel, tables);
+    ensure!(
+        known == shown,
+        "what is known of its window is {shown:x?}, by the assembly {known:x?}"
     );
     Ok(())
 }

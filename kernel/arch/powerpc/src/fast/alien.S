@@ -23,7 +23,8 @@
 //  5 | the alien is at least as urgent as every ready thread          | `schedule`
 //  6 | the handler changed no FPU's registers                         | `resume_exception`
 //  7 | the alien's tables are the processor's, and show the handler's | `Spaces::enter`
-//    | server by such a window; or see T11                            |
+//    | server by such a window; or the processor's and they show one  |
+//    | server, by contexts that count; or see T11                     |
 //
 // An alien is told apart by A1 before anything is saved: r11, r12 and CR0 are what a program of Linux loses in a system call. The tests have
 // r31 besides, which SPRG2 keeps.
@@ -185,10 +186,22 @@ run_elsewhere:
     lwz 22, {cpu}@l + {port}(0)
     lwz 23, {simple}(19)
     cmplw 22, 23                                        // R7
-    bne- slow
+    bne- run_by_another_window
 resume_elsewhere:
     LOAD_SPACE 19, 16, 17, 22
     b resume
+
+run_by_another_window:
+    lwz 22, {shown}@l + {shown_token}(0)
+    lwz 24, {shown}@l + {shown_server}(0)
+    lwz 25, {server_shown}(19)
+    cmplw 22, 23                                        // R7
+    cmplw 1, 24, 25                                     // R7
+    bne- slow
+    bne- 1, slow
+resume_by_another_window:
+    LOAD_BELOW 19
+    b resume_by_window
 
 // The portable kernel sees none of what was in these registers, and neither does whoever gets them from it.
 slow:

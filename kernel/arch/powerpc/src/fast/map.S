@@ -25,7 +25,7 @@
 // Where nothing is mapped neither the TLB nor the hashed table has anything. They get the entry by the next miss.
 //
 // r12 is the size of the table of capabilities, the record is in r27 to r29. CR2 says whether it is `map_run`, CR5 whether the processor
-// has the tables of who goes on.
+// has the tables of who goes on; if it has not, CR7 says of `map_run` whether both spaces show the same server.
 
 .section .text.fast, "ax"
 
@@ -44,8 +44,10 @@ map_run:
     beq 5, run_by_window
     lwz 22, {cpu}@l + {port}(0)
     lwz 23, {simple}(19)
+    lwz 24, {shown}@l + {shown_token}(0)
     cmplw 1, 22, 23                                     // R7
-    bne- 1, slow
+    cmplw 7, 24, 23
+    bne- 1, map_run_by_another_window
 run_by_window:
     lwz 27, 0(30)
     bne- slow
@@ -53,9 +55,17 @@ run_by_window:
     lwz 29, 2 * 4(30)
     b map_page
 
+map_run_by_another_window:
+    lwz 22, {shown}@l + {shown_server}(0)
+    lwz 23, {server_shown}(19)
+    bne- 7, slow                                        // R7
+    cmplw 1, 22, 23                                     // R7
+    bne- 1, slow
+    b run_by_window
+
 map_reply:
     cmplwi 3, {op_map_reply_wait}                       // M1
-    bne- slow
+    bne- try_notify
     MAY_REPLY {gate_exception}
     MAY_SWITCH
     mr 27, 5
@@ -160,5 +170,6 @@ found:
 
 ran:
     beq+ 5, resume_by_window
+    beq 7, resume_by_another_window
     b resume_elsewhere
 .text

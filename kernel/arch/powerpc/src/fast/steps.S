@@ -79,6 +79,24 @@
     mtspr 273, \thread
 .endm
 
+// To a space that shows the server whose window is known, from another one that does (R7). The window is shut after that. Destroys r17
+// and r22 to r24.
+.macro LOAD_BELOW space
+    lwz 22, {vsid_0}(\space)
+    lis 24, {scatter_high}
+    lwz 17, {directory}(\space)
+    ori 24, 24, {scatter_low}
+    stw \space, {shown}@l + {shown_tables}(0)
+    mtsr 0, 22
+    // A VSID has 24 bits.
+    .irp n, 1,2,3,4,5,6,7,8,9
+    add 22, 22, 24
+    rlwinm 22, 22, 0, 8, 31
+    mtsr \n, 22
+    .endr
+    mtspr 272, 17
+.endm
+
 // To a space that uses the two lowest segments only, from another one (T11). Destroys the other registers.
 .macro LOAD_SPACE space, low, high, directory
     lwz \low, {vsid_0}(\space)
