@@ -86,8 +86,14 @@ impl<P: Port> Kernel<P> {
     /// All copies of an entry that changed are written.
     fn end_change(&mut self, owner: Owner) {
         let region = owner.region();
-        self.pool[region].changing = 0;
-        self.port.invalidate_all();
+        let changed = core::mem::take(&mut self.pool[region].changing);
+        match (owner, changed.checked_sub(1)) {
+            (Owner::Space(server), Some(index)) if self.is_server(owner) => {
+                let start = P::Format::table_start(index as usize);
+                self.port.invalidate_shown(&mut self.pool, server, start..start + TABLE_SPAN);
+            }
+            _ => self.port.invalidate_all(),
+        }
         if let Some(table) = core::mem::take(&mut self.pool[region].retired).get() {
             let quota = self.pool[region].header.quota;
             self.release(quota, table.address(), TABLE_BYTES);

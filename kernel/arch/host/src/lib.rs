@@ -87,6 +87,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub invalidated: Vec<Part>,
     /// How often all translations were dropped.
     pub all_invalidated: u32,
+    /// Ranges of servers of which that was done wherever they are shown.
+    pub shown_invalidated: Vec<Part>,
     /// Ranges whose mappings were said to change, and how; none for any mapping of any space.
     pub announced: Vec<(Option<Part>, Change)>,
     /// What users asked the caches for.
@@ -128,6 +130,7 @@ impl<R, F: Format> Default for Host<R, F> {
             pending: false,
             invalidated: Vec::new(),
             all_invalidated: 0,
+            shown_invalidated: Vec::new(),
             announced: Vec::new(),
             cached: Vec::new(),
             locked: Vec::new(),
@@ -222,6 +225,9 @@ impl<R: Registers, F: Format> Translation for Host<R, F> {
     }
     fn invalidate_all(&mut self) {
         self.all_invalidated += 1;
+    }
+    fn invalidate_shown(&mut self, _: &mut Pool, server: Ref<Space>, range: Range<UserAddr>) {
+        self.shown_invalidated.push((server.address(), range));
     }
 }
 

@@ -564,14 +564,17 @@ fn what_somebody_left_is_finished() {
             assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0, pages]));
             stop(&mut kernel);
             assert_eq!(used(&mut kernel), charged, "the table cannot be free yet");
-            kernel.port.all_invalidated = 0;
+            let server = space_of(&kernel, SERVER).address();
+            (kernel.port.all_invalidated, kernel.port.shown_invalidated) = (0, Vec::new());
             next(&mut kernel);
             assert_eq!(
                 counts(&kernel, &spaces),
                 BTreeSet::from([usize::from(number == 1)]),
                 "{number}"
             );
-            assert!(kernel.port.all_invalidated > 0, "no translation is left");
+            let gone = (server, UserAddr(INSIDE)..UserAddr(INSIDE + TABLE_SPAN));
+            assert!(kernel.port.shown_invalidated.contains(&gone), "no translation is left");
+            assert_eq!(kernel.port.all_invalidated, 0, "other spaces keep theirs");
             check_all(&kernel, &spaces);
         }
     }

@@ -111,6 +111,10 @@ impl Translation for PowerPc {
         self.spaces.forget_all();
     }
 
+    fn invalidate_shown(&mut self, pool: &mut Pool, server: Ref<Space>, range: Range<UserAddr>) {
+        self.spaces.invalidate(pool, server, &range);
+    }
+
     fn fault_in(
         &mut self,
         pool: &mut Pool,

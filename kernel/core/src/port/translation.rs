@@ -107,6 +107,16 @@ pub trait Translation {
     /// |---|---|---|---|
     /// | loads the same directory again | drops the TLB | gives all spaces other contexts | drops all PCIDs |
     fn invalidate_all(&mut self);
+    /// Entries of a server's directory for this range of it were changed, and all copies of them in
+    /// spaces that show it. Afterwards the processor uses no older translation of the range, in
+    /// whatever space. By default that is [`invalidate_all`](Self::invalidate_all).
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | as it is: there are no servers | the server's translations, which are its own wherever it is shown | as it is: there are no servers |
+    fn invalidate_shown(&mut self, _pool: &mut Pool, _server: Ref<Space>, _range: Range<UserAddr>) {
+        self.invalidate_all();
+    }
     /// A thread of the space had a translation fault at an address. What the processor looks at may
     /// be only a cache of the tables, which lacks an entry: then that is repaired.
     ///
