@@ -41,8 +41,9 @@ use kcore::sched::{SLICE, place};
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 use kcore::{Attachment, Cpu, Kernel, Memory, Region, Scheduler, Slot, Space};
+use mmu::Format;
 use mmu::hash::{SECOND, VALID};
-use mmu::powerpc::{NO_WRITE, bits};
+use mmu::powerpc::{NO_WRITE, PowerPc as Tables, bits};
 use mmu::vsid::{KEY, SCATTER, SHUT, USER_SEGMENTS};
 use powerpc_context::{hw, msr, vector, word};
 
@@ -106,6 +107,8 @@ const _: () = assert!(
 
 /// An entry of a leaf table for RAM that can be read only, without the address.
 const LEAF: u32 = bits::HELD | bits::CHANGED | bits::PRESENT | bits::READ_ONLY;
+/// Pages that `map.S` maps at once: eight of its instructions each.
+const MOST_PAGES: usize = 32;
 /// The number of the right to write, counted from the right.
 const WRITE: u32 = Rights::WRITE.0.trailing_zeros();
 // `map.S`: what can be written differs from that in these two bits.
@@ -161,6 +164,7 @@ global_asm!(
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     directory = const hw(hw::DIRECTORY),
     enter = sym trap::enter,
+    entries = const <Tables as Format>::ENTRIES,
     evicts = const offset_of!(Reload, evicts),
     event = const named::SYSTEM_CALL,
     f_address = const offset_of!(Frame, address),
@@ -208,6 +212,7 @@ global_asm!(
     memory_dying = const offset_of!(Memory, header.dying),
     message = const FRAME_OFFSET,
     most_bit = const first_bit(bits::MOST_WRITE),
+    most_pages = const MOST_PAGES,
     msr = const saved(word::MSR),
     next = const field!(next),
     no_write = const NO_WRITE,
@@ -217,6 +222,8 @@ global_asm!(
     notify_right = const Rights::NOTIFY.0,
     occupied = const SCHEDULER + place::OCCUPIED,
     op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_map_high = const Tag::new(Op::Map, 0, 0).0 >> 16,
+    op_map_low = const Tag::new(Op::Map, 0, 0).0 & 0xffff,
     op_map_reply_wait = const Tag::new(Op::MapReplyWait, 0, 0).0,
     op_map_run = const Tag::new(Op::MapRun, 0, 0).0,
     op_notify = const Tag::new(Op::Notify, 0, 0).0,

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// The branches with a condition in the entry by `sc` and the fast paths, in their order: the name
 /// of a test, which is passed if the branch is not taken. The others ask whether both threads have
 /// one space, and what a page is.
-pub const TESTS: [Option<&str>; 134] = [
+pub const TESTS: [Option<&str>; 147] = [
     Some("T1, alien"),
     Some("T1"),
     Some("T2 of call"),
@@ -58,7 +58,6 @@ pub const TESTS: [Option<&str>; 134] = [
     Some("R6 of map_run"),
     None,
     Some("R7 of map_run"),
-    Some("M1 of map_run, bytes"),
     Some("R7 of map_run, another window"),
     Some("R7 of map_run, server"),
     Some("M1 of map_reply_wait"),
@@ -75,19 +74,34 @@ pub const TESTS: [Option<&str>; 134] = [
     Some("M5"),
     Some("M4"),
     Some("M4, end"),
-    Some("M4, page"),
+    Some("M4, page; M1"),
     Some("M5, kind"),
     Some("M5, right"),
     Some("M5, dying"),
     Some("M6"),
     Some("M6, table"),
+    None,
     Some("M8"),
     Some("M7"),
-    // The search in the tree; then who goes on, and in which space.
+    // The search in the tree; then what else is mapped, who goes on, and in which space.
     None,
     None,
     None,
     None,
+    None,
+    None,
+    None,
+    None,
+    Some("M1 of map"),
+    Some("M1 of map, count"),
+    None,
+    Some("M4 of several"),
+    Some("M6 of several, area"),
+    // They are not too many.
+    None,
+    Some("M1 of several, none"),
+    Some("M6 of several"),
+    Some("M8 of several"),
     None,
     None,
     Some("F1"),

@@ -8,7 +8,7 @@ use super::spaces::{NONE, Shown};
 use super::{Kernel, PowerPc};
 use crate::clock::Clock;
 use crate::processor::{Outcome, Run, all, pool_word};
-use abi::{Frame, Op, Tag};
+use abi::{Frame, Op, PAGE_SIZE, Tag};
 use anyhow::{Context, Result, ensure};
 use core::mem::offset_of;
 use fastrand::Rng;
@@ -161,6 +161,7 @@ fn taken(
         (_, Some(Op::Run)) => "runs",
         (_, Some(Op::MapReplyWait)) => "answers by a page",
         (_, Some(Op::MapRun)) => "runs with a page",
+        (_, Some(Op::Map)) => "maps",
         (_, Some(Op::Notify)) if current != me => "notifications of more urgent threads",
         (_, Some(Op::Notify)) if queues => "notifications of waiting threads",
         (_, Some(Op::Notify)) => "notifications",
@@ -170,10 +171,14 @@ fn taken(
         _ => "replies",
     };
     let is_equal = kernel.pool[current].priority == top;
+    let bytes = kernel.pool.bytes_at(kernel.pool[me].utcb + 12, 4);
+    let is_several = matches!(way, "maps" | "runs with a page")
+        && bytes.try_into().is_ok_and(|bytes| u32::from_ne_bytes(bytes) != PAGE_SIZE);
     let keeps_tables = entered.system.sprg[0] == left.system.sprg[0];
     let elsewhere = kernel.pool[me].space != kernel.pool[current].space;
     let ways = [
         (elsewhere && !keeps_tables, "to another space"),
+        (is_several, "of several pages"),
         (left.shown[0] != entered.spaces.shown[0], "to another space that shows the server"),
         (elsewhere && keeps_tables && is_alien, "windows opened"),
         (elsewhere && keeps_tables && !is_alien, "windows shut"),

@@ -9,7 +9,7 @@ use interpreter::{Machine as Processor, Memory, Next, has_condition, target};
 pub use interpreter::{System, User};
 
 /// More than this is a loop.
-const MOST_STEPS: u32 = 500;
+const MOST_STEPS: u32 = 1000;
 
 /// What the code reaches. The pool is also where tables say that it is: this processor's kernel has
 /// one address for both.

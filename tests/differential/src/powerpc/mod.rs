@@ -54,8 +54,16 @@ impl Processor for PowerPc {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] =
-        &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Notify, Op::Receive];
+    const FAST: &'static [Op] = &[
+        Op::Call,
+        Op::ReplyWait,
+        Op::Run,
+        Op::MapRun,
+        Op::MapReplyWait,
+        Op::Map,
+        Op::Notify,
+        Op::Receive,
+    ];
     const PAGES: u32 = 40;
     const LOW_END: u32 = 1 << 28;
     const EMPTY_SPACES: u32 = 0;
@@ -66,6 +74,8 @@ impl Processor for PowerPc {
         ("runs", LEAST),
         ("answers by a page", LEAST / 2),
         ("runs with a page", LEAST),
+        ("maps", LEAST),
+        ("of several pages", LEAST / 2),
         ("page faults", LEAST),
         ("page faults of aliens", LEAST),
         ("faults of stores to what can be read", LEAST / 2),

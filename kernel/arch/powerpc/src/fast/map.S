@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast paths of answers to a page fault, each with one record that maps a page of RAM where nothing is: `map_reply_wait`, to a thread
-// that waits for the end of its exception; and `map_run`, to an alien.
+// The fast paths of mapping: of `map`; and of answers to a page fault, `map_reply_wait`, to a thread that waits for the end of its
+// exception, and `map_run`, to an alien; each with one record that maps RAM where nothing is.
 //
 // They do what `map.rs` of the portable kernel does where no table has to be made and nothing is lost. Then they do what `ipc.S` does for
 // a reply, or `alien.S` for `run`. On any doubt they go to `slow`.
@@ -10,21 +10,22 @@
 //
 //  M | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
-//  1 | no words, capabilities or flags; one record, of one page       | `map_reply_wait`,
-//    |                                                                | `map_run`
+//  1 | no words, capabilities or flags; one record, of whole pages    | `map_reply_wait`,
+//    |                                                                | `map_run`, `map_batch`
 //  2 | the memory's selector is below the table's size                | `record_memory`
 //  3 | to map, with rights, all of which the capability has, cached   | `request`
-//  4 | RAM that does not die, and the page lies in it                 | `request`
+//  4 | RAM that does not die, and the pages lie in it                 | `request`
 //  5 | the space's selector names a Space with the right to control   | `request`, `spread`
 //    | it, which does not die, nor changes in its copies              |
-//  6 | the address is not in the kernel's part of the space, which    | `request`, `own_table`
-//    | has a table of its own there, that is no server's              |
+//  6 | the addresses are not in the kernel's part of the space, which | `request`, `own_table`
+//    | has a table of its own there, the same, that is no server's    |
 //  7 | which has mapped this Memory before: so it is one              | `note_use`
 //  8 | nothing is mapped there                                        | `write_leaves`
 //
 // Where nothing is mapped neither the TLB nor the hashed table has anything. They get the entry by the next miss.
 //
-// r12 is the size of the table of capabilities, the record is in r27 to r29. CR2 says whether it is `map_run`, CR5 whether the processor
+// r12 is the size of the table of capabilities, the record is in r27 to r29 and r16. CR2 says whether it is no answer to
+// a native, CR3 then whether it is `map`, CR4 whether it is one page; CR5 whether the processor
 // has the tables of who goes on; if it has not, CR7 says of `map_run` whether both spaces show the same server.
 
 .section .text.fast, "ax"
@@ -38,9 +39,10 @@ map_run:
     MAY_RUN
     lwz 30, {utcb}(11)
     lwz 22, {shown}@l + {shown_tables}(0)
-    lwz 26, 3 * 4(30)
+    lwz 16, 3 * 4(30)
     cmplw 5, 22, 19                                     // R7
-    cmpwi 26, {page}                                    // M1
+    cmplwi 3, 3, 0
+    cmplwi 4, 16, {page}
     beq 5, run_by_window
     lwz 22, {cpu}@l + {port}(0)
     lwz 23, {simple}(19)
@@ -50,7 +52,6 @@ map_run:
     bne- 1, map_run_by_another_window
 run_by_window:
     lwz 27, 0(30)
-    bne- slow
     lwz 28, 4(30)
     lwz 29, 2 * 4(30)
     b map_page
@@ -65,9 +66,10 @@ map_run_by_another_window:
 
 map_reply:
     cmplwi 3, {op_map_reply_wait}                       // M1
-    bne- try_notify
+    bne- map
     MAY_REPLY {gate_exception}
     MAY_SWITCH
+    li 16, {page}
     mr 27, 5
     mr 28, 6
     mr 29, 7
@@ -99,7 +101,8 @@ map_page:
     add 27, 27, 18
     bne- slow
     bge- 1, slow
-    rlwinm. 30, 29, 0, 20, 31                           // M4
+    or 30, 29, 16
+    rlwinm. 30, 30, 0, 20, 31                           // M1, M4
     lwz 30, {slots}(27)
     lwz 31, {slots} + 4(27)
     bne- slow
@@ -128,6 +131,8 @@ map_page:
     cmpwi 25, {present} | {read_write}                  // M6
     rlwimi 23, 28, 22, 20, 29
     bne- slow
+    beq 2, how_many
+one_page:
     lwz 25, -{read_write}(23)
     cmpwi 25, 0                                         // M8
     bne- slow
@@ -169,7 +174,81 @@ found:
     b leave_to
 
 ran:
+    bne- 4, fill
+mapped:
+    beq 3, map_ends
     beq+ 5, resume_by_window
     beq 7, resume_by_another_window
     b resume_elsewhere
+
+// Of `map` the record is in the UTCB, too.
+map:
+    xoris 22, 3, {op_map_high}
+    cmplwi 3, 22, {op_map_low}                          // M1
+    cmplwi 1, 4, 1                                      // M1
+    bne- 3, try_notify
+    bne- 1, slow
+    cmplw 2, 4, 4
+    lwz 30, {utcb}(11)
+    lwz 16, 3 * 4(30)
+    lwz 27, 0(30)
+    cmplwi 4, 16, {page}
+    lwz 28, 4(30)
+    lwz 29, 2 * 4(30)
+    b map_page
+
+// One record was carried out.
+map_ends:
+    li 3, 0
+    li 4, 1
+    li 5, 0
+    li 6, 0
+    b to_self
+
+how_many:
+    beq 4, one_page
+    // r16 becomes the bytes of the entries.
+    lwz 25, {memory_base}(22)
+    lwz 26, {memory_bytes}(22)
+    subf 25, 25, 29
+    subf 26, 25, 26
+    cmplw 16, 26                                        // M4
+    lwz 25, {area_start}(30)
+    rlwinm 26, 28, 0, 0, 19
+    subf 25, 26, 25
+    cmplw 1, 25, 16                                     // M6
+    bgt- slow
+    blt- 1, slow
+    srwi 16, 16, 10
+    cmplwi 16, {most_pages} * 4
+    rlwinm 25, 28, 22, 20, 29
+    bgt- slow
+    add 25, 25, 16
+    cmpwi 16, 0                                         // M1
+    cmplwi 1, 25, {entries} * 4                         // M6
+    beq- slow
+    bgt- 1, slow
+    addi 27, 23, -{read_write}
+    add 26, 27, 16
+is_empty:
+    lwz 25, 0(27)
+    addi 27, 27, 4
+    cmpwi 25, 0                                         // M8
+    cmplw 1, 27, 26
+    bne- slow
+    bne 1, is_empty
+    b search
+
+// The other pages.
+fill:
+    addi 23, 23, -{read_write}
+    add 16, 16, 23
+fill_next:
+    addi 23, 23, 4
+    addi 29, 29, {page}
+    stw 29, 0(23)
+    addi 26, 23, 4
+    cmplw 1, 26, 16
+    bne 1, fill_next
+    b mapped
 .text

@@ -151,7 +151,7 @@ is_queued\@:
 
 .section .text.fast, "ax"
 
-// From M1 of `map_reply_wait`: the thread is in r11, its space in r18, the size of its table in r12.
+// From M1 of `map`: the thread is in r11, its space in r18, the size of its table in r12.
 try_notify:
     cmplwi 3, {op_notify}                               // N1
     bne- try_receive
