@@ -137,6 +137,16 @@ pub enum CacheOp {
     Lock = 3,
     /// The lines of the range do not stay any more. `NotThere`: they are not locked.
     Unlock = 4,
+    /// The pages of the range are cleared, one after the other, while the processor has nothing
+    /// else to do. The range is whole pages; it takes the place of whatever range any Space wanted
+    /// to be cleared before. A page that may not be written by then, or is not cached RAM, ends it.
+    /// The call says how many pages of the range that the Space wanted last were cleared, from its
+    /// start, and no more of them will be: 0 if another Space's range took its place. An empty
+    /// range wants nothing.
+    ///
+    /// A page that is cleared so is in no cache, or in all of it (docs/powerpc.md, `clear=`).
+    /// PowerPC has it; on others it is `Unsupported`.
+    Clear = 5,
 }
 
 impl CacheOp {
@@ -149,6 +159,7 @@ impl CacheOp {
             2 => Self::SyncCode,
             3 => Self::Lock,
             4 => Self::Unlock,
+            5 => Self::Clear,
             _ => return None,
         })
     }

@@ -125,16 +125,19 @@ calls! {
     /// It is free where caches are physical and coherent, as on IA-32.
     ///
     /// # Returns
-    /// A status.
+    /// * `r1`: of pages that are to be cleared, how many were that the Space wanted last to be; of
+    ///   other operations 0.
     ///
     /// # Errors
     /// * `NoCapability`, `WrongKind`, `NoRight`: of `space`.
     /// * `BadAddress`: the range ends above `USER_END`, in the window of a server that the Space
     ///   shows, or beyond a small Space's size. Of lines to be locked also: nothing can be read
     ///   there, or it is not cached.
-    /// * `BadArgument`: `operation` is above 4, or lines to be locked are not in one page, or a
-    ///   part of another range that is locked.
-    /// * `Unsupported`: lines are to be locked or unlocked, and this machine cannot.
+    /// * `BadArgument`: `operation` is above 5, or lines to be locked are not in one page, or a
+    ///   part of another range that is locked, or pages to be cleared are not whole, or are a
+    ///   record's of `Map`.
+    /// * `Unsupported`: lines are to be locked or unlocked, or pages cleared, and this machine
+    ///   cannot.
     /// * `QuotaExceeded`: lines are to be locked, and the Quota of the Space has no range left.
     /// * `NotThere`: no lines of the range are locked that are to be unlocked.
     Cache {
@@ -145,7 +148,7 @@ calls! {
         /// Its length in bytes.
         bytes: Word,
         /// 0 to clean, 1 to clean and invalidate, 2 for that and for instructions, too, 3 to lock
-        /// lines, 4 to unlock them (`CacheOp`).
+        /// lines, 4 to unlock them, 5 to clear pages later (`CacheOp`).
         operation: Word,
     }
 

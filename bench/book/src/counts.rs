@@ -85,9 +85,18 @@ pub const CUT_OFF_RATIO: &str = "cutoff_ratio";
 /// Of an interval and of the one that its row names.
 const OTHER_RATIO: &str = "other_ratio";
 
-/// Whether it is counted of a part of network frames.
-pub fn of_frames(count: &str) -> bool {
-    ["frame_instructions", "frames"].contains(&count)
+/// Whether it is counted of a part: of network frames, or of the hashed table of PowerPC.
+pub fn of_parts(count: &str) -> bool {
+    const HASH: [&str; 4] = [USED, "left_percent", "points", "evict_percent"];
+    ["frame_instructions", "frames"].contains(&count) || HASH.contains(&count)
+}
+
+/// Of the hashed table's places.
+const USED: &str = "used_percent";
+
+/// Whether more of it is better; of everything else less is.
+pub fn is_gain(count: &str) -> bool {
+    ["mb_per_s", USED].contains(&count)
 }
 
 /// What is known of a count that has a name.
@@ -135,6 +144,10 @@ pub fn kind(count: &str) -> Option<Kind> {
         "handler_instructions" => {
             ("instructions of the handler of a TLB miss", "instructions", true)
         }
+        USED => ("used of the hashed table's places", "%", false),
+        "left_percent" => ("left free of the hashed table's places", "%", false),
+        "points" => ("from what the paper has", "points", false),
+        "evict_percent" => ("of reloads that replace an entry", "%", false),
         "mb_per_s" => ("bandwidth", "MB/s", true),
         "microseconds" => ("time", "µs", true),
         _ => return None,

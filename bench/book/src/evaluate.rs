@@ -235,9 +235,8 @@ impl Sources<'_> {
             layouts.map_or(native.median, |layouts| layouts.median)
         });
         let paper = self.paper(&plan.paper).with_context(|| name.clone())?;
-        // Of a bandwidth more is better, of everything else less.
         let behind =
-            |paper: f64| if plan.count == "mb_per_s" { value < paper } else { value > paper };
+            |paper: f64| if counts::is_gain(&plan.count) { value < paper } else { value > paper };
         let worse = counts::native(&plan.count).is_none()
             && paper.as_ref().is_some_and(|(paper, _)| behind(*paper));
         Ok(Figure {
@@ -333,7 +332,7 @@ impl Sources<'_> {
         if let Some(part) = &row.part {
             let (ours, native) = counted.parts.get(&(row.interval?, part.clone()))?;
             let value = |median: f64| Value { median, spread: None };
-            return counts::of_frames(count).then_some((value(*ours), native.map(value)));
+            return counts::of_parts(count).then_some((value(*ours), native.map(value)));
         }
         let of = |report: &Report| counts::value(count, report, row, self.cpu);
         let native = counted.native.as_ref().and_then(of);

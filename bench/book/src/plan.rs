@@ -61,6 +61,12 @@ pub struct Run {
     /// Whether it is bench/linux/stream.c, of which is wanted what a frame takes, by parts.
     #[serde(default)]
     pub frames: bool,
+    /// Whether nothing runs: how three functions fill the hashed table of PowerPC is calculated.
+    #[serde(default)]
+    pub hash: bool,
+    /// Whether it is tests/zombies, of which is wanted how many reloads of the hashed table evict.
+    #[serde(default)]
+    pub evicts: bool,
     /// How many pings come by the network card, one when the one before is answered; a datagram to
     /// port 9 ends the run. The system is 10.0.2.40.
     pub pings: Option<u32>,
@@ -226,7 +232,8 @@ pub struct Row {
     pub less: Option<u16>,
     /// An interval with whose cycles its own are compared.
     pub other: Option<u16>,
-    /// Only this part of what a network frame takes in it: of a run with `frames`.
+    /// Only this part of what a network frame takes in it, of a run with `frames`; or which of the
+    /// numbers that a run with `hash` or `evicts` has.
     pub part: Option<String>,
     /// Only this visit to the kernel within it, from 0.
     pub visit: Option<usize>,
@@ -437,7 +444,7 @@ impl Plan {
         let (mut sections, mut figures) = (BTreeSet::new(), BTreeSet::new());
         for (name, run) in &self.runs {
             ensure!(
-                run.system.is_some() || run.program.is_some(),
+                run.system.is_some() || run.program.is_some() || run.hash,
                 "the run `{name}` needs a system or a program"
             );
         }

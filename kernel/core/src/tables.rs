@@ -518,11 +518,19 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn cache(&mut self, caller: Ref<Space>, call: call::Cache) -> Result<[Word; 3]> {
         let (space, range) = self.cached_range(caller, call.space, call.address, call.bytes)?;
         let what = CacheOp::from_code(crate::narrow(call.operation)?).ok_or(Error::BadArgument)?;
+        if what == CacheOp::Clear {
+            if !range.start.is_aligned(PAGE_SIZE) || !range.end.is_aligned(PAGE_SIZE) {
+                return Err(Error::BadArgument);
+            }
+            let cleared = self.port.clear_later(&mut self.pool, space, range)?;
+            return Ok([cleared as Word, 0, 0]);
+        }
         self.carry_out_cache(space, range, what)?;
         Ok(NOTHING)
     }
 
-    /// An operation on the caches. The Quota of the space pays for lines that are to stay there.
+    /// An operation on the caches which has no result. The Quota of the space pays for lines that
+    /// are to stay there.
     fn carry_out_cache(
         &mut self,
         space: Ref<Space>,
@@ -551,6 +559,7 @@ impl<P: Port> Kernel<P> {
                 self.port.cache(&mut self.pool, space, range, what);
                 Ok(())
             }
+            CacheOp::Clear => Err(Error::BadArgument),
         }
     }
 

@@ -5,7 +5,7 @@
 //! either of its groups replaces another one.
 
 use crate::hash::{PLACES, groups};
-use crate::vsid::vsid;
+use crate::vsid::Function;
 use abi::UserAddr;
 
 /// Groups of the table: that of the paper's machines with 32 MiB of RAM, 16,384 entries.
@@ -21,30 +21,6 @@ const PROGRAM: [(u32, u32, bool); 5] = [
     (0x1005_0000, 180, false),
     (0x7fff_f000, 22, true),
 ];
-
-/// A function that makes VSIDs of a process's number and a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Function {
-    /// The number, for all segments alike: the paper's first.
-    Process,
-    /// Sixteen of them for each process, one after the other.
-    ProcessAndSegment,
-    /// What the kernel has.
-    Scattered,
-}
-
-impl Function {
-    /// All, in the order of the paper.
-    pub const ALL: [Self; 3] = [Self::Process, Self::ProcessAndSegment, Self::Scattered];
-
-    const fn vsid(self, process: u32, segment: u32) -> u32 {
-        match self {
-            Self::Process => process,
-            Self::ProcessAndSegment => process << 4 | segment,
-            Self::Scattered => vsid(process, segment),
-        }
-    }
-}
 
 /// How a table was filled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

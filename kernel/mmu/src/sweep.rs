@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sweep: entries of the hashed table that are nobody's are taken out, some groups at a time.
 //!
-//! A space that gets another context leaves its entries where they are. Nobody can use these *zombies*,
-//! but a group that is full of them is full. The idle loop sweeps them out (Dougan, Mackerras,
-//! Yodaiken 1999, section 7).
+//! A space that gets another context leaves its entries where they are. Nobody can use these
+//! *zombies*, but a group that is full of them is full. The idle loop sweeps them out (Dougan,
+//! Mackerras, Yodaiken 1999, section 7).
 //!
 //! The same sweep lets contexts be given out again. When one half of them is used up the other one
 //! is given out, and no space keeps one of the first: all entries of that half are zombies. Until
@@ -11,7 +11,7 @@
 //! its share. Nobody waits for more than that.
 
 use crate::hash::{Group, VALID};
-use crate::vsid::{Contexts, context};
+use crate::vsid::{Contexts, Function};
 
 /// Groups of a step. An entry takes up to 28 instructions, so a step takes 7,200; 64 groups would
 /// be more than 10,000.
@@ -21,6 +21,8 @@ pub const STEP: usize = 32;
 #[derive(Debug)]
 pub struct Sweep<'a> {
     contexts: Contexts,
+    /// What says of whom an entry is.
+    function: Function,
     /// A bit for each context of a half: whether a space has it. Of those that were not given out
     /// they say nothing.
     live: &'a mut [u32],
@@ -74,13 +76,19 @@ pub const fn words(contexts: u32) -> usize {
 }
 
 impl<'a> Sweep<'a> {
-    /// Of contexts that nobody has, and a table with so many groups, which is empty; none if the
-    /// processor walks none.
+    /// Of contexts that nobody has, whose VSIDs this function makes, and a table with so many
+    /// groups, which is empty; none if the processor walks none.
     #[must_use]
-    pub const fn new(contexts: Contexts, live: &'a mut [u32], groups: usize) -> Self {
+    pub const fn new(
+        contexts: Contexts,
+        function: Function,
+        live: &'a mut [u32],
+        groups: usize,
+    ) -> Self {
         let share = groups.div_ceil(contexts.least() as usize);
         Self {
             contexts,
+            function,
             live,
             at: 0,
             before_turn: 0,
@@ -163,7 +171,7 @@ impl<'a> Sweep<'a> {
 
     fn sweep_group(&mut self, group: &mut Group, takes_out: bool) {
         for pte in group.iter_mut().filter(|pte| pte[0] & VALID != 0) {
-            if self.is_live(context(pte[0] >> 7)) {
+            if self.is_live(self.function.context(pte[0] >> 7)) {
                 self.found[0] += 1;
             } else if takes_out {
                 *pte = [0; 2];

@@ -60,6 +60,54 @@ pub const fn context(vsid: u32) -> u32 {
     (vsid.wrapping_mul(GATHER) & VSID) / SEGMENTS
 }
 
+/// What makes VSIDs of contexts and segments: [`vsid`], or one of those that the paper began with,
+/// which fill the hashed table worse (section 5.2). Each is one to one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// The context, for all segments alike: they differ in upper bits only, which the processor's
+    /// hash leaves out.
+    Process,
+    /// Sixteen for each context, one after the other.
+    ProcessAndSegment,
+    /// What the kernel has.
+    Scattered,
+}
+
+impl Function {
+    /// All, in the order of the paper.
+    pub const ALL: [Self; 3] = [Self::Process, Self::ProcessAndSegment, Self::Scattered];
+
+    /// The VSID of a segment of a context.
+    #[must_use]
+    pub const fn vsid(self, context: u32, segment: u32) -> u32 {
+        match self {
+            Self::Process => segment % SEGMENTS * CONTEXTS + context % CONTEXTS,
+            Self::ProcessAndSegment => context % CONTEXTS * SEGMENTS + segment % SEGMENTS,
+            Self::Scattered => vsid(context, segment),
+        }
+    }
+
+    /// The context that a VSID is of.
+    #[must_use]
+    pub const fn context(self, vsid: u32) -> u32 {
+        match self {
+            Self::Process => vsid % CONTEXTS,
+            Self::ProcessAndSegment => (vsid & VSID) / SEGMENTS,
+            Self::Scattered => context(vsid),
+        }
+    }
+
+    /// How many contexts may be given out: where nothing is to be found there are VSIDs of the
+    /// context 0 by [`vsid`], whatever the function is, and nobody may have one of them.
+    #[must_use]
+    pub const fn contexts(self) -> u32 {
+        match self {
+            Self::Scattered => CONTEXTS,
+            Self::Process | Self::ProcessAndSegment => CONTEXTS / 16,
+        }
+    }
+}
+
 /// A set of segments of users' addresses, a bit each.
 pub type Segments = u16;
 

@@ -3,7 +3,8 @@
 //! 5.2): its first two had the kernel's pages in the table, too.
 
 use mmu::hash::PLACES;
-use mmu::scatter::{Function, GROUPS, fill};
+use mmu::scatter::{GROUPS, fill};
+use mmu::vsid::Function;
 
 #[test]
 fn scattered_vsids_fill_the_table_as_the_paper_s_do_at_least() {

@@ -9,7 +9,7 @@
 use abi::UserAddr;
 use mmu::hash::{Group, LEAST, VALID, insert, look_up};
 use mmu::sweep::{Counts, STEP, Sweep, least_contexts, words};
-use mmu::vsid::{CONTEXTS, Contexts, context, vsid};
+use mmu::vsid::{CONTEXTS, Contexts, Function, context, vsid};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ proptest! {
         let mut table = vec![[[0; 2]; 8]; LEAST];
         let count = count.max(least_contexts(LEAST));
         let mut live = vec![u32::MAX; words(count)];
-        let (mut sweep, mut model, mut hand) = (Sweep::new(Contexts::new(count), &mut live, LEAST), Model::default(), 0);
+        let (mut sweep, mut model, mut hand) = (Sweep::new(Contexts::new(count), Function::Scattered, &mut live, LEAST), Model::default(), 0);
         for event in events {
             let (before, mut is_clean): (Vec<u32>, bool) = (entries(&table).collect(), false);
             match event {
@@ -115,7 +115,7 @@ proptest! {
 fn a_step_is_at_most_so_many_groups() {
     let mut table = vec![[[0; 2]; 8]; LEAST];
     let mut live = vec![0; words(CONTEXTS)];
-    let mut sweep = Sweep::new(Contexts::new(CONTEXTS), &mut live, LEAST);
+    let mut sweep = Sweep::new(Contexts::new(CONTEXTS), Function::Scattered, &mut live, LEAST);
     assert!(!sweep.step(&mut table, true), "an empty table is swept");
     let taken = sweep.take(&mut table);
     for page in 0..100u32 {

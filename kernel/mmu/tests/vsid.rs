@@ -2,8 +2,8 @@
 //! No two segments have one VSID, no context is taken twice, and no segment stays loaded.
 
 use mmu::vsid::{
-    CONTEXTS, Contexts, LOW, NO_TOKEN, SEGMENTS, SHOWS, SHUT, Segments, USER_SEGMENTS, switch,
-    token, vsid,
+    CONTEXTS, Contexts, Function, LOW, NO_TOKEN, SEGMENTS, SHOWS, SHUT, Segments, USER_SEGMENTS,
+    switch, token, vsid,
 };
 use proptest::prelude::*;
 
@@ -17,6 +17,32 @@ fn all_segments_of_all_contexts_have_their_own() {
             assert_eq!(seen[word] & bit, 0, "context {context}, segment {segment}");
             seen[word] |= bit;
         }
+    }
+}
+
+/// So they have by the other functions, and none has what a segment has that is shut or that nobody
+/// uses.
+#[test]
+fn other_functions_tell_segments_apart_too() {
+    let shut: Vec<u32> = (0..USER_SEGMENTS).map(|segment| vsid(0, segment)).collect();
+    for function in Function::ALL {
+        for context in 1..function.contexts() {
+            for segment in 0..USER_SEGMENTS {
+                let vsid = function.vsid(context, segment);
+                assert!(
+                    !shut.contains(&vsid),
+                    "{function:?}, context {context}, segment {segment}"
+                );
+                assert_eq!(
+                    (function.context(vsid), vsid >> 24),
+                    (context, 0),
+                    "{function:?}, segment {segment}"
+                );
+            }
+        }
+        let own: std::collections::BTreeSet<u32> =
+            (0..SEGMENTS).map(|segment| function.vsid(7, segment)).collect();
+        assert_eq!(own.len(), SEGMENTS as usize, "{function:?}");
     }
 }
 

@@ -149,6 +149,15 @@ impl Cache {
 
     /// One line is read or written, at the linear address `linear` and the physical one `physical`.
     pub fn access(&mut self, linear: u32, physical: u32, write: bool) -> Outcome {
+        self.look_up(linear, physical, !write || self.write_allocate)
+    }
+
+    /// The same while the whole cache is locked: what it has not does not come into it.
+    pub fn access_locked(&mut self, linear: u32, physical: u32) -> Outcome {
+        self.look_up(linear, physical, false)
+    }
+
+    fn look_up(&mut self, linear: u32, physical: u32, fills: bool) -> Outcome {
         let (linear, physical) = (linear >> self.shift, physical >> self.shift);
         if self.last == (linear, physical) {
             return Outcome::Hit;
@@ -169,7 +178,7 @@ impl Cache {
             }
             return Outcome::Hit;
         }
-        if !write || self.write_allocate {
+        if fills {
             self.fill(set, tag, (linear, physical));
         }
         Outcome::Miss

@@ -41,9 +41,9 @@ pub const CASES: &[Case] = &[
     ("a_segment_gives_no_right_it_has_not", segment_rights),
     ("a_segment_lies_on_whole_tables", segment_misaligned),
     ("a_deleted_segment_is_gone_everywhere", segment_deleted),
-    ("cache_operations_are_five", |_| {
+    ("cache_operations_are_six", |_| {
         fails(
-            sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, 5]).map(|_| ()),
+            sys::call_with(Op::Cache, [SPACE.0, ADDRESS, PAGE, 6]).map(|_| ()),
             Error::BadArgument,
         )
     }),

@@ -13,7 +13,7 @@ use macadamia::cap::{Bound, copy};
 use macadamia::interval::{begin, end};
 use macadamia::ipc::{map_reply_wait, receive};
 use macadamia::map::{map, unmap};
-use macadamia::{Env, Quota, Result, Space, Thread, result, start};
+use macadamia::{Env, Quota, Result, Space, Thread, result, start, time};
 use processor::code;
 
 macadamia::main!(run);
@@ -32,12 +32,21 @@ const ALIEN: u32 = 130;
 /// The same in turn with another alien, whose space shows the server, too.
 const OTHER_ALIEN: u32 = 131;
 
+/// A thread reads [`PAGES`] pages, each for the first time.
+const RELOAD: u32 = 140;
+/// What was read before is read again, after pages were to be cleared while nobody ran; such pages,
+/// cleared here unless they are already, are written to.
+const WORK: u32 = 150;
+const USE: u32 = 151;
+
 const OWN: Space = Space(image::slot::SPACE);
 const QUOTA: Quota = Quota(image::slot::QUOTA);
 const SERVERS: u32 = 99;
 const PAGES: u32 = 1000;
 /// How often each is done.
 const REPETITIONS: u32 = 50;
+/// And what takes long.
+const FEW: u32 = 10;
 /// Where spaces have their code: in the lowest segment.
 const CODE: u32 = 0x0800_0000;
 /// Where they have pages.
@@ -49,6 +58,12 @@ const PLACE: u32 = 0x1200_0000;
 const OTHER: u32 = PLACE + TABLE_SPAN;
 const OTHER_BYTES: u32 = 64 << 10;
 const LINE: usize = 32;
+/// Pages to be cleared, how much of each is written, and how much is read before: half of a cache.
+const CLEARED: u32 = 16;
+const USED: u32 = 256;
+const WORK_BYTES: u32 = 8 << 10;
+/// Nanoseconds in which nobody runs.
+const IDLE: u64 = 4_000_000;
 /// The window of the server, its code and its stack.
 const WINDOW: u32 = USER_END - (512 << 20);
 const HANDLER: u32 = WINDOW + TABLE_SPAN;
@@ -143,6 +158,75 @@ fn unmaps(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
+/// Nobody runs for a while.
+fn idle() -> Result<()> {
+    time::alarm(time::now() + IDLE, 1)?;
+    macadamia::ipc::wait(1).map(drop)
+}
+
+fn reloads(env: &mut Env) -> Result<()> {
+    let ((space, thread), pages) = (reader(env)?, env.memory("pages"));
+    for _ in 0..FEW {
+        map(space, FIRST, pages, 0, PAGES * PAGE_SIZE, Rights::READ)?;
+        idle()?;
+        begin::<RELOAD>();
+        let started = thread.start(CODE, 0, FIRST);
+        let received = receive(None);
+        end::<RELOAD>();
+        started?;
+        assert!(
+            received?.words[..2] == [vector::PAGE_FAULT, FIRST + PAGES * PAGE_SIZE],
+            "it read less"
+        );
+        thread.stop()?;
+        unmap(space, FIRST, PAGES * PAGE_SIZE)?;
+    }
+    Ok(())
+}
+
+fn clears(env: &mut Env) -> Result<()> {
+    let pages = env.memory("pages");
+    map(OWN, PLACE, pages, 0, CLEARED * PAGE_SIZE, Rights(3))?;
+    map(OWN, OTHER, pages, CLEARED * PAGE_SIZE, WORK_BYTES, Rights::READ)?;
+    let read = || {
+        assert!(
+            start::bytes(OTHER, WORK_BYTES).iter().step_by(LINE).all(|byte| *byte == 0),
+            "memory has what nobody wrote"
+        )
+    };
+    for _ in 0..REPETITIONS {
+        // Where nobody clears pages all are cleared here.
+        let is_wanted = OWN.clear_later(PLACE, CLEARED * PAGE_SIZE).is_ok();
+        read();
+        read();
+        idle()?;
+        begin::<WORK>();
+        read();
+        end::<WORK>();
+        let cleared = if is_wanted { OWN.clear_later(0, 0)? } else { 0 };
+        begin::<USE>();
+        for page in 0..CLEARED {
+            let at = PLACE + page * PAGE_SIZE;
+            if page >= cleared {
+                start::fill(at, PAGE_SIZE, &[]);
+            }
+            start::fill(at, USED, &[1; USED as usize]);
+        }
+        end::<USE>();
+        let is_clear = |page| {
+            start::bytes(PLACE + page * PAGE_SIZE + USED, PAGE_SIZE - USED)
+                .iter()
+                .all(|byte| *byte == 0)
+        };
+        assert!((0..CLEARED).all(is_clear), "a page is not clear");
+        (0..CLEARED).for_each(|page| {
+            start::fill(PLACE + page * PAGE_SIZE, PAGE_SIZE, &[1; PAGE_SIZE as usize])
+        });
+    }
+    unmap(OWN, PLACE, CLEARED * PAGE_SIZE)?;
+    unmap(OWN, OTHER, WORK_BYTES)
+}
+
 fn faults(env: &mut Env) -> Result<()> {
     let ((space, thread), ram) = (reader(env)?, env.memory("ram"));
     thread.start(CODE, 0, FIRST)?;
@@ -216,12 +300,14 @@ fn alien(env: &mut Env) -> Result<()> {
 }
 
 fn run(mut env: Env) {
-    for (name, measure) in [
+    let all = [
         ("ring", ring as fn(&mut Env) -> Result<()>),
         ("unmap", unmaps),
         ("faults", faults),
-        ("alien", alien),
-    ] {
+        ("reload", reloads),
+        ("clear", clears),
+    ];
+    for (name, measure) in all.into_iter().chain([("alien", alien as fn(&mut Env) -> Result<()>)]) {
         if let Err(error) = measure(&mut env) {
             panic!("{name}: {}", error.text());
         }

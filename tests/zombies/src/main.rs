@@ -3,6 +3,8 @@
 //! go, and now and then the processor has nothing to do. Each of them is a mapping of so many pages
 //! that its end gives the space another context, and leaves zombies.
 //!
+//! Its arguments say how many pages a program has, and how many programs there are.
+//!
 //! It reports the kernel's counts ([`Counts`]) between the first time of idleness and the last, and
 //! how long pages took to be touched.
 #![no_std]
@@ -16,11 +18,9 @@ use macadamia::{Env, Memory, counts, result, time};
 
 macadamia::main!(run);
 
-/// Pages of a program.
-const PAGES: u32 = 2000;
-/// Programs between two times of idleness. Together they have more pages than the table has entries
-/// for 128 MiB of RAM.
-const PROGRAMS: u32 = 11;
+/// Pages of a program; programs between two times of idleness. Together they have more pages than
+/// the table has entries for 128 MiB of RAM.
+const USUAL: [u32; 2] = [2000, 11];
 /// How often that happens.
 const ROUNDS: u32 = 20;
 /// Nanoseconds of idleness.
@@ -28,9 +28,13 @@ const IDLE: u64 = 4_000_000;
 
 fn run(env: Env) {
     let ram = env.memory("ram");
-    round(ram);
+    let mut load = USUAL;
+    for (number, argument) in load.iter_mut().zip(&env.start.arguments) {
+        *number = argument.parse().expect("arguments are numbers");
+    }
+    round(ram, load);
     let before = counts();
-    let took: u64 = (0..ROUNDS).map(|_| round(ram)).sum();
+    let took: u64 = (0..ROUNDS).map(|_| round(ram, load)).sum();
     let after = counts();
     let since = |count: fn(&Counts) -> u32| count(&after) - count(&before);
     let [reloads, evicts] = [since(|counts| counts.reloads), since(|counts| counts.evicts)];
@@ -41,13 +45,13 @@ fn run(env: Env) {
 
 /// Programs come and go, and then there is nothing to do. In how many nanoseconds they touched
 /// their pages.
-fn round(ram: Memory) -> u64 {
+fn round(ram: Memory, [count, programs]: [u32; 2]) -> u64 {
     let mut took = 0;
-    for _ in 0..PROGRAMS {
-        let pages = Window::open(own().start, ram, 0, PAGES * PAGE_SIZE, Rights::READ)
+    for _ in 0..programs {
+        let pages = Window::open(own().start, ram, 0, count * PAGE_SIZE, Rights::READ)
             .expect("the addresses are free");
         let start = time::now();
-        let wrong = (0..PAGES).filter(|page| pages.read(page * PAGE_SIZE) != 0).count();
+        let wrong = (0..count).filter(|page| pages.read(page * PAGE_SIZE) != 0).count();
         took += time::now() - start;
         assert_eq!(wrong, 0, "pages have what nobody wrote");
     }

@@ -370,6 +370,21 @@ impl Space {
         })
         .map(|_| ())
     }
+    /// Has its pages there cleared while the processor has nothing else to do. How many were
+    /// cleared of those that it wanted last to be, from the first on ([`CacheOp::Clear`]).
+    ///
+    /// # Errors
+    /// What the kernel says: [`Error::Unsupported`](abi::Error::Unsupported) but on PowerPC.
+    pub fn clear_later(self, address: Word, bytes: Word) -> Result<u32> {
+        let operation = CacheOp::Clear as Word;
+        let [cleared, ..] = sys::call(call::Cache {
+            space: self.into(),
+            address: UserAddr(address),
+            bytes,
+            operation,
+        })?;
+        Ok(cleared as u32)
+    }
     /// What its threads find at an address; with `memory` also which page of that it is.
     ///
     /// # Errors

@@ -3,16 +3,42 @@
 
 use crate::process::show;
 use anyhow::Result;
+use book::Parts;
 use mmu::hash::PLACES;
-use mmu::scatter::{Filled, Function, GROUPS, fill};
+use mmu::scatter::{Filled, GROUPS, fill};
+use mmu::vsid::Function;
 use std::fmt::Write;
 
-/// Their names, whether the kernel's pages are in the table, and the use that the paper has
-/// (section 5.2), in per cent.
-const FUNCTIONS: [(&str, bool, u32); 3] = [
-    ("the process's number", true, 37),
-    ("number x 16 + segment", true, 57),
-    ("scattered, as the kernel's", false, 75),
+/// A function, and what the paper has of it (section 5.2).
+struct Measured {
+    function: Function,
+    /// For people, and in figures.
+    names: [&'static str; 2],
+    /// Whether the kernel's pages are in the table.
+    with_kernel: bool,
+    /// How much of the table is used, in per cent.
+    paper: u32,
+}
+
+const FUNCTIONS: [Measured; 3] = [
+    Measured {
+        function: Function::Process,
+        names: ["the process's number", "pid"],
+        with_kernel: true,
+        paper: 37,
+    },
+    Measured {
+        function: Function::ProcessAndSegment,
+        names: ["number x 16 + segment", "pid16"],
+        with_kernel: true,
+        paper: 57,
+    },
+    Measured {
+        function: Function::Scattered,
+        names: ["scattered, as the kernel's", "scattered"],
+        with_kernel: false,
+        paper: 75,
+    },
 ];
 
 /// Prints it.
@@ -23,10 +49,25 @@ pub fn run() -> Result<()> {
     let mut text = format!(
         "{GROUPS} groups of {PLACES}, 24 large programs of equal layout; groups with 0 to {PLACES} entries\n"
     );
-    for (function, (name, with_kernel, paper)) in Function::ALL.into_iter().zip(FUNCTIONS) {
-        line(&mut text, name, &fill(function, with_kernel), paper)?;
+    for Measured { function, names, with_kernel, paper } in FUNCTIONS {
+        line(&mut text, names[0], &fill(function, with_kernel), paper)?;
     }
     Ok(show(&text)?)
+}
+
+/// The same as numbers of the book: of each function what is used, what is left, and how far that
+/// is from the paper.
+pub fn parts() -> Parts {
+    let of = |measured: Measured| {
+        let used = fill(measured.function, measured.with_kernel).use_in_thousandths() as f64 / 10.0;
+        let numbers = [
+            ("used", used),
+            ("left", 100.0 - used),
+            ("distance", (used - f64::from(measured.paper)).abs()),
+        ];
+        numbers.map(|(what, value)| ((0, format!("{} {what}", measured.names[1])), (value, None)))
+    };
+    FUNCTIONS.into_iter().flat_map(of).collect()
 }
 
 fn line(text: &mut String, name: &str, filled: &Filled, paper: u32) -> Result<()> {

@@ -8,6 +8,7 @@ use crate::guest::{self, Alone, Clock, Guest};
 use crate::linux::root::Insert;
 use crate::machine::board;
 use anyhow::{Context, Result};
+use book::Parts;
 use book::plan::Run;
 use model_core::Report;
 use std::path::Path;
@@ -38,6 +39,8 @@ pub struct Ran {
     pub report: Option<Report>,
     /// How long all questions of who is behind the card took, by the host's clock.
     pub took: Option<Duration>,
+    /// What its program counted itself.
+    pub parts: Parts,
 }
 
 /// A program for Linux, here and on Linux alone.
@@ -92,7 +95,7 @@ impl Program {
         let report = Guest { system, cpu, inserts, model, timeout, wire, hosts_time, ..usual }
             .succeed(&self.command)?
             .report;
-        Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
+        Ok(Ran { report, took: peer.map(Peer::end).transpose()?, parts: Parts::new() })
     }
 
     /// Runs it on Linux alone.
@@ -108,6 +111,6 @@ impl Program {
             timeout: timeout(run),
         };
         let report = alone.run(&self.command)?.report;
-        Ok(Ran { report, took: peer.map(Peer::end).transpose()? })
+        Ok(Ran { report, took: peer.map(Peer::end).transpose()?, parts: Parts::new() })
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
 
-use super::frames;
 use super::ping::Peer;
 use super::program::{Program, Ran, peer, timeout};
+use super::{frames, hash};
 use crate::build::{self, Model, Options, Seed, Wire};
 use crate::machine::board;
 use crate::machine::emulator::{Machine, batch};
@@ -30,6 +30,9 @@ pub enum Native {
 /// Runs it.
 pub fn carry_out(run: &Run, model: &Model, native: Native) -> Result<Counted> {
     let board = board::get(run.board.as_deref().unwrap_or(board::DEFAULT))?;
+    if run.hash {
+        return Ok(Counted { ours: Report::default(), native: None, parts: hash::parts() });
+    }
     let measured = || in_its_spaces(run, || measure(run, model, native));
     board::with(board, || match &run.words {
         Some(say) => words::with(say, measured),
@@ -62,13 +65,14 @@ fn measure(run: &Run, model: &Model, native: Native) -> Result<Counted> {
 }
 
 fn counted(run: &Run, program: Option<&Program>, model: &Model, native: Native) -> Result<Counted> {
-    let ours = here(run, program, Some(model))?.report.context("no report")?;
+    let Ran { report, parts, .. } = here(run, program, Some(model))?;
+    let ours = report.context("no report")?;
     let native = match (native, program) {
         (Native::Unknown, Some(program)) => program.alone(run, Some(model))?.report,
         (Native::Known(report), _) => Some(report),
         (Native::Unknown | Native::Unasked, _) => None,
     };
-    Ok(Counted { ours, native, parts: Parts::new() })
+    Ok(Counted { ours, native, parts })
 }
 
 fn here(run: &Run, program: Option<&Program>, model: Option<&Model>) -> Result<Ran> {
@@ -94,5 +98,16 @@ fn system_run(run: &Run, path: &Path, model: Option<&Model>) -> Result<Ran> {
     let answered = peer.map(Peer::end).transpose();
     ensure!(transcript.is_done(), "{} failed:\n{}", built.name, transcript.console);
     ensure!(transcript.ended, "{} did not end in {} s", built.name, run.timeout);
-    Ok(Ran { report: transcript.model, took: answered? })
+    let parts = if run.evicts { evicts(&transcript.results)? } else { Parts::new() };
+    Ok(Ran { report: transcript.model, took: answered?, parts })
+}
+
+/// Of a hundred reloads of the hashed table so many evict, by what tests/zombies reports.
+fn evicts(results: &str) -> Result<Parts> {
+    let line = results.lines().find_map(|line| line.strip_prefix("counts "));
+    let numbers: Vec<f64> =
+        line.context("no counts")?.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+    let [reloads, evicts, ..] = numbers[..] else { bail!("there are not two counts") };
+    ensure!(reloads > 0.0, "nothing was put into the hashed table");
+    Ok(Parts::from([((0, "evicts".into()), (evicts * 100.0 / reloads, None))]))
 }

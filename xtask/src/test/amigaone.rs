@@ -66,6 +66,9 @@ pub const ALL: &[Test] = &[
     test("amigaone.zombies", || on_amigaone(zombies)),
 ];
 
+/// Programs that come and go until the hashed table is full of what they leave.
+const LOAD: &str = "tests/zombies/zombies.toml";
+
 /// Seconds until a system counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -81,7 +84,7 @@ fn large_memory() -> Result<()> {
 
 /// Runs a system whose kernel is told these words, in the emulator's own time. They are in a file
 /// of the build.
-fn run(path: &str, cpu: &str, say: &'static str) -> Result<Transcript> {
+pub fn run(path: &str, cpu: &str, say: &'static str) -> Result<Transcript> {
     let machine = Machine::Qemu { cpu, icount: true, model: None };
     let transcript =
         words::with(say, || batch(&build::system(Path::new(path))?, machine, TIMEOUT))?;
@@ -109,10 +112,10 @@ fn on_all(say: &'static str) -> Result<()> {
 
 /// What `tests/zombies` reports.
 #[derive(Debug)]
-struct Counts {
-    reloads: u64,
+pub struct Counts {
+    pub reloads: u64,
     evicts: u64,
-    swept: u64,
+    pub swept: u64,
     zombies: u64,
     turns: u64,
     /// Nanoseconds in which it touched pages.
@@ -120,8 +123,9 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(cpu: &str, say: &'static str) -> Result<Self> {
-        let transcript = run("tests/zombies/zombies.toml", cpu, say)?;
+    /// What a system of this program reports on a processor whose kernel is told these words.
+    pub fn of(path: &str, cpu: &str, say: &'static str) -> Result<Self> {
+        let transcript = run(path, cpu, say)?;
         let line = transcript
             .results
             .lines()
@@ -138,7 +142,7 @@ impl Counts {
     }
 
     /// Of a hundred reloads so many evict.
-    const fn percent(&self) -> u64 {
+    pub const fn percent(&self) -> u64 {
         self.evicts * 100 / self.reloads
     }
 }
@@ -146,7 +150,7 @@ impl Counts {
 /// The sweep of the idle loop: entries of nobody leave room for others. The limits are the paper's
 /// (section 7).
 fn zombies() -> Result<()> {
-    let [with, without] = ["", "sweep=off"].map(|say| Counts::of("604", say));
+    let [with, without] = ["", "sweep=off"].map(|say| Counts::of(LOAD, "604", say));
     let (with, without) = (with?, without?);
     ensure!(with.percent() <= 30, "with the sweep {} of 100 reloads evict", with.percent());
     ensure!(without.percent() > 90, "without the sweep {} of 100 reloads evict", without.percent());
@@ -161,7 +165,7 @@ fn zombies() -> Result<()> {
 /// is the same but how long it takes.
 fn slow_reload() -> Result<()> {
     on_all("reload=slow")?;
-    let [fast, slow] = ["", "reload=slow"].map(|say| Counts::of("604", say));
+    let [fast, slow] = ["", "reload=slow"].map(|say| Counts::of(LOAD, "604", say));
     let (fast, slow) = (fast?, slow?);
     for (fast, slow) in
         [(fast.reloads, slow.reloads), (fast.evicts, slow.evicts), (fast.swept, slow.swept)]
@@ -180,10 +184,10 @@ fn slow_reload() -> Result<()> {
 /// Flushes that search the hashed table, of ranges of pages and of whole spaces: they leave no
 /// zombies.
 fn flush() -> Result<()> {
-    let lazy = Counts::of("604", "")?;
+    let lazy = Counts::of(LOAD, "604", "")?;
     for say in ["cutoff=all", "flush=eager"] {
         on_all(say)?;
-        let eager = Counts::of("604", say)?;
+        let eager = Counts::of(LOAD, "604", say)?;
         ensure!(lazy.reloads.abs_diff(eager.reloads) <= lazy.reloads / 100, "{lazy:?}, {eager:?}");
         ensure!(
             eager.swept <= lazy.swept / 100 && eager.evicts <= lazy.evicts / 100,
@@ -191,7 +195,7 @@ fn flush() -> Result<()> {
         );
     }
     // It unmaps 2,000 pages, in pieces.
-    let some = Counts::of("604", "cutoff=100")?;
+    let some = Counts::of(LOAD, "604", "cutoff=100")?;
     ensure!(
         some.swept >= lazy.swept - lazy.swept / 100,
         "more pages are above the cut-off: {lazy:?}, {some:?}"
@@ -203,7 +207,7 @@ fn flush() -> Result<()> {
 fn contexts() -> Result<()> {
     on_all("contexts=64")?;
     for cpu in &board::chosen().qemu.tested {
-        let counts = Counts::of(cpu, "contexts=64")?;
+        let counts = Counts::of(LOAD, cpu, "contexts=64")?;
         ensure!(
             counts.turns > 2,
             "{cpu}: contexts were given out again {} times only",

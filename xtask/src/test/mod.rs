@@ -36,6 +36,7 @@ mod suites;
 mod system;
 mod tally;
 mod terminal;
+mod tricks;
 
 pub use results::Shard;
 
@@ -167,6 +168,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(arm::ALL)
         .chain(amigaone::ALL)
         .chain(ppc::ALL)
+        .chain(tricks::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)
         .chain(server::ALL)

@@ -8,7 +8,6 @@ use super::model::{clean, finished, system};
 use super::tally::{Test, on_amigaone, slow, test};
 use crate::build::{self, Built, Model};
 use crate::machine::emulator::{Machine, batch};
-use crate::machine::words;
 use anyhow::{Context, Result, ensure};
 use mmu::vsid::{USER_SEGMENTS, vsid};
 use model_core::{Report, Rule};
@@ -24,8 +23,6 @@ pub const ALL: &[Test] = &[
         on_amigaone(|| checked("hostile", 1200))
     }),
     test("amigaone.latency", || on_amigaone(worst)),
-    test("amigaone.unmap", || on_amigaone(unmap)),
-    test("amigaone.misses", || on_amigaone(misses)),
     test("amigaone.fault.page-flush", || {
         on_amigaone(|| fault(|words| without(words, TLBIE), Rule::StaleTranslation))
     }),
@@ -47,7 +44,7 @@ pub const ALL: &[Test] = &[
 ];
 
 /// QEMU's names of the processors, and what the model has of each.
-const CPUS: [(&str, &str); 2] = [("604", "ppc604-133"), ("603e", "ppc603e-133")];
+pub const CPUS: [(&str, &str); 2] = [("604", "ppc604-133"), ("603e", "ppc603e-133")];
 
 /// Changes a kernel's words, and says at how many places.
 type Damage = fn(&mut [u32]) -> usize;
@@ -187,44 +184,5 @@ fn cpus() -> Result<()> {
         let without_latency = |report| Report { latency: None, ..report };
         ensure!(without_latency(report) == without_latency(again), "{name}: two runs differ");
     }
-    Ok(())
-}
-
-/// What the program `tricks` counts on a processor whose kernel is told these words.
-fn tricks(cpu: &str, say: &str) -> Result<Report> {
-    let model = build::model()?;
-    let machine = Machine::Qemu { cpu, icount: true, model: Some(&model) };
-    finished(words::with(say, || batch(&system("tricks")?, machine, Duration::from_secs(120)))?)
-}
-
-/// The flush that an unmap of 1,000 pages causes which were touched: interval 110 less 111. A
-/// search of each page takes 79 times as much, as with the kernel of the paper (section 7).
-fn unmap() -> Result<()> {
-    let flush = |say: &str| -> Result<u64> {
-        let report = tricks("604", say)?;
-        let of = |id: u16| Some(report.intervals.get(&id)?.kernel_instructions.median);
-        of(110)
-            .zip(of(111))
-            .and_then(|(with, without)| with.checked_sub(without))
-            .context("no flush was counted")
-    };
-    let (each, lazy) = (flush("cutoff=all")?, flush("")?);
-    println!("# {each} instructions of the kernel to search each page, {lazy} for another context");
-    ensure!(lazy > 0 && each >= 79 * lazy, "{each} is not 79 times {lazy}");
-    Ok(())
-}
-
-/// Instructions of a 603's miss handler: between two page faults that a pager answers a page is
-/// read, by the emulator's one miss.
-fn misses() -> Result<()> {
-    let report = tricks("603e", "")?;
-    let interval = report.intervals.get(&120).context("no page fault was counted")?;
-    let events = interval.medians().total();
-    println!("# {} instructions of the handler", events.reload_instructions);
-    ensure!(
-        (1..=19).contains(&events.reload_instructions),
-        "{} instructions of the handler, not 1 to 19",
-        events.reload_instructions
-    );
     Ok(())
 }

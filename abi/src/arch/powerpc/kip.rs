@@ -14,7 +14,7 @@ pub const COUNTS_OFFSET: u32 = 512;
 
 /// Counts since boot, modulo 2 to the power of 32, as they were when the processor last had nothing
 /// to do. The whole table is looked at then if a space has lost its context. On a 603, which walks
-/// no table, all but `turns` are 0.
+/// no table, all but `turns` and `cleared` are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -30,4 +30,7 @@ pub struct Counts {
     pub zombies: u32,
     /// How often contexts were given out again: half of them each time.
     pub turns: u32,
+    /// Pages that were cleared because somebody wanted that
+    /// ([`CacheOp::Clear`](crate::CacheOp::Clear)).
+    pub cleared: u32,
 }

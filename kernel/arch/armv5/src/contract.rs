@@ -159,7 +159,7 @@ impl Caches for Armv5 {
             CacheOp::CleanAndInvalidate => cache::clean_and_drop_data,
             CacheOp::SyncCode => cache::synchronise,
             // They have functions of their own.
-            CacheOp::Lock | CacheOp::Unlock => return,
+            CacheOp::Lock | CacheOp::Unlock | CacheOp::Clear => return,
         };
         if range.end.0 - range.start.0 > BY_LINE {
             self.directory.before_change_anywhere();

@@ -162,5 +162,17 @@ fn what_it_has_not_is_unsupported() {
     fails(&mut kernel, Op::Serve, [OTHER, slot::WINDOWS as Word, 0, 0], Error::Unsupported);
     fails(&mut kernel, Op::Attach, [SPACE, WINDOWS, OTHER, RWX], Error::BadState);
     fails(&mut kernel, Op::Cache, [OTHER, 0, PAGE_SIZE, CacheOp::Lock as Word], Error::Unsupported);
+    fails(
+        &mut kernel,
+        Op::Cache,
+        [OTHER, 0, PAGE_SIZE, CacheOp::Clear as Word],
+        Error::Unsupported,
+    );
+    fails(
+        &mut kernel,
+        Op::Cache,
+        [OTHER, 1, PAGE_SIZE, CacheOp::Clear as Word],
+        Error::BadArgument,
+    );
     fails(&mut kernel, Op::CreateSpace, [QUOTA, 0, SEGMENT, TABLE_SPAN], Error::BadArgument);
 }

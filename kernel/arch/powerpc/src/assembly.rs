@@ -11,6 +11,7 @@
 //! | `fast/map.S` | the fast paths of answers that map a page |
 //! | `fast/page_fault.S` | the fast path of page faults |
 //! | `fast/notify.S` | the fast paths of notifications |
+//! | `words.S` | what boot words bring back |
 //! | `mem.S` | filling and copying memory |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
@@ -19,7 +20,7 @@
 
 use crate::cache::LINE;
 use crate::contract::{KERNEL, PowerPc};
-use crate::layout::{CPU, RELOAD, Reload};
+use crate::layout::{CPU, HANDLERS, REACHED, RELOAD, Reload, UNCACHED};
 use crate::regs::dsisr;
 use crate::trap;
 use crate::window::{FIRST, SHOWN, Shown};
@@ -53,6 +54,8 @@ const SHADOW: u32 = 1 << 1;
 /// Why an access failed, or a fetch, in the upper half of DSISR or SRR1: neither the TLB nor the
 /// hashed table has the page.
 const NOT_FOUND: u32 = 1 << 14;
+// `words.S`: a bit is set where RAM is reached past the cache.
+const _: () = assert!(UNCACHED & (REACHED - 1) == 0 && UNCACHED & 0xffff == 0);
 /// The two words that a caller leaves for a function: where the caller's are, and where to return
 /// to.
 const LINKAGE: usize = 16;
@@ -127,6 +130,7 @@ global_asm!(
     include_str!("fast/notify.S"),
     include_str!("mem.S"),
     include_str!("entry.S"),
+    include_str!("words.S"),
     above_brief = const first_bit(flag::BRIEF) - 1,
     above_flags = const first_bit(USER_FLAGS) - 1,
     above_fpu = const first_bit(msr::FPU) - 1,
@@ -157,6 +161,7 @@ global_asm!(
     current = const offset_of!(Cpu, current),
     cursor = const offset_of!(Attachment, cursor),
     data = const vector::DATA,
+    data_translated = const msr::DATA_TRANSLATED,
     decrementer = const vector::DECREMENTER,
     delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
     delivery_exception = const Delivery::new(MessageKind::Exception, 0, REGISTER_WORDS + WORDS, 0).0,
@@ -185,6 +190,8 @@ global_asm!(
     gate_run = const gate::RUN,
     gpr = const saved(word::GPR),
     hand = const offset_of!(Reload, hand),
+    handlers = const HANDLERS.start,
+    handlers_end = const HANDLERS.end,
     handle = const field!(handle),
     handler = const field!(handler),
     heads = const SCHEDULER + place::HEADS,
@@ -293,6 +300,7 @@ global_asm!(
     threads_low = const THREADS & 0xffff,
     top = const offset_of!(Cpu, top),
     upper = const offset_of!(Attachment, upper),
+    uncached = const UNCACHED >> 16,
     user = const msr::USER,
     user_segments = const USER_SEGMENTS,
     valid = const VALID,

@@ -70,8 +70,8 @@ fn take_hash(boot: &mut Boot, contexts: u32) -> Place {
     place
 }
 
-/// Looks at what is there. With what the kernel starts with comes where the hashed table is, if the
-/// processor walks one.
+/// Looks at what is there. With what the kernel starts with comes where the hashed table is, if it
+/// is searched.
 pub fn find(options: &Options) -> (Boot, Option<Place>) {
     let (ram_end, bytes) = (number("memory"), number("image"));
     if ram_end > RAM_END || !ram_end.is_multiple_of(PAGE_SIZE) {
@@ -85,6 +85,7 @@ pub fn find(options: &Options) -> (Boot, Option<Place>) {
     let image = move_up(bytes, ram_end);
     // SAFETY: boot; the image is RAM, and nobody else runs.
     let mut boot = unsafe { look::<AmigaOne>(Found { ram, kernel, image, symbols: None }) };
-    let hash = (!regs::fills_tlb_by_software()).then(|| take_hash(&mut boot, options.contexts));
+    let hash = (options.searches || !regs::fills_tlb_by_software())
+        .then(|| take_hash(&mut boot, options.contexts));
     (boot, hash)
 }

@@ -3,6 +3,7 @@
 
 use crate::cache::{self, Lines};
 use crate::fpu;
+use crate::idle::Idle;
 use crate::layout::CPU;
 use crate::space::{self, Spaces};
 use crate::{regs, time, window};
@@ -13,7 +14,7 @@ use core::mem::offset_of;
 use core::ops::Range;
 use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
 use kcore::segment::SEGMENT_WORDS;
-use kcore::{Charge, Cpu, Irq, Owner, Segment, Space, Thread};
+use kcore::{Charge, Cpu, Irq, Owner, Segment, Space, Table, Thread};
 use mmu::powerpc::PowerPc as Format;
 use plat_amigaone::pic;
 use pool::{Link, Pool, Ref};
@@ -33,6 +34,8 @@ pub struct PowerPc {
     clock: Clock,
     /// VSIDs, and the segment registers.
     spaces: Spaces,
+    /// What is to be done while nobody runs.
+    idle: Idle,
 }
 
 impl PowerPc {
@@ -40,8 +43,13 @@ impl PowerPc {
     pub const CLOCK: usize = offset_of!(Self, clock);
 
     /// The port, with the clock as it is now.
-    pub const fn new(spaces: Spaces, clock: Clock) -> Self {
-        Self { clock, spaces }
+    pub const fn new(spaces: Spaces, idle: Idle, clock: Clock) -> Self {
+        Self { clock, spaces, idle }
+    }
+
+    /// What is to be done while nobody runs, and the spaces, at once.
+    pub const fn idle(&mut self) -> (&mut Idle, &mut Spaces) {
+        (&mut self.idle, &mut self.spaces)
     }
 
     /// The hot words and the spaces, at once.
@@ -96,7 +104,12 @@ impl Translation for PowerPc {
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         self.spaces.dropped(pool, space);
+        self.idle.dropped(space);
         Charge::NONE
+    }
+
+    fn entries_written(&mut self, _: &Pool, table: Ref<Table>, range: Range<usize>) {
+        self.spaces.entries_written(table, &range);
     }
 
     fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
@@ -138,7 +151,7 @@ impl Caches for PowerPc {
             CacheOp::CleanAndInvalidate => Lines::Drop,
             CacheOp::SyncCode => Lines::Code,
             // They have functions of their own.
-            CacheOp::Lock | CacheOp::Unlock => return,
+            CacheOp::Lock | CacheOp::Unlock | CacheOp::Clear => return,
         };
         if range.end.0 - range.start.0 > BY_LINE {
             cache::clean_all();
@@ -152,6 +165,15 @@ impl Caches for PowerPc {
             }
             at = end;
         }
+    }
+
+    fn clear_later(
+        &mut self,
+        _: &mut Pool,
+        space: Ref<Space>,
+        pages: Range<UserAddr>,
+    ) -> Result<u32, Error> {
+        self.idle.want(space, pages)
     }
 }
 

@@ -51,6 +51,7 @@ insert:
     bne- insert_failed
     rlwimi 28, 27, 22, 20, 29
     lwz 28, -{read_write}(28)
+insert_found:
     andi. 29, 28, {present}
     beq- page_absent
     mfsrin 29, 27

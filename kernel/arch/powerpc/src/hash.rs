@@ -5,8 +5,8 @@
 //! `hash.S` puts entries in. [`insert`] is the same for what it does not do, and with `reload=slow`
 //! for all.
 
-use crate::cache::{Lines, on_lines};
 use crate::layout::RELOAD;
+use crate::patch::write_code;
 use crate::regs;
 use abi::{PhysAddr, UserAddr};
 use kcore::boot::Range;
@@ -81,21 +81,7 @@ impl Place {
 }
 
 unsafe extern "C" {
-    static data_missed: u32;
-    static data_slow: u32;
-    static fetch_missed_here: u32;
-    static fetch_slow: u32;
     static hash_groups: [u32; 2];
-}
-
-/// Writes instructions of the kernel's.
-///
-/// # Safety
-/// Nobody executes them meanwhile.
-unsafe fn write_code(at: *const u32, instruction: u32) {
-    // SAFETY: the caller's; the kernel's image is RAM.
-    unsafe { at.cast_mut().write_volatile(instruction) };
-    on_lines(at as u32, 4, Lines::Code);
 }
 
 /// Writes into `hash.S` where the table is and how large: `rlwinm` with the first bit of a mask,
@@ -113,20 +99,6 @@ unsafe fn place_in_code(table: Range) {
         write_code(group, group.read_volatile() | first_bit << 6);
         write_code(base, base.read_volatile() | table.base.0 >> 16);
         (*RELOAD.get()).mask = table.bytes - size_of::<Group>() as u32;
-    }
-}
-
-/// Has all misses go to the portable kernel.
-///
-/// # Safety
-/// No user runs yet.
-pub unsafe fn reload_slowly() {
-    for [from, to] in [
-        [&raw const data_missed, &raw const data_slow],
-        [&raw const fetch_missed_here, &raw const fetch_slow],
-    ] {
-        // SAFETY: the caller's: only users' accesses execute them. `b`, relative.
-        unsafe { write_code(from, 18 << 26 | (to as u32).wrapping_sub(from as u32) & 0x03ff_fffc) };
     }
 }
 

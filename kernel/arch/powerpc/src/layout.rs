@@ -2,14 +2,20 @@
 //! Physical addresses of the kernel (docs/powerpc.md, *Memory*), and statics that assembly knows.
 
 use arch_common::shared::{Lines, Shared};
+use core::ops::Range;
 use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
 use pool::Link;
 
+/// Where handlers of a 603's misses lie that boot words bring back (`words.S`). The machine model
+/// knows them by that.
+pub const HANDLERS: Range<u32> = 0x3000..0x3800;
 /// Where windows of servers may begin. They end where users' addresses do.
 pub const WINDOWS: u32 = 0x8000_0000;
 /// RAM that the kernel reaches: what one BAT shows.
 pub const REACHED: u32 = 256 << 20;
+/// Where it reaches that RAM past the cache, if a boot word wants it to: where users have nothing.
+pub const UNCACHED: u32 = abi::USER_END;
 /// The page that says how much RAM there is, and where the boot image is.
 pub const WORDS: u32 = IMAGE - abi::PAGE_SIZE;
 /// The boot image, where the loader put it.

@@ -15,12 +15,14 @@
 //! | [`panic`] | what the kernel says when it panics |
 //! | `options` | what a user wants of the kernel |
 //! | `cache` | the caches, by line and whole |
+//! | `patch` | instructions that boot changes |
 //! | `hash` | the hashed table |
 //! | `window` | windows of servers |
 //! | `whole` | Segments that a space has as a whole |
 //! | `space` | VSIDs, who has which, what becomes of their translations |
 //! | `time` | the clock, the timer |
 //! | `fpu` | the FPU, which is loaded when somebody uses it |
+//! | `idle` | what is done while nobody runs |
 //! | `contract` | what the portable kernel asks of a port |
 //! | `kdb` | what the kernel debugger knows of it |
 //! | `trap` | what an entry means, and the way back |
@@ -36,11 +38,13 @@ mod cache;
 mod contract;
 mod fpu;
 mod hash;
+mod idle;
 #[cfg(feature = "kdb")]
 mod kdb;
 mod layout;
 mod options;
 pub mod panic;
+mod patch;
 mod regs;
 mod space;
 mod start;

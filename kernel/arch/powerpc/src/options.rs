@@ -6,7 +6,7 @@ use crate::layout::WORDS;
 use crate::panic::AmigaOne;
 use abi::PAGE_SIZE;
 use arch_common::platform::refuse;
-use mmu::vsid::{CONTEXTS, CUT_OFF, USER_SEGMENTS};
+use mmu::vsid::{CUT_OFF, Function, USER_SEGMENTS};
 
 /// The words.
 fn page() -> &'static [u8] {
@@ -46,8 +46,33 @@ fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Optio
 /// that it shows, and for the Segment in each of its segments, all at once.
 const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
 
+/// What the idle loop does about pages that somebody wants to be cleared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Clear {
+    /// Nothing: nobody can want any.
+    Off,
+    /// It clears them by the cache.
+    Cached,
+    /// It clears them past the cache.
+    Uncached,
+    /// It does so, and tells nobody.
+    Unused,
+}
+
 /// What a user wants of the kernel.
 pub struct Options {
+    /// What makes VSIDs.
+    pub function: Function,
+    /// Whether a 603 searches the hashed table.
+    pub searches: bool,
+    /// Whether who looks for a page that a TLB lacks reads the tables past the cache.
+    pub uncached_tables: bool,
+    /// What becomes of pages that somebody wants to be cleared.
+    pub clear: Clear,
+    /// Whether the caches are locked while the processor has nothing to do.
+    pub locks: bool,
+    /// Whether lines are asked for before they are needed.
+    pub preloads: bool,
     /// How many contexts there are.
     pub contexts: u32,
     /// Whether the idle loop sweeps the hashed table.
@@ -60,6 +85,11 @@ pub struct Options {
     pub lazy_flush: bool,
 }
 
+/// Whether something is to be done that is not by itself: the only thing that its word takes.
+fn also(name: &str, is: &str) -> bool {
+    !unless(name, is)
+}
+
 /// Whether something is not to be done: the only thing that its word takes.
 fn unless(name: &str, is: &str) -> bool {
     chosen(name, true, is, |value| (value == is).then_some(false))
@@ -68,9 +98,31 @@ fn unless(name: &str, is: &str) -> bool {
 impl Options {
     /// As the words say.
     pub fn read() -> Self {
+        let function =
+            chosen("vsid", Function::Scattered, "pid, pid16 or scattered", |value| match value {
+                "pid" => Some(Function::Process),
+                "pid16" => Some(Function::ProcessAndSegment),
+                "scattered" => Some(Function::Scattered),
+                _ => None,
+            });
+        let most = function.contexts();
         Self {
-            contexts: chosen("contexts", CONTEXTS, "a number", |value| value.parse().ok())
-                .max(LEAST_CONTEXTS),
+            function,
+            searches: also("hash", "search"),
+            uncached_tables: also("tables", "uncached"),
+            clear: chosen("clear", Clear::Uncached, "off, cached, uncached or unused", |value| {
+                match value {
+                    "off" => Some(Clear::Off),
+                    "cached" => Some(Clear::Cached),
+                    "uncached" => Some(Clear::Uncached),
+                    "unused" => Some(Clear::Unused),
+                    _ => None,
+                }
+            }),
+            locks: also("idle", "locked"),
+            preloads: also("preload", "on"),
+            contexts: chosen("contexts", most, "a number", |value| value.parse().ok())
+                .clamp(LEAST_CONTEXTS, most),
             sweep: unless("sweep", "off"),
             fast_reload: unless("reload", "slow"),
             cut_off: chosen("cutoff", CUT_OFF, "a number or all", |value| {

@@ -105,8 +105,22 @@ pub fn drop_all() {
     dropped();
 }
 
-/// HID0: doze while the machine state says WAIT; invalidate the instruction cache; caches on.
+/// Shows RAM a second time to the supervisor, past the cache, by the third BAT of data
+/// (*Programming Environments*, tables 7-9 and 7-10).
+///
+/// # Safety
+/// Nothing else is at these addresses. No line of what is accessed there is dirty in the cache.
+pub unsafe fn show_uncached(upper: u32, lower: u32) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("mtspr 541, {}", "mtspr 540, {}", "isync", in(reg) lower, in(reg) upper, options(nostack, preserves_flags))
+    };
+}
+
+/// HID0: doze while the machine state says WAIT; invalidate the instruction cache; caches on;
+/// caches locked, so that nothing comes into them.
 const DOZE: u32 = 1 << 23;
+const LOCKED: u32 = 1 << 13 | 1 << 12;
 const DROP_CODE: u32 = 1 << 11;
 const DROP_DATA: u32 = 1 << 10;
 const CACHES: u32 = 1 << 15 | 1 << 14;
@@ -122,6 +136,11 @@ fn set_hid0(value: u32) {
 pub fn init_caches() {
     set_hid0(CACHES | DROP_CODE | DROP_DATA | DOZE);
     set_hid0(CACHES | DOZE);
+}
+
+/// Locks the caches, or unlocks them.
+pub fn lock_caches(are_locked: bool) {
+    set_hid0(CACHES | DOZE | if are_locked { LOCKED } else { 0 });
 }
 
 /// Drops all that the instruction cache has.

@@ -6,6 +6,7 @@
 //! space that changes more than `CUT_OFF` pages gets another context: what was copied is nobody's
 //! then, and nothing has to be searched.
 
+use crate::cache::{Lines, on_lines};
 use crate::options::Options;
 use crate::whole::{self, Whole, word};
 use crate::{hash, regs, window};
@@ -21,7 +22,8 @@ use mmu::hash::{Group, remove, remove_all};
 use mmu::powerpc::{NO_WRITE, PowerPc as Tables, bits, seen};
 use mmu::sweep::{self, Sweep, Taken};
 use mmu::vsid::{
-    Contexts, LOW, NO_TOKEN, SEGMENTS, SHOWS, Segments, USER_SEGMENTS, switch, token, vsid,
+    Contexts, Function, LOW, NO_TOKEN, SEGMENTS, SHOWS, Segments, USER_SEGMENTS, switch, token,
+    vsid,
 };
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
@@ -30,6 +32,8 @@ use powerpc_context::hw;
 pub struct Spaces {
     /// Contexts, and which entries of the hashed table are nobody's.
     sweep: Sweep<'static>,
+    /// What makes VSIDs of contexts.
+    function: Function,
     /// Whether the idle loop takes zombies out.
     sweeps: bool,
     /// So many pages of a range are taken out page by page.
@@ -54,6 +58,10 @@ pub struct Spaces {
     loaded: Segments,
     /// The hashed table, if the processor walks one.
     hash: Option<&'static mut [Group]>,
+    /// Whether software fills the TLB.
+    by_software: bool,
+    /// Whether who looks for a page that a TLB lacks reads tables past the cache.
+    uncached_tables: bool,
     /// Which of the VSIDs that no space has the last segment has, where users have nothing.
     unused: u32,
 }
@@ -154,9 +162,15 @@ impl Spaces {
         let (hash, live) =
             tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
         let [entered, open, shown] = [Link::NULL; 3];
-        let sweep = Sweep::new(contexts, live, hash.as_ref().map_or(0, |table| table.len()));
+        let sweep = Sweep::new(
+            contexts,
+            options.function,
+            live,
+            hash.as_ref().map_or(0, |table| table.len()),
+        );
         Self {
             sweep,
+            function: options.function,
             sweeps: options.sweep,
             cut_off: options.cut_off,
             is_lazy: options.lazy_flush,
@@ -169,6 +183,8 @@ impl Spaces {
             is_stale: false,
             loaded: 0,
             hash,
+            by_software: regs::fills_tlb_by_software(),
+            uncached_tables: options.uncached_tables,
             unused: 0,
         }
     }
@@ -244,8 +260,9 @@ impl Spaces {
     /// Takes all entries of a context out of the hashed table, as was done before flushes were
     /// lazy.
     fn search(&mut self, context: u32) {
+        let function = self.function;
         let removed = remove_all(self.hash.as_deref_mut().unwrap_or_default(), |vsid| {
-            mmu::vsid::context(vsid) == context
+            function.context(vsid) == context
         });
         self.removed = self.removed.wrapping_add(removed);
     }
@@ -356,7 +373,7 @@ impl Spaces {
         if let Some(server) = self.shown.get().filter(|_| self.open != open) {
             let context =
                 if open.is_null() { None } else { self.context(pool, Owner::Space(server)) };
-            window::set(pool, server, context);
+            window::set(pool, server, context, self.function);
         }
         self.open = open;
     }
@@ -391,14 +408,19 @@ impl Spaces {
         // A fast path switches between two spaces with one token.
         let token = token(self.epoch);
         let simple = token.filter(|_| used == LOW && window == 0 && hw[hw::SEGMENTS] >> 16 == 0);
-        let shows = token.filter(|_| is_fast).map(|token| token | SHOWS);
-        [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] =
-            [simple.or(shows).unwrap_or_default(), vsid(context, 0), vsid(context, 1)];
+        // That path knows how far VSIDs of one context are apart.
+        let knows = is_fast && self.function == Function::Scattered;
+        let shows = token.filter(|_| knows).map(|token| token | SHOWS);
+        [hw[hw::SIMPLE], hw[hw::VSID_0], hw[hw::VSID_1]] = [
+            simple.or(shows).unwrap_or_default(),
+            self.function.vsid(context, 0),
+            self.function.vsid(context, 1),
+        ];
         cpu.port = simple.unwrap_or(NO_TOKEN);
         if let Some(server) = server {
-            window::set(pool, server, None);
+            window::set(pool, server, None, self.function);
         }
-        window::tell(pool, space, servers, shows);
+        window::tell(pool, space, servers, (shows, self.function));
         self.loaded = used | window;
         (self.entered, self.open, self.shown) =
             (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));
@@ -409,7 +431,7 @@ impl Spaces {
     /// Segment's, which gets a context if it has none.
     fn register(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32) -> u32 {
         let (owner, part, key) = of_segment(pool, space, number);
-        vsid(self.certain(pool, owner), part) | key
+        self.function.vsid(self.certain(pool, owner), part) | key
     }
 
     /// The context of one that gets one if it has none.
@@ -443,7 +465,7 @@ impl Spaces {
             let (owner, part, _) = of_segment(pool, space, number(UserAddr(at)));
             match self.context(pool, owner) {
                 Some(_) if is_long => self.forget(pool, owner),
-                Some(context) => self.drop_pages(vsid(context, part), at..end),
+                Some(context) => self.drop_pages(self.function.vsid(context, part), at..end),
                 None => {}
             }
             at = end;
@@ -460,19 +482,24 @@ impl Spaces {
             regs::drop_page(address);
         }
         regs::dropped();
-        if self.hash.is_none() {
+        if self.by_software {
             self.empty_emulators_tlb();
+        }
+    }
+
+    /// Entries of a table were written.
+    pub fn entries_written(&self, table: Ref<Table>, range: &Range<usize>) {
+        if self.uncached_tables {
+            let [start, end] = [range.start, range.end]
+                .map(|index| table.address() + (index * size_of::<u32>()) as u32);
+            on_lines(start, end - start, Lines::Drop);
         }
     }
 
     /// Looks for entries of nobody in the hashed table, as the processor has nothing else to do.
     /// Whether there is more to be looked at.
     pub fn sweep(&mut self) -> bool {
-        let goes_on = self.sweep.step(self.hash.as_deref_mut().unwrap_or_default(), self.sweeps);
-        if !goes_on {
-            self.show_counts();
-        }
-        goes_on
+        self.sweep.step(self.hash.as_deref_mut().unwrap_or_default(), self.sweeps)
     }
 
     /// Users see the processor's version and the counts at this page from now on.
@@ -483,10 +510,11 @@ impl Spaces {
         unsafe {
             ((page.0 + VERSION_OFFSET) as *mut u32).write_volatile(regs::processor_version())
         };
-        self.show_counts();
+        self.show_counts(0);
     }
 
-    fn show_counts(&self) {
+    /// Shows the counts to users, and that so many pages were cleared.
+    pub fn show_counts(&self, cleared: u32) {
         let Some(page) = self.page else { return };
         let sweep::Counts { swept, live, zombies, turns } = self.sweep.counts();
         let evicts = hash::evicts();
@@ -494,7 +522,7 @@ impl Spaces {
         // need not count.
         let reloads =
             [evicts, self.removed, swept, live, zombies].into_iter().fold(0u32, u32::wrapping_add);
-        let counts = Counts { reloads, evicts, swept, live, zombies, turns };
+        let counts = Counts { reloads, evicts, swept, live, zombies, turns, cleared };
         // SAFETY: the kernel information page, of which the portable kernel writes the first bytes
         // only, and at boot.
         unsafe { ((page.0 + COUNTS_OFFSET) as *mut Counts).write_volatile(counts) };
@@ -527,7 +555,12 @@ impl Spaces {
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
             // By the key the segment register says what this space may not do.
             let page = if key == 0 { Some(page) } else { unrestricted(pool, space, address) };
-            hash::insert(table, vsid(context, part), address, page.unwrap_or_default());
+            hash::insert(
+                table,
+                self.function.vsid(context, part),
+                address,
+                page.unwrap_or_default(),
+            );
         }
         // The TLB may have one that allows less.
         regs::drop_page(address.0);

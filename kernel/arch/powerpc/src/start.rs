@@ -5,10 +5,12 @@
 
 use crate::boot;
 use crate::contract::{KERNEL, PowerPc};
-use crate::layout::{REACHED, WINDOWS};
+use crate::idle::Idle;
+use crate::layout::{REACHED, UNCACHED, WINDOWS};
 use crate::options::Options;
+use crate::patch::{Jumps, jump};
 use crate::space::Spaces;
-use crate::{assembly, cache, hash, regs, time, trap};
+use crate::{assembly, cache, regs, time, trap};
 use abi::PhysAddr;
 use abi::arch::powerpc::kip::FEATURE_SERVERS;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
@@ -25,6 +27,8 @@ const SUPERVISOR: u32 = ((REACHED >> 17) - 1) << 2 | 2;
 /// Bits of its lower word: both may read and write; and nothing is cached or read ahead.
 const READ_WRITE: u32 = 2;
 const DEVICE: u32 = 0x28 | READ_WRITE;
+/// The first RAM, which is not cached.
+const UNCACHED_RAM: u32 = 0x20 | READ_WRITE;
 
 global_asm!(
     include_str!("start.S"),
@@ -41,6 +45,24 @@ global_asm!(
 /// Interrupt lines that components may have: all but the one that joins the two controllers.
 const COMPONENT_LINES: [u32; pic::LINES - 1] = lines::all_but(&[pic::CASCADE]);
 
+/// What boot words change in the kernel's code, and where it reaches RAM past the cache.
+fn change_code(options: &Options) {
+    let by_software = regs::fills_tlb_by_software();
+    let jumps = [
+        (Jumps::Slow, by_software || !options.fast_reload),
+        (Jumps::Search, by_software && options.searches),
+        (Jumps::Uncached, by_software && !options.searches && options.uncached_tables),
+        (Jumps::UncachedInsert, options.uncached_tables),
+        (Jumps::Preload, options.preloads),
+    ];
+    for (jumps, _) in jumps.into_iter().filter(|(_, wanted)| *wanted) {
+        // SAFETY: there is no user yet, and those of a 603 are for that.
+        unsafe { jump(jumps) };
+    }
+    // SAFETY: there is nothing else. Who accesses anything there drops its lines first.
+    unsafe { regs::show_uncached(UNCACHED | SUPERVISOR, UNCACHED_RAM) };
+}
+
 /// Makes the kernel out of what the machine has, and the first thread; leaves to it.
 extern "C" fn begin() -> ! {
     regs::init_caches();
@@ -56,17 +78,14 @@ extern "C" fn begin() -> ! {
     let contexts = Contexts::new(place.map_or(options.contexts, |place| place.contexts));
     // SAFETY: boot found it free, and nobody else knows of it.
     let tables = place.map(|place| unsafe { place.set_up() });
-    if tables.is_none() || !options.fast_reload {
-        // SAFETY: there is no user yet.
-        unsafe { hash::reload_slowly() };
-    }
+    change_code(&options);
     let clock = time::clock();
     // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
     let kernel = unsafe {
         start::kernel(
             &KERNEL,
             boot.new_pool(),
-            PowerPc::new(Spaces::new(&options, contexts, tables), clock),
+            PowerPc::new(Spaces::new(&options, contexts, tables), Idle::new(&options), clock),
         )
     };
     let windows = Range { base: PhysAddr(WINDOWS), bytes: abi::USER_END - WINDOWS };

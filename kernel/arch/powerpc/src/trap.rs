@@ -2,7 +2,7 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::{KERNEL, PowerPc};
-use crate::{fpu, panic, regs, space, time};
+use crate::{fpu, idle, panic, regs, space, time};
 use abi::frame::{fault, program, vector as named};
 use abi::{Rights, UserAddr};
 use arch_common::words::State;
@@ -144,8 +144,7 @@ pub fn leave(kernel: &mut Kernel<PowerPc>) {
     // interrupted is known at the entry.
     let next = loop {
         match kernel.current() {
-            None if kernel.port.parts().1.sweep() => {}
-            None => regs::wait(),
+            None => idle::step(kernel),
             Some(_) if kernel.carry_on() => {}
             Some(next) => break next,
         }

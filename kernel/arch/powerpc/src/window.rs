@@ -10,7 +10,7 @@ use crate::regs;
 use abi::UserAddr;
 use arch_common::shared::Shared;
 use kcore::Space;
-use mmu::vsid::{NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS, vsid};
+use mmu::vsid::{Function, NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
@@ -71,9 +71,9 @@ fn numbers(pool: &Pool, server: Ref<Space>) -> impl Iterator<Item = u32> {
 }
 
 /// Shuts a server's window, or opens it by the server's context.
-pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>) {
+pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>, function: Function) {
     for segment in numbers(pool, server) {
-        regs::set_segment(segment, open_by.map_or(SHUT, |context| vsid(context, segment)));
+        regs::set_segment(segment, open_by.map_or(SHUT, |context| function.vsid(context, segment)));
     }
 }
 
@@ -83,13 +83,18 @@ pub fn is_fast(pool: &Pool, server: Ref<Space>) -> bool {
 }
 
 /// Tells fast paths of the window in the space whose tables the processor has; `shown` is the
-/// server with its context. The space's token, if they may switch from it and to it.
-pub fn tell(pool: &Pool, tables: Ref<Space>, shown: Option<(Ref<Space>, u32)>, token: Option<u32>) {
+/// server with its context. `token` is the space's, if they may switch from it and to it.
+pub fn tell(
+    pool: &Pool,
+    tables: Ref<Space>,
+    shown: Option<(Ref<Space>, u32)>,
+    (token, function): (Option<u32>, Function),
+) {
     let told = match shown {
         Some((server, context)) if is_fast(pool, server) => Shown {
             tables: tables.link(),
             server: server.link(),
-            vsids: [vsid(context, FIRST), vsid(context, FIRST + 1)],
+            vsids: [FIRST, FIRST + 1].map(|segment| function.vsid(context, segment)),
             token: token.unwrap_or(NO_TOKEN),
         },
         _ => Shown::NONE,

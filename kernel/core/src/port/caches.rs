@@ -128,4 +128,21 @@ pub trait Caches {
     ) -> Result<Charge, Error> {
         Err(Error::Unsupported)
     }
+    /// Whole pages of a range of a space are to be cleared while nobody runs, as [`CacheOp::Clear`]
+    /// says. Returns how many were of the range that the space wanted last.
+    ///
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
+    /// |---|---|---|---|
+    /// | as it is | as it is | the idle loop does so | as it is |
+    ///
+    /// # Errors
+    /// `Unsupported`: nobody does so on this machine.
+    fn clear_later(
+        &mut self,
+        _pool: &mut Pool,
+        _space: Ref<Space>,
+        _pages: Range<UserAddr>,
+    ) -> Result<u32, Error> {
+        Err(Error::Unsupported)
+    }
 }

@@ -80,7 +80,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | as it is: no walker | as it is |
+    /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing, unless `tables=uncached` has the tables read past the cache | as it is |
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
     /// Of the entries that name a space's leaf tables these were written, as far as there are
     /// directories that have them. What places without a directory had is gone, too.

@@ -7,7 +7,7 @@
 
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation};
-use super::machine::{Access, Machine};
+use super::machine::{Access, Handler, Machine};
 use super::walk::{Controls, Way};
 use crate::counter::{Counter, Entry, Follow, Processor};
 use crate::cpu::Reload;
@@ -39,6 +39,8 @@ const VECTORS: Range<u32> = 0x100..0x1500;
 const VECTOR: u32 = 0x100;
 /// The handlers of a 603's misses.
 const MISSES: Range<u32> = 0x1000..0x1300;
+/// Those that this kernel's boot words bring back (`kernel/arch/powerpc/src/layout.rs`).
+const OTHER_MISSES: Range<u32> = 0x3000..0x3800;
 /// That of a miss of code; the others are of data.
 const CODE_MISS: u32 = 0x1000;
 /// The vector of `sc`.
@@ -60,7 +62,6 @@ pub fn is_vector(address: u32) -> bool {
 }
 
 /// A miss handler that runs.
-#[derive(Clone, Copy)]
 struct Reloading {
     /// Where it began.
     vector: u32,
@@ -68,6 +69,8 @@ struct Reloading {
     since: u64,
     /// Whether it has filled the TLB.
     filled: bool,
+    /// What it has done.
+    handler: Handler,
 }
 
 /// What is known of the processor.
@@ -85,6 +88,8 @@ pub struct PowerPc {
     reload: Option<Reload>,
     /// Whether the processor that runs does so by software, when that is known.
     is_software: Option<bool>,
+    /// Whether a handler of misses was seen.
+    has_handler: bool,
 }
 
 /// An instruction that is about to be executed, with what it needs of registers.
@@ -149,13 +154,16 @@ impl<W: World> Follow<W> for PowerPc {
     ) -> (Owner, Option<Entry>) {
         counter.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
-        if kernel && MISSES.contains(&base) {
-            return (counter.set_aside(base), None);
+        if kernel
+            && (MISSES.contains(&base)
+                || counter.processor.reloading.is_some() && OTHER_MISSES.contains(&base))
+        {
+            return (counter.set_aside(base, chunk.bytes.into()), None);
         }
         let was_kernel = std::mem::replace(&mut counter.processor.kernel, kernel);
         if let Some(reloading) = counter.processor.reloading.take() {
             if !reloading.filled {
-                return (counter.reload_failed(reloading), None);
+                return (counter.reload_failed(&reloading), None);
             }
             counter.reloaded(reloading);
         }
@@ -193,32 +201,39 @@ impl<W: World> Follow<W> for PowerPc {
 }
 
 impl PowerPc {
-    /// The registers as they are, with the segment registers that were followed.
+    /// The registers as they are, with those that were followed: segment registers, and BATs, which
+    /// the emulator says are 0 whatever they have. Those of Linux alone nobody follows.
     fn learn(&mut self, world: &mut impl World) {
-        self.controls = Controls { segments: self.controls.segments, ..world.controls() };
+        let told = world.controls();
+        let bats = if told.alone == 0 { self.controls.bats } else { told.bats };
+        self.controls = Controls { segments: self.controls.segments, bats, ..told };
         self.thread = world.thread();
-        // Linux alone has something else in SDR1 where the TLB is filled by software. It is seen to
-        // do so.
-        let is_software = if self.controls.alone == 0 {
-            self.controls.hash == 0
-        } else {
-            self.is_software == Some(true)
-        };
+        // Where software fills the TLB, SDR1 may name what that searches, or Linux alone something
+        // else. It is seen to do so.
+        let is_software = self.controls.alone == 0 && self.controls.hash == 0 || self.has_handler;
         self.is_software = Some(is_software);
     }
 }
 
 impl Counter<PowerPc> {
     /// A handler of a miss runs: what it executes is nobody's yet.
-    fn set_aside(&mut self, base: u32) -> Owner {
+    fn set_aside(&mut self, base: u32, bytes: u32) -> Owner {
         let owner = self.ledger.owner();
         if self.processor.reloading.is_none() {
             // An access that missed has been counted, and is again when it is made.
             self.ledger.pass(owner, true, self.now - u64::from(base != CODE_MISS));
-            self.processor.reloading =
-                Some(Reloading { vector: base, since: self.now, filled: false });
+            self.processor.reloading = Some(Reloading {
+                vector: base,
+                since: self.now,
+                filled: false,
+                handler: Handler::default(),
+            });
         }
-        self.processor.is_software = Some(true);
+        self.processor
+            .reloading
+            .iter_mut()
+            .for_each(|reloading| reloading.handler.code.push((base, bytes)));
+        (self.processor.is_software, self.processor.has_handler) = (Some(true), true);
         owner
     }
 
@@ -228,13 +243,18 @@ impl Counter<PowerPc> {
         let instructions = self.now - reloading.since;
         self.ledger.skip(self.now);
         match &mut self.setup.machine {
-            Some(machine) => machine.handled(reloading.vector == CODE_MISS, instructions as u32),
+            Some(machine) => {
+                machine.handled(
+                    reloading.vector == CODE_MISS,
+                    Handler { instructions: instructions as u32, ..reloading.handler },
+                );
+            }
             None => self.ledger.events().reload_instructions += instructions,
         }
     }
 
     /// It has not: it was the beginning of an entry.
-    fn reload_failed(&mut self, reloading: Reloading) -> Owner {
+    fn reload_failed(&mut self, reloading: &Reloading) -> Owner {
         self.ledger.pass(Owner::Kernel, true, reloading.since);
         self.ledger.events().fault_entries += 1;
         self.ledger.each(Repetition::enter_kernel);
@@ -276,7 +296,9 @@ impl Counter<PowerPc> {
             {
                 self.write_segment(number.map_or(address >> 28, u32::from), value, offset);
             }
-            Class::System(Operation::WriteSpecial(register)) if self.processor.kernel || aside => {
+            Class::System(Operation::WriteSpecial(register))
+                if self.processor.kernel || aside || !self.is_armed() =>
+            {
                 self.write_special(register, value, instruction)
             }
             Class::System(Operation::Load { .. }) => {
@@ -385,7 +407,9 @@ impl Counter<PowerPc> {
         write: bool,
         world: &mut impl World,
     ) {
-        if self.processor.reloading.is_some() {
+        if let Some(Reloading { handler, .. }) = &mut self.processor.reloading {
+            handler.reads += u32::from(!write);
+            handler.is_uncached |= matches!(self.processor.controls.way(address, false, false), Way::Block(mapping) if !mapping.is_cached());
             return;
         }
         if self.processor.kernel {

@@ -10,7 +10,11 @@ use crate::cpu::{Geometry, Reload};
 use crate::events::Events;
 use crate::lines::lines;
 use crate::memory::Physical;
+use std::collections::BTreeMap;
 
+/// HID0: nothing comes into the instruction cache, the data cache.
+const LOCK_CODE: u32 = 1 << 13;
+const LOCK_DATA: u32 = 1 << 12;
 /// HID0: all of the instruction cache is dropped, of the data cache.
 pub(super) const DROP_CODE: u32 = 1 << 11;
 pub(super) const DROP_DATA: u32 = 1 << 10;
@@ -30,6 +34,19 @@ pub struct Access {
     pub fetch: bool,
 }
 
+/// What a handler of a 603's misses was seen to do.
+#[derive(Clone, Debug, Default)]
+pub struct Handler {
+    /// Its instructions.
+    pub instructions: u32,
+    /// Where they lie: first bytes and how many each.
+    pub code: Vec<(u32, u32)>,
+    /// How many words it read.
+    pub reads: u32,
+    /// Whether it read tables past the cache.
+    pub is_uncached: bool,
+}
+
 /// TLBs and caches.
 pub struct Machine {
     reload: Reload,
@@ -38,8 +55,11 @@ pub struct Machine {
     dtlb: Option<Tlb>,
     l1i: Option<Cache>,
     l1d: Cache,
-    /// Where the handler of a miss of code, of data begins, and its instructions (603).
-    handlers: [(u32, u32); 2],
+    /// The handlers of misses of code, of data, by how many words they read (603): one that
+    /// searches the hashed table takes longer the more places it looks at.
+    handlers: [BTreeMap<u32, Handler>; 2],
+    /// Whether the cache of code, of data is locked.
+    locked: [bool; 2],
 }
 
 impl Machine {
@@ -52,7 +72,8 @@ impl Machine {
             dtlb: geometry.dtlb.as_ref().map(Tlb::new),
             l1i: geometry.l1i.as_ref().map(Cache::new),
             l1d: Cache::new(&geometry.l1d),
-            handlers: [(0x1000, 0), (0x1100, 0)],
+            handlers: Default::default(),
+            locked: [false; 2],
         }
     }
 
@@ -62,10 +83,10 @@ impl Machine {
         self.reload
     }
 
-    /// A miss handler was seen to fill a TLB by so many instructions. (The emulator enters it at
+    /// A handler of misses of code or of data was seen to fill a TLB. (The emulator enters it at
     /// misses of its own, which are others.)
-    pub fn handled(&mut self, code: bool, instructions: u32) {
-        self.handlers[usize::from(!code)].1 = instructions;
+    pub fn handled(&mut self, code: bool, handler: Handler) {
+        self.handlers[usize::from(!code)].insert(handler.reads, handler);
     }
 
     /// Code is executed, or data read or written. False if no table tells a translation.
@@ -100,16 +121,25 @@ impl Machine {
     fn fetch(&mut self, mapping: Mapping, address: u32, events: &mut Events) {
         let physical = mapping.physical(address);
         let cache = self.l1i.as_mut().filter(|_| mapping.is_cached());
-        let hit = cache.is_some_and(|l1i| l1i.access(physical, physical, false) != Outcome::Miss);
+        let outcome = cache.map(|l1i| {
+            if self.locked[0] {
+                l1i.access_locked(physical, physical)
+            } else {
+                l1i.access(physical, physical, false)
+            }
+        });
+        let hit = outcome.is_some_and(|outcome| outcome != Outcome::Miss);
         events.l1i_misses += u64::from(!hit);
     }
 
     fn touch(&mut self, mapping: Mapping, address: u32, write: bool, events: &mut Events) {
-        if !mapping.is_cached() {
+        let physical = mapping.physical(address);
+        if !mapping.is_cached()
+            || self.locked[1] && self.l1d.access_locked(physical, physical) == Outcome::Miss
+        {
             *(if write { &mut events.memory_writes } else { &mut events.uncached_reads }) += 1;
             return;
         }
-        let physical = mapping.physical(address);
         events.l1d_misses += u64::from(self.l1d.access(physical, physical, write) == Outcome::Miss);
         if write && mapping.is_written_back() {
             self.l1d.soil(physical, physical);
@@ -153,16 +183,35 @@ impl Machine {
         memory: &mut impl Physical,
         events: &mut Events,
     ) -> Option<Mapping> {
-        let (handler, instructions) = self.handlers[usize::from(!access.fetch)];
+        let (mut read, mut is_hashed) = (Vec::new(), None);
+        if controls.alone == 0 && controls.hash != 0 {
+            is_hashed = controls.search(memory, access.address, |entry| read.push(entry)).ok();
+            events.hash_loads += read.len() as u64;
+            events.hash_misses += u64::from(is_hashed.is_none());
+        }
+        // What is not in the hashed table the kernel puts there; the emulator may not have needed
+        // that.
+        let found = is_hashed
+            .or_else(|| controls.walk(memory, access.address, |entry| read.push(entry)).ok());
+        let words = read.len() as u32 + u32::from(is_hashed.is_some());
+        let handlers = &self.handlers[usize::from(!access.fetch)];
+        let handler = handlers
+            .range(..=words)
+            .next_back()
+            .or_else(|| handlers.iter().next())
+            .map(|(_, handler)| handler.clone());
+        let Handler { instructions, code, is_uncached, .. } = handler.unwrap_or_default();
         events.software_reloads += 1;
         events.reload_instructions += u64::from(instructions);
-        for address in lines(handler, instructions * 4, 5).take_while(|_| instructions > 0) {
+        for address in code.into_iter().flat_map(|(start, bytes)| lines(start, bytes, 5)) {
             self.fetch(Mapping::identity(address), address, events);
         }
-        let mut read = Vec::new();
-        let found = controls.walk(memory, access.address, |entry| read.push(entry)).ok();
-        read.into_iter()
-            .for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
+        if is_uncached {
+            events.uncached_reads += read.len() as u64;
+        } else {
+            read.into_iter()
+                .for_each(|entry| self.touch(Mapping::identity(entry), entry, false, events));
+        }
         found
     }
 
@@ -216,6 +265,8 @@ impl Machine {
                 self.l1d.access(physical, physical, true);
                 self.l1d.soil(physical, physical);
             }
+            // It is no more than a hint.
+            Operation::TouchLine if self.locked[1] => {}
             Operation::TouchLine => {
                 events.l1d_misses +=
                     u64::from(self.l1d.access(physical, physical, false) == Outcome::Miss)
@@ -228,8 +279,11 @@ impl Machine {
         events.write_backs += self.l1d.take_write_backs();
     }
 
-    /// A special register is written that may drop caches.
+    /// A special register is written that may drop caches or lock them.
     pub fn write(&mut self, register: u16, value: u32) {
+        if register == special::HID0 {
+            self.locked = [LOCK_CODE, LOCK_DATA].map(|lock| value & lock != 0);
+        }
         if register == special::HID0 && value & DROP_CODE != 0 {
             self.l1i.iter_mut().for_each(Cache::flush);
         }

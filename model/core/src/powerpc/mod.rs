@@ -21,7 +21,7 @@ mod walk;
 pub use checker::Checker;
 pub use counter::{Counted, PowerPc, Setup, VECTOR_NAMES, World, is_vector, latency};
 pub use instruction::{Class, Operation, marker, registers, special, word};
-pub use machine::{Access, Machine};
+pub use machine::{Access, Handler, Machine};
 pub use walk::{Bat, Controls, LINUX, Mapping, Way, search, walk};
 
 /// The instrument.

@@ -20,7 +20,7 @@ use crate::translation::{
 use guest::Guest;
 use model_core::powerpc::{
     self, Checker, Class, Counted, Counter, Machine, Operation, Setup, VECTOR_NAMES, marker,
-    registers, word,
+    registers, special as numbers, word,
 };
 use model_core::{Chunk, Marker, PerLine, Privilege};
 use qemu_plugin_sys as qemu;
@@ -175,6 +175,9 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege
         Class::System(Operation::WriteSegment(_)) if kernel => {
             always(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, data)
         }
+        Class::System(Operation::WriteSpecial(numbers::BATS..numbers::BATS_END)) if kernel => {
+            always(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, data)
+        }
         Class::Look | Class::System(Operation::WriteState) if kernel => {
             if plugin.counter.latency().is_some() {
                 always(*handle, looks, flags::QEMU_PLUGIN_CB_R_REGS, data);
@@ -185,7 +188,9 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege
             conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
         }
     }
-    if kernel || plugin.counter.wants_tables() {
+    // The emulator reads a byte of a line that is written back or dropped; no processor does.
+    let is_read = !kernel || !matches!(class, Class::System(Operation::FlushLine));
+    if is_read && (kernel || plugin.counter.wants_tables()) {
         accesses(*handle, accessed, usize::from(offset) | usize::from(kernel) << 16);
     }
     counts(*handle, plugin.board.word(std::mem::offset_of!(Words, executed)));

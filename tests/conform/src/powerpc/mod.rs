@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What PowerPC alone has: privileged instructions, reservations, the FPU, windows of servers, what
-//! an alien keeps, single steps, I/O ports that the kernel reaches for components.
+//! an alien keeps, single steps, I/O ports that the kernel reaches for components, pages that it
+//! clears.
 
 mod alien;
 mod exception;
 mod fpu;
+mod idle;
 mod message;
 mod port;
 mod reservation;
@@ -28,4 +30,5 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("segment", segment::CASES),
     ("server", server::CASES),
     ("port", port::CASES),
+    ("idle", idle::CASES),
 ];

@@ -101,8 +101,8 @@ impl Left {
                 CacheOp::Clean => &[Maintenance::Clean],
                 CacheOp::CleanAndInvalidate => &[Maintenance::Clean, Maintenance::Drop],
                 CacheOp::SyncCode => &[Maintenance::Clean, Maintenance::DropCode],
-                CacheOp::Lock | CacheOp::Unlock => {
-                    bail!("lines are locked, which no machine of this port can")
+                CacheOp::Lock | CacheOp::Unlock | CacheOp::Clear => {
+                    bail!("lines are locked, or pages cleared, which no machine of this port can")
                 }
             };
             for line in (line_of(range.start.0)..range.end.0).step_by(LINE as usize) {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel does while nobody runs: it looks for zombies in the hashed table, clears pages
+//! for who wants that ([`CacheOp::Clear`](abi::CacheOp::Clear)), and waits (Dougan, Mackerras,
+//! Yodaiken 1999, sections 7, 9 and 10.1). All of it goes in steps, with a look at interrupts
+//! between two of them.
+
+use crate::cache::{Lines, on_lines};
+use crate::contract::PowerPc;
+use crate::layout::{REACHED, UNCACHED};
+use crate::options::{Clear, Options};
+use crate::{regs, space};
+use abi::{Error, PAGE_SIZE, UserAddr};
+use core::ops::Range;
+use kcore::{Kernel, Space};
+use mmu::powerpc::bits;
+use pool::{Link, Pool, Ref};
+
+/// What is to be done.
+pub struct Idle {
+    clear: Clear,
+    locks: bool,
+    /// Whose pages are to be cleared.
+    space: Link<Space>,
+    /// Those that are left.
+    left: Range<UserAddr>,
+    /// How many of its pages were.
+    done: u32,
+    /// How many of anybody's were, since boot.
+    cleared: u32,
+}
+
+impl Idle {
+    /// Nobody wants anything.
+    pub const fn new(options: &Options) -> Self {
+        let left = UserAddr(0)..UserAddr(0);
+        Self {
+            clear: options.clear,
+            locks: options.locks,
+            space: Link::NULL,
+            left,
+            done: 0,
+            cleared: 0,
+        }
+    }
+
+    /// A space wants pages to be cleared, in place of what anybody wanted before. How many were of
+    /// what it wanted last.
+    pub fn want(&mut self, space: Ref<Space>, pages: Range<UserAddr>) -> Result<u32, Error> {
+        if self.clear == Clear::Off {
+            return Err(Error::Unsupported);
+        }
+        let is_last = self.space.is(space);
+        let done = if is_last && self.clear != Clear::Unused { self.done } else { 0 };
+        if is_last || !pages.is_empty() {
+            (self.space, self.left, self.done) = (space.link(), pages, 0);
+        }
+        Ok(done)
+    }
+
+    /// A space ends.
+    pub fn dropped(&mut self, space: Ref<Space>) {
+        if self.space.is(space) {
+            self.space = Link::NULL;
+        }
+    }
+
+    /// How many pages were cleared, since boot.
+    pub const fn cleared(&self) -> u32 {
+        self.cleared
+    }
+
+    /// Clears a page. Whether there was one.
+    fn clear(&mut self, pool: &Pool) -> bool {
+        let Some(space) = self.space.get().filter(|_| self.left.start < self.left.end) else {
+            return false;
+        };
+        // One that went, or may not be written, ends it: those before it are counted.
+        let Some(page) = space::page(pool, space, self.left.start).and_then(cached_ram) else {
+            self.left.end = self.left.start;
+            return false;
+        };
+        match self.clear {
+            Clear::Off => return false,
+            // SAFETY: RAM that is mapped one to one, and that the space may write itself.
+            Clear::Cached if !self.locks => unsafe {
+                core::ptr::write_bytes(page as *mut u8, 0, PAGE_SIZE as usize)
+            },
+            // A line cannot be made in a locked cache (`dcbz`).
+            // SAFETY: as above.
+            Clear::Cached => unsafe { clear_words(page) },
+            Clear::Uncached | Clear::Unused => {
+                on_lines(page, PAGE_SIZE, Lines::Drop);
+                // SAFETY: the same RAM, of which the cache has nothing, past the cache; boot has
+                // shown it there.
+                unsafe { clear_words(UNCACHED + page) }
+            }
+        }
+        self.left.start += PAGE_SIZE;
+        self.done += 1;
+        self.cleared = self.cleared.wrapping_add(1);
+        true
+    }
+}
+
+/// Clears a page word by word.
+///
+/// # Safety
+/// As of a write to each.
+unsafe fn clear_words(page: u32) {
+    for word in (page..page + PAGE_SIZE).step_by(4) {
+        // SAFETY: the caller's.
+        unsafe { (word as *mut u32).write_volatile(0) };
+    }
+}
+
+/// The physical address of a page that may be written, if it is RAM that the kernel reaches, and
+/// cached.
+fn cached_ram(page: u32) -> Option<u32> {
+    let is_cached =
+        page & (bits::UNCACHED | bits::GUARDED) == 0 && page & bits::READ_ONLY == bits::READ_WRITE;
+    Some(page & bits::ADDRESS).filter(|address| is_cached && *address < REACHED)
+}
+
+/// A step, or a wait.
+pub fn step(kernel: &mut Kernel<PowerPc>) {
+    let (idle, spaces) = kernel.port.idle();
+    if idle.locks {
+        regs::lock_caches(true);
+    }
+    if !spaces.sweep() && !idle.clear(&kernel.pool) {
+        spaces.show_counts(idle.cleared());
+        regs::wait();
+    }
+    if idle.locks {
+        regs::lock_caches(false);
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Instructions of the kernel's own that boot changes: where the hashed table is, and jumps to what
+//! boot words bring back (`words.S`).
+
+use crate::cache::{Lines, on_lines};
+use core::ptr::from_ref;
+
+/// `b`, to so many bytes from itself.
+const JUMP: u32 = 18 << 26;
+const REACH: u32 = 0x03ff_fffc;
+
+unsafe extern "C" {
+    static search_jumps: u32;
+    static uncached_jumps: u32;
+    static uncached_insert_jumps: u32;
+    static preload_jumps: u32;
+    static slow_jumps: u32;
+}
+
+/// Places that a boot word changes, all at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Jumps {
+    /// A 603's misses search the hashed table.
+    Search,
+    /// They read tables past the cache.
+    Uncached,
+    /// So does what puts entries into the hashed table.
+    UncachedInsert,
+    /// Lines are asked for before they are needed.
+    Preload,
+    /// The hashed table's misses go to the portable kernel.
+    Slow,
+}
+
+/// Writes an instruction of the kernel's.
+///
+/// # Safety
+/// Nobody executes it meanwhile, and the kernel is right with it.
+pub unsafe fn write_code(at: *const u32, instruction: u32) {
+    // SAFETY: the caller's; the kernel's image is RAM.
+    unsafe { at.cast_mut().write_volatile(instruction) };
+    on_lines(at as u32, 4, Lines::Code);
+}
+
+/// Writes jumps.
+///
+/// # Safety
+/// No user runs yet. The processor is one that they are for.
+pub unsafe fn jump(jumps: Jumps) {
+    // SAFETY: a table of `words.S`: pairs of addresses in the kernel's image, the last one followed
+    // by 0. Only what users cause, and the way to them, executes what is there.
+    unsafe {
+        let mut at = from_ref(match jumps {
+            Jumps::Search => &search_jumps,
+            Jumps::Uncached => &uncached_jumps,
+            Jumps::UncachedInsert => &uncached_insert_jumps,
+            Jumps::Preload => &preload_jumps,
+            Jumps::Slow => &slow_jumps,
+        });
+        while at.read() != 0 {
+            let [from, to] = at.cast::<[u32; 2]>().read();
+            write_code(from as *const u32, JUMP | to.wrapping_sub(from) & REACH);
+            at = at.add(2);
+        }
+    }
+}
