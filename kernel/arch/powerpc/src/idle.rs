@@ -5,13 +5,13 @@
 //! between two of them.
 
 use crate::cache::{Lines, on_lines};
-use crate::contract::PowerPc;
 use crate::layout::{REACHED, UNCACHED};
 use crate::options::{Clear, Options};
+use crate::space::Spaces;
 use crate::{regs, space};
 use abi::{Error, PAGE_SIZE, UserAddr};
 use core::ops::Range;
-use kcore::{Kernel, Space};
+use kcore::Space;
 use mmu::powerpc::bits;
 use pool::{Link, Pool, Ref};
 
@@ -122,12 +122,11 @@ fn cached_ram(page: u32) -> Option<u32> {
 }
 
 /// A step, or a wait.
-pub fn step(kernel: &mut Kernel<PowerPc>) {
-    let (idle, spaces) = kernel.port.idle();
+pub fn step(idle: &mut Idle, spaces: &mut Spaces, pool: &Pool) {
     if idle.locks {
         regs::lock_caches(true);
     }
-    if !spaces.sweep() && !idle.clear(&kernel.pool) {
+    if !spaces.sweep() && !idle.clear(pool) {
         spaces.show_counts(idle.cleared());
         regs::wait();
     }

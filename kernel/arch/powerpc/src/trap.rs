@@ -144,7 +144,10 @@ pub fn leave(kernel: &mut Kernel<PowerPc>) {
     // interrupted is known at the entry.
     let next = loop {
         match kernel.current() {
-            None => idle::step(kernel),
+            None => {
+                let (idle, spaces) = kernel.port.idle();
+                idle::step(idle, spaces, &kernel.pool);
+            }
             Some(_) if kernel.carry_on() => {}
             Some(next) => break next,
         }
