@@ -36,6 +36,7 @@ pub mod net;
 pub mod pci;
 pub mod ranges;
 pub mod region;
+pub mod screen;
 pub mod start;
 pub mod sys;
 pub mod thread;

@@ -127,8 +127,14 @@ fn whole_pages(bar: BarInfo) -> Option<Range> {
 /// there.
 #[must_use]
 pub fn registers(env: &Env, device: &str, bar: usize) -> Option<Little<Region>> {
+    memory(env, device, bar).map(Little::new)
+}
+
+/// The same for memory that the device has there, whose words are in the processor's own order.
+#[must_use]
+pub fn memory(env: &Env, device: &str, bar: usize) -> Option<Region> {
     let range = env.start.pci.iter().find(|found| found.name == device)?.range(bar)?;
-    Some(Little::new(Region::of_place(range.address as Word, range.bytes)))
+    Some(Region::of_place(range.address as Word, range.bytes))
 }
 
 /// What a granted device is: its maker (lower half) and the maker's number for it. `None` if the
