@@ -111,7 +111,21 @@ impl Screen {
     /// What the kernel says.
     pub fn show(&mut self) -> Result<()> {
         let published = self.rings.publish();
-        if self.sound(published)? { self.bell.notify() } else { Ok(()) }
+        if self.sound(published)? {
+            // A server that is dead asks for all of it when it lives again.
+            let _ = self.bell.notify();
+        }
+        Ok(())
+    }
+
+    /// Whether all that was drawn before [`Screen::show`] is on the screen; of what nobody would see
+    /// there, whether the server has looked at it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn is_shown(&mut self) -> Result<bool> {
+        let under_way = self.rings.under_way();
+        self.sound(under_way).map(|count| count == 0)
     }
 
     /// The next event, if there is one.

@@ -181,6 +181,8 @@ pub struct Client<M> {
     /// Rectangles that it wrote, events that it took.
     produced: u32,
     consumed: u32,
+    /// Rectangles that were on the screen when it looked last.
+    painted: u32,
     /// What is damaged and was not written to the ring.
     damage: Rectangle,
     sleeps: bool,
@@ -191,7 +193,7 @@ impl<M: Shared> Client<M> {
     #[must_use]
     pub const fn new(surface: M, events: M) -> Self {
         let damage = Rectangle::of_size(0, 0);
-        Self { surface, events, produced: 0, consumed: 0, damage, sleeps: false }
+        Self { surface, events, produced: 0, consumed: 0, painted: 0, damage, sleeps: false }
     }
 
     /// Its surface.
@@ -202,7 +204,7 @@ impl<M: Shared> Client<M> {
 
     /// To be called before the server is asked to attach: both rings are empty.
     pub fn begin(&mut self) {
-        (self.produced, self.consumed, self.sleeps) = (0, 0, false);
+        (self.produced, self.consumed, self.painted, self.sleeps) = (0, 0, 0, false);
         self.damage = Rectangle::default();
         for word in [DAMAGE_PRODUCED, EVENTS_CONSUMED, CLIENT_WAITS] {
             self.surface.write(word, 0);
@@ -219,8 +221,9 @@ impl<M: Shared> Client<M> {
     ///
     /// # Errors
     /// [`Broken`] if the server says what cannot be.
-    pub fn under_way(&self) -> Result<u32, Broken> {
-        let count = self.produced.wrapping_sub(self.events.read(DAMAGE_CONSUMED));
+    pub fn under_way(&mut self) -> Result<u32, Broken> {
+        self.painted = self.events.read(DAMAGE_CONSUMED);
+        let count = self.produced.wrapping_sub(self.painted);
         if count <= MOST_RECTANGLES { Ok(count) } else { Err(Broken) }
     }
 
@@ -259,8 +262,8 @@ impl<M: Shared> Client<M> {
         Ok(None)
     }
 
-    /// Says that the client sleeps. Whether there is something to do already: an event, or room for
-    /// what is damaged.
+    /// Says that the client sleeps. Whether there is something to do already: an event, or more is
+    /// on the screen than when it looked last.
     ///
     /// # Errors
     /// As [`Client::under_way`].
@@ -270,8 +273,9 @@ impl<M: Shared> Client<M> {
         }
         self.surface.fence();
         let has_events = ahead(&self.events, EVENTS_PRODUCED, self.consumed, MOST_EVENTS)? > 0;
-        let has_room = !self.damage.is_empty() && self.under_way()? < MOST_RECTANGLES;
-        Ok(has_events || has_room)
+        let before = self.painted;
+        self.under_way()?;
+        Ok(has_events || self.painted != before)
     }
 
     /// Says that it does not.

@@ -436,7 +436,7 @@ fn instrument(command: &mut Command, icount: bool, model: Option<String>) {
 
 /// Gives QEMU the machine's own time: an instruction is a nanosecond. Nothing of the host's time
 /// gets in, not even the date: equal runs are equal.
-const OWN_TIME: [&str; 4] =
+pub const OWN_TIME: [&str; 4] =
     ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"];
 
 /// What a test run left.

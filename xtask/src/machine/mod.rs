@@ -7,6 +7,7 @@ pub mod board;
 mod console;
 pub mod cpus;
 pub mod emulator;
+pub mod monitor;
 pub mod network;
 pub mod processor;
 pub mod spaces;

@@ -26,6 +26,7 @@ mod ppc;
 mod profile;
 mod reload;
 mod results;
+mod screen;
 mod script;
 mod segments;
 mod server;
@@ -180,6 +181,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(load::ALL)
         .chain(ip::ALL)
         .chain(clients::ALL)
+        .chain(screen::ALL)
         .chain(debian::ALL);
     let is_first = |name: &str| script::ALL.iter().any(|test| test.name == name);
     let entry = |test: &Test| Entry {

@@ -16,8 +16,8 @@ const ROW: u32 = 0;
 const ROWS: u32 = 4;
 const BASE: u32 = 0x10;
 const CONTROL: u32 = 0x18;
-/// On; 24 bits in a word for each pixel; a panel of transistors; with power.
-const ON: u32 = 1 | 5 << 1 | 1 << 5 | 1 << 11;
+/// On; 24 bits in a word for each pixel; a panel of transistors; red is above blue; with power.
+const ON: u32 = 1 | 5 << 1 | 1 << 5 | 1 << 8 | 1 << 11;
 
 /// Sets the size, and returns the pixels.
 ///

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Clients of the screen for its tests, by the first argument: `hostile` breaks every rule of the
+//! protocol by a seed and never stops; `frames` says how many of its frames were shown; `killer` kills
+//! others when it is told to by keys, and shows how often it has killed the server.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use abi::frame::INSTRUCTION;
+use frames::Shared;
+use image::protocol::screen::{
+    ATTACH, CLIENT_WAITS, DAMAGE_PRODUCED, EVENTS_CONSUMED, MOST_RECTANGLES, PIXELS, RECTANGLE,
+    RECTANGLES, VERSION,
+};
+use macadamia::region::Region;
+use macadamia::screen::{Event, Screen};
+use macadamia::{Env, Result, Thread, Word, println, time};
+
+macadamia::main!(run);
+
+const SECOND: u64 = 1_000_000_000;
+/// What the killer shows: red, and the number of kills.
+const KILLS: u32 = 0x40_0000;
+/// Keys of the killer, as Linux numbers them: K for the server, X for a client.
+const SERVER: u16 = 37;
+const CLIENT: u16 = 45;
+/// Rounds of the hostile one until it says that it lives.
+const ROUNDS: u32 = 1_000;
+
+fn run(env: Env) {
+    let result = match env.start.arguments.first().map(|argument| argument.as_str()) {
+        Some("hostile") => hostile(&env),
+        Some("frames") => frames(&env),
+        Some("killer") => killer(&env),
+        _ => panic!("write `hostile`, `frames` or `killer` as its argument"),
+    };
+    if let Err(error) = result {
+        panic!("it ends: {}", error.text());
+    }
+}
+
+fn open(env: &Env) -> Result<Screen> {
+    let screen = Screen::open(env, false)?;
+    Ok(screen.unwrap_or_else(|| panic!("the description gives it no part of the screen")))
+}
+
+/// Shows frames one after the other, the next as soon as the last was painted.
+fn frames(env: &Env) -> Result<()> {
+    const TIME: u64 = 2 * SECOND;
+    let mut screen = open(env)?;
+    loop {
+        let (begun, mut count) = (time::now(), 0_u32);
+        while time::now() - begun < TIME {
+            screen.fill(screen.area(), if count.is_multiple_of(2) { 0x20_c0c0 } else { 0xc0_c020 });
+            screen.show()?;
+            while !screen.is_shown()? {
+                screen.wait(0)?;
+                while screen.event()?.is_some() {}
+            }
+            count += 1;
+        }
+        println!("{count} frames in 2 s");
+    }
+}
+
+/// Kills by keys.
+fn killer(env: &Env) -> Result<()> {
+    let mut screen = open(env)?;
+    let mut kills = 0;
+    loop {
+        screen.fill(screen.area(), KILLS + kills);
+        screen.wait(0)?;
+        while let Some(event) = screen.event()? {
+            match event {
+                Event::Key(SERVER, true) => {
+                    kills += 1;
+                    kill(env.thread("control-screen"))?;
+                }
+                Event::Key(CLIENT, true) => kill(env.thread("control-client"))?,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// It jumps to nowhere.
+fn kill(thread: Thread) -> Result<()> {
+    thread.stop()?;
+    let mut registers = thread.registers()?;
+    registers.words_mut()[INSTRUCTION] = 0;
+    thread.set_registers(&registers, true)
+}
+
+/// Numbers that follow from a seed (G. Marsaglia, *Xorshift RNGs*, 2003).
+struct Random(u32);
+
+impl Random {
+    fn draw(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0
+    }
+
+    /// A number that is small, or near 2^32, or any.
+    fn word(&mut self) -> u32 {
+        match self.draw() % 4 {
+            0 => self.draw() % 70,
+            1 => 0_u32.wrapping_sub(self.draw() % 70),
+            2 => 1 << (self.draw() % 32),
+            _ => self.draw(),
+        }
+    }
+}
+
+/// Breaks the rules.
+fn hostile(env: &Env) -> Result<()> {
+    let (Some(surface), server, bell) =
+        (Region::find(env, "surface"), env.thread("screen"), env.thread("screen-bell"))
+    else {
+        panic!("the description gives it no part of the screen")
+    };
+    let attach = || server.ask([ATTACH as Word, VERSION as Word, 0]);
+    let mut random = Random(0x2545_f491);
+    let mut produced = 0_u32;
+    for round in 1_u32.. {
+        match random.draw() % 8 {
+            // As many rectangles as there may be, of any size: by the rules but for what they say.
+            0..=2 => {
+                for word in (0..MOST_RECTANGLES * RECTANGLE).step_by(4) {
+                    surface.write(RECTANGLES + word, random.word());
+                }
+                produced = produced.wrapping_add(MOST_RECTANGLES);
+                surface.write(DAMAGE_PRODUCED, produced);
+                bell.notify()?;
+            }
+            3 => surface.write(DAMAGE_PRODUCED, random.word()),
+            4 => surface.write(EVENTS_CONSUMED, random.word()),
+            5 => {
+                for word in [DAMAGE_PRODUCED, EVENTS_CONSUMED] {
+                    surface.write(word, 0);
+                }
+                produced = 0;
+                surface.write(CLIENT_WAITS, random.word());
+                attach()?;
+                attach()?;
+            }
+            6 => {
+                for _ in 0..20 {
+                    bell.notify()?;
+                }
+                server.ask([(); 3].map(|()| random.word() as Word))?;
+            }
+            _ => {
+                for _ in 0..64 {
+                    let word = random.draw() % (PIXELS / 4);
+                    surface.write(word * 4, random.word());
+                }
+                bell.notify()?;
+            }
+        }
+        if round.is_multiple_of(ROUNDS) {
+            println!("{round} rounds");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and says what is to
+//! be seen. Regions of known colours are compared, and what is expected is waited for.
+
+use super::tally::{Test, on_board, slow, test};
+use crate::build;
+use crate::machine::board;
+use crate::machine::emulator;
+use crate::machine::monitor::{Monitor, Picture};
+use crate::process::patience::{Deadline, Limit};
+use crate::process::session::Session;
+use anyhow::{Context, Result, bail, ensure};
+use std::path::Path;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[
+    test("screen.demo", demo),
+    test("screen.focus", focus),
+    test("screen.restarts", || restarts(3)),
+    slow("screen.restarts.many", "minutes: a hundred deaths of the server", || restarts(100)),
+    test("screen.hostile", hostile),
+    test("versatilepb.screen.focus", || on_board(focus)),
+    slow("versatilepb.screen.restarts", "`screen.restarts` is the PC's", || {
+        on_board(|| restarts(3))
+    }),
+];
+
+/// How long something may take until it is to be seen, and the time between two looks.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Colours of the clients of `tests/systems/screen.toml`, and of the bar without one.
+const FIRST: u32 = 0x90_2020;
+const SECOND: u32 = 0x20_7020;
+const KILLER: u32 = 0x20_20c0;
+const NOBODY: u32 = 0x20_2428;
+/// What `paint` shows in its field: that it has no keyboard, and its colours.
+const FADED: u32 = 0xa0_a0a0;
+const RED: u32 = 0xd0_3030;
+const GREEN: u32 = 0x30_a040;
+const BLUE: u32 = 0x30_50d0;
+const PAPER: u32 = 0xe8_e4d8;
+/// The place of a client that has ended.
+const GREY: u32 = 0x50_5458;
+/// What the killer shows, beside the number of kills.
+const KILLS: u32 = 0x40_0000;
+
+/// Places: in the bar; in the field of `paint`; on its paper; in the killer's corner, from its left
+/// upper corner on.
+const BAR: (usize, usize) = (600, 10);
+const FIELD: (usize, usize) = (12, 32);
+const SHEET: (usize, usize) = (700, 600);
+const CORNER: (usize, usize) = (960, 20);
+
+/// A system whose screen is looked at.
+struct Desk {
+    session: Session,
+    monitor: Monitor,
+}
+
+impl Desk {
+    /// Starts one, in the machine's own time or not.
+    fn start(system: &str, own_time: bool) -> Result<Self> {
+        let built = build::system(Path::new(system))?;
+        let socket = board::chosen().out().join("monitor");
+        let arguments = Monitor::arguments(&socket);
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        arguments.extend(emulator::OWN_TIME.iter().filter(|_| own_time));
+        let session = emulator::session_with(&built, &arguments)?;
+        let mut deadline = Deadline::new(session.process(), Limit::Own(PATIENCE));
+        loop {
+            if let Some(monitor) = Monitor::open(&socket)? {
+                return Ok(Self { session, monitor });
+            }
+            ensure!(!deadline.is_over(), "QEMU opens no monitor");
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    /// Waits until the screen shows what is wanted.
+    fn until(&mut self, what: &str, is_so: impl Fn(&Picture) -> bool) -> Result<Picture> {
+        let mut deadline = Deadline::new(self.session.process(), Limit::Own(PATIENCE));
+        loop {
+            let picture = self.monitor.picture()?;
+            if is_so(&picture) {
+                return Ok(picture);
+            }
+            if deadline.is_over() {
+                let said = self.session.said();
+                bail!("the screen does not show {what}; the system said: {said}");
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    /// Waits until these places have these colours.
+    fn colours(&mut self, wanted: &[((usize, usize), u32)]) -> Result<Picture> {
+        let shown = |picture: &Picture, ((x, y), colour): &((usize, usize), u32)| {
+            picture.at(*x, *y) == Some(*colour)
+        };
+        let text = || {
+            let one = |((x, y), colour): &((usize, usize), u32)| format!("{colour:06x} at {x},{y}");
+            wanted.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        self.until(&text(), |picture| wanted.iter().all(|one| shown(picture, one)))
+    }
+
+    /// Gives the keyboard to the client of this digit, whose colour the bar has then.
+    fn give(&mut self, digit: &str, colour: u32) -> Result<()> {
+        self.monitor.key("f12", true)?;
+        self.colours(&[(BAR, NOBODY)])?;
+        self.monitor.press(digit)?;
+        self.monitor.key("f12", false)?;
+        self.colours(&[(BAR, colour)]).map(|_| ())
+    }
+}
+
+/// The system that people start first.
+fn demo() -> Result<()> {
+    const CLOCK: u32 = 0x10_2038;
+    const INK: u32 = 0xf0_f0e0;
+    let mut desk = Desk::start("systems/screen.toml", false)?;
+    desk.colours(&[(FIELD, RED), (SHEET, PAPER), ((870, 30), CLOCK)])?;
+    // The clock has hands.
+    let digits = |picture: &Picture| -> Vec<Option<u32>> {
+        (864..1024)
+            .flat_map(|x| (30..56).map(move |y| (x, y)))
+            .map(|(x, y)| picture.at(x, y))
+            .collect()
+    };
+    let then = digits(&desk.until("digits", |picture| digits(picture).contains(&Some(INK)))?);
+    desk.until("another time", |picture| digits(picture) != then).map(|_| ())
+}
+
+/// Keys go to who has the keyboard, and the secure key to nobody; the mouse is where it was moved;
+/// a client that dies is grey.
+fn focus() -> Result<()> {
+    let mut desk = Desk::start("tests/systems/screen.toml", false)?;
+    desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)])?;
+    desk.monitor.press("g")?;
+    desk.colours(&[(FIELD, GREEN)])?;
+    // While the list is open nobody has the keyboard.
+    desk.monitor.key("f12", true)?;
+    desk.colours(&[(BAR, NOBODY), (FIELD, FADED)])?;
+    desk.monitor.press("r")?;
+    desk.monitor.press("2")?;
+    desk.monitor.key("f12", false)?;
+    desk.colours(&[(BAR, SECOND), (FIELD, RED)])?;
+    desk.monitor.press("b")?;
+    desk.colours(&[(FIELD, BLUE)])?;
+    // A key that is held at a change is none of the next one's.
+    desk.monitor.key("r", true)?;
+    desk.colours(&[(FIELD, RED)])?;
+    desk.give("1", FIRST)?;
+    desk.colours(&[(FIELD, GREEN)])?;
+    desk.monitor.key("r", false)?;
+    desk.monitor.press("b")?;
+    desk.colours(&[(FIELD, BLUE)])?;
+    // The pointer begins in the middle of the screen, and the brush has 8 pixels.
+    let dab = |x: usize, y: usize| ((x - 3, y - 3), BLUE);
+    desk.monitor.moved(60, 40)?;
+    desk.monitor.button(true)?;
+    desk.colours(&[dab(572, 424)])?;
+    desk.monitor.moved(-100, -90)?;
+    desk.colours(&[dab(472, 334)])?;
+    desk.monitor.button(false)?;
+    // Nobody paints the bar, though the mouse goes there.
+    desk.monitor.moved(0, -2000)?;
+    desk.monitor.button(true)?;
+    desk.monitor.moved(200, 0)?;
+    desk.monitor.button(false)?;
+    desk.monitor.press("g")?;
+    desk.colours(&[(FIELD, GREEN), (BAR, FIRST), ((660, 12), FIRST)])?;
+    desk.give("2", SECOND)?;
+    desk.give("3", KILLER)?;
+    desk.colours(&[(FIELD, FADED), (SHEET, PAPER)])?;
+    desk.monitor.press("x")?;
+    desk.colours(&[(SHEET, GREY), (FIELD, GREY), (BAR, KILLER), (CORNER, KILLS)])?;
+    desk.give("1", FIRST)?;
+    desk.colours(&[(FIELD, GREEN), (SHEET, PAPER)]).map(|_| ())
+}
+
+/// The server dies so often, and the screen is the same afterwards: who has the keyboard, and all
+/// that the clients show.
+fn restarts(kills: u32) -> Result<()> {
+    let mut desk = Desk::start("tests/systems/screen.toml", false)?;
+    desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)])?;
+    desk.give("2", SECOND)?;
+    desk.monitor.press("b")?;
+    desk.colours(&[(FIELD, BLUE)])?;
+    desk.give("3", KILLER)?;
+    let masked = |picture: Picture| picture.without(CORNER.0, CORNER.1, 64, 32);
+    let before = masked(desk.colours(&[(FIELD, FADED), (SHEET, PAPER), (CORNER, KILLS)])?);
+    for kill in 1..=kills {
+        desk.monitor.press("k")?;
+        desk.colours(&[(CORNER, KILLS + kill)])
+            .with_context(|| format!("after death {kill} of the server"))?;
+        desk.until("the same as before", |picture| masked(picture.clone()) == before)
+            .with_context(|| format!("after death {kill} of the server"))?;
+    }
+    desk.give("2", SECOND)?;
+    desk.colours(&[(FIELD, BLUE)]).map(|_| ())
+}
+
+/// Frames a second that a client gets beside one that breaks all rules.
+const LEAST: u32 = 30;
+
+/// Beside a client that breaks all rules another one has its frames, by the machine's own time, and a
+/// third its keys; the bar stays.
+fn hostile() -> Result<()> {
+    let mut desk = Desk::start("tests/systems/screen-hostile.toml", true)?;
+    desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER)])?;
+    for (key, colour) in [("g", GREEN), ("b", BLUE), ("r", RED)] {
+        desk.session.expect("[hostile] ")?;
+        let count = desk.session.until(" frames in 2 s")?;
+        let count = count.rsplit("[frames] ").next().and_then(|count| count.parse::<u32>().ok());
+        let count = count.context("no number of frames")?;
+        println!("# {} frames a second beside a hostile client", count / 2);
+        ensure!(count >= 2 * LEAST, "{count} frames in 2 s");
+        desk.monitor.press(key)?;
+        let picture = desk.colours(&[(FIELD, colour), (BAR, FIRST), (SHEET, PAPER)])?;
+        // The name stands in the left of the bar.
+        ensure!(
+            (200..900).all(|x| (0..20).all(|y| picture.at(x, y) == Some(FIRST))),
+            "somebody painted the bar"
+        );
+    }
+    Ok(())
+}
