@@ -16,6 +16,7 @@ use std::time::Duration;
 /// All of them.
 pub const ALL: &[Test] = &[
     test("screen.demo", demo),
+    test("screen.tutorial", tutorial).reading(&["docs/tutorial-screen.md"]),
     test("screen.focus", focus),
     test("screen.restarts", || restarts(3)),
     slow("screen.restarts.many", "minutes: a hundred deaths of the server", || restarts(100)),
@@ -131,6 +132,21 @@ fn demo() -> Result<()> {
     };
     let then = digits(&desk.until("digits", |picture| digits(picture).contains(&Some(INK)))?);
     desk.until("another time", |picture| digits(picture) != then).map(|_| ())
+}
+
+/// The tutorial's page has the files as they are; `screen.demo` runs them.
+fn tutorial() -> Result<()> {
+    let page = std::fs::read_to_string("docs/tutorial-screen.md")?;
+    for (path, language) in [
+        ("user/demo/clock-face/Cargo.toml", "toml"),
+        ("user/demo/clock-face/src/main.rs", "rust"),
+        ("systems/screen.toml", "toml"),
+    ] {
+        let file = std::fs::read_to_string(path)?;
+        let block = format!("`{path}`:\n\n```{language}\n{file}```\n");
+        ensure!(page.contains(&block), "docs/tutorial-screen.md does not have {path} as it is");
+    }
+    Ok(())
 }
 
 /// Keys go to who has the keyboard, and the secure key to nobody; the mouse is where it was moved;
