@@ -16,6 +16,7 @@ struct uml_pt_regs;
 #define L4_IRQ_CONSOLE	1
 #define L4_IRQ_DISK	2
 #define L4_IRQ_NET_ATTACH	3
+#define L4_IRQ_SCREEN	4
 #define L4_IRQ_CHANNELS	8
 
 /* Whether notification bits wait.  The UTCB has a mirror of them. */

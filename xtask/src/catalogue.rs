@@ -78,7 +78,19 @@ pub fn system(wanted: &str) -> Result<PathBuf> {
     find(wanted, &descriptions(SYSTEMS)?)
 }
 
-/// The same, of systems for tests, too.
+/// The system that has a screen beside this one, `NAME-screen`; this one itself if there is none,
+/// or if there is none for the board (`besides` is false).
+///
+/// # Errors
+/// If there is no system of this name.
+pub fn with_screen(wanted: &str, besides: bool) -> Result<PathBuf> {
+    let plain = system(wanted)?;
+    let beside =
+        descriptions(SYSTEMS)?.into_iter().find(|path| name(path) == format!("{wanted}-screen"));
+    Ok(beside.filter(|_| besides).unwrap_or(plain))
+}
+
+/// The description of a system by its name, of systems for tests, too.
 ///
 /// # Errors
 /// If there is none; the nearest name is suggested.

@@ -28,6 +28,7 @@ use linux::order::LAYOUTS;
 use linux::root::Insert;
 use machine::accel;
 use machine::network::{Forward, Nic};
+use machine::screen::{self, Wanted};
 use machine::spaces::{self, Spaces};
 use machine::{Emulator, board, cpus, emulator, words};
 use process::patience::Limit;
@@ -108,6 +109,18 @@ enum Command {
         /// Leave out the network card that the description asks for.
         #[arg(long)]
         no_network: bool,
+        /// Give each Linux the machine's screen, and show that in a window if this QEMU has one,
+        /// else by VNC on a port of 127.0.0.1, which is printed. `--screen=vnc`: by VNC;
+        /// `--screen=FILE.png`: write a picture when the command of --batch has ended. A system
+        /// NAME for which there is `NAME-screen` is that one then.
+        #[arg(
+            long,
+            value_name = "vnc|FILE.png",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = screen::USUAL
+        )]
+        screen: Option<Wanted>,
         /// Print what would be executed, and do nothing.
         #[arg(long)]
         dry_run: bool,
@@ -293,6 +306,7 @@ struct Run<'a> {
     wire: Wire<'a>,
     files: &'a [Insert],
     component: Option<&'a str>,
+    screen: Option<&'a Wanted>,
     dry_run: bool,
 }
 
@@ -327,11 +341,22 @@ impl Run<'_> {
             wire,
             inserts,
             folder,
+            screen: self.screen.is_some(),
             command,
             apart: folder.is_none(),
             ..build::Options::default()
         };
-        let plan = build::plan(&catalogue::system(self.system)?, options)?;
+        let system = if self.screen.is_some() {
+            anyhow::ensure!(
+                self.on == Emulator::Qemu,
+                "--screen is for QEMU: leave it out, or --on"
+            );
+            let besides = board::chosen().linux().is_ok_and(|linux| !linux.cross);
+            catalogue::with_screen(self.system, besides)?
+        } else {
+            catalogue::system(self.system)?
+        };
+        let plan = build::plan(&system, options)?;
         // A build may take minutes: first what would end the run after it.
         if let Some(network) = plan.built.network.as_ref().filter(|_| self.on == Emulator::Bochs) {
             network.bochs()?;
@@ -343,12 +368,22 @@ impl Run<'_> {
     }
 
     fn interactive(&self) -> Result<u8> {
+        if let Some(Wanted::Picture(file)) = self.screen {
+            anyhow::bail!(
+                "--screen={} takes a picture at the end of --batch: add that, or leave the file out",
+                file.display()
+            );
+        }
         let plan = self.plan(None, None)?;
         if self.dry_run {
-            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)?))?;
+            show(&format!(
+                "{}\n{}\n",
+                plan.command(),
+                emulator::describe(&plan.built, self.on, self.screen)?
+            ))?;
         } else {
             let built = plan.carry_out()?;
-            emulator::interactive(&built, self.on)?;
+            emulator::interactive(&built, self.on, self.screen)?;
             built.forget()?;
         }
         Ok(0)
@@ -406,6 +441,7 @@ fn carry_out() -> Result<u8> {
             forward,
             card,
             no_network,
+            screen,
             dry_run,
         } => {
             let component = component.as_deref();
@@ -426,13 +462,15 @@ fn carry_out() -> Result<u8> {
                 wire,
                 files: &file,
                 component,
+                screen: screen.as_ref(),
                 dry_run,
             };
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
             // A status below is the command's own.
+            let picture = screen.as_ref().and_then(Wanted::picture).map(Into::into);
             return Ok(run
-                .batch(&batch::Batch { command, gets: get, timeout, notices: true })
+                .batch(&batch::Batch { command, gets: get, picture, timeout, notices: true })
                 .unwrap_or_else(|error| {
                     say(&error);
                     batch::FAILED

@@ -77,6 +77,7 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     let batch = request.command.as_ref().map(|command| Batch {
         command: command.clone(),
         gets: Vec::new(),
+        picture: None,
         timeout: Some(Limit::Own(timeout)),
         notices: false,
     });

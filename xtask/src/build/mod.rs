@@ -6,7 +6,7 @@ mod flat;
 mod kept;
 mod pack;
 
-use crate::description::{self, Contents, Description, Interface, OnDeath};
+use crate::description::{self, Component, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
 use crate::linux::server::Layout;
 use crate::linux::{Part, building, debian, folder, programs, server};
@@ -49,6 +49,8 @@ pub struct Built {
     pub disks: Vec<Disk>,
     /// What its network card is connected to; without a card nothing.
     pub network: Option<Network>,
+    /// QEMU's arguments for the screen, if it drives that.
+    pub screen: Option<Vec<String>>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -288,6 +290,8 @@ pub struct Options<'a> {
     pub nic: Nic,
     /// What the machine's network card is connected to, if the description asks for one.
     pub wire: Wire<'a>,
+    /// Whether its Linuxes have the screen, whatever the description says.
+    pub screen: bool,
     /// A command that one Linux runs, and that is all that the system is for.
     pub command: Option<Command<'a>>,
     /// Where its components' random numbers begin.
@@ -436,7 +440,11 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let board = board::chosen();
-    let mut description = description::read(path, board)?;
+    let mut description = if options.screen {
+        description::read_with_screen(path, board)?
+    } else {
+        description::read(path, board)?
+    };
     if let Some(memory) = options.memory {
         description = description.with_memory(memory, board)?;
     }
@@ -503,6 +511,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         flat: Flat::of(&folder),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
         network: options.wire.network(&description, board, options.nic)?,
+        screen: description.screen_arguments(board),
         board,
         memory,
         test: description.test.clone(),
@@ -555,10 +564,17 @@ impl Plan {
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         aside(&built.kernel, |file| Ok(std::fs::copy(elf("kernel"), file).map(drop)?))?;
+        let console = root::text_console()?;
         let inserts = |name: &str| {
             let own =
                 self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
-            self.inserts.iter().chain(own).cloned().collect()
+            let component = self
+                .description
+                .component
+                .iter()
+                .find(|component| component.name.get_ref() == name);
+            let console = component.is_some_and(Component::has_shell_on_screen).then_some(&console);
+            console.into_iter().chain(&self.inserts).chain(own).cloned().collect()
         };
         let image = pack::image(
             &self.description,
@@ -642,6 +658,10 @@ fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {
         Contents::Programs => {
             let _programs = Lock::of(&folder().join("programs"))?;
             programs::image(&making)?;
+        }
+        Contents::DebianDesktop => {
+            let _packages = Lock::of(&folder().join("debian"))?;
+            debian::desktop(&making)?;
         }
         Contents::DebianPackages => debian::installed::unpacked(&making)?,
     }

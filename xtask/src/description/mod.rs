@@ -17,6 +17,7 @@ mod screen;
 mod sockets;
 mod sources;
 mod surfaces;
+mod with_screen;
 mod written;
 
 pub use written::*;
@@ -24,7 +25,7 @@ pub use written::*;
 use crate::linux::server;
 use crate::machine::board::Board;
 use crate::machine::processor::{Configuration, Processor};
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use image::{Small, Window};
 use serde::Deserialize;
 use sources::{Mistake, Sources, spanned, wrong_toml};
@@ -59,11 +60,39 @@ pub fn read(path: &Path, board: &Board) -> Result<Description> {
     parse(path, std::fs::read_to_string(path)?, board)
 }
 
+/// The same, and gives each Linux in it the screen, as if its description said so (`--screen`).
+///
+/// # Errors
+/// If the board has no screen, or the description has neither a screen nor a Linux.
+pub fn read_with_screen(path: &Path, board: &Board) -> Result<Description> {
+    ensure!(
+        board.device.contains_key(screen::SCREEN),
+        "the board `{}` has no card that there is a driver of: leave --screen out, or choose another board by --board",
+        board.name()
+    );
+    let description = parse_with(path, std::fs::read_to_string(path)?, board, with_screen::give)?;
+    ensure!(
+        description.devices.contains(screen::SCREEN),
+        "{} has neither a screen nor a Linux that could have one: leave --screen out",
+        description.name()
+    );
+    Ok(description)
+}
+
 /// Parses and checks the text of a description.
 pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
+    parse_with(path, text, board, |_| ())
+}
+
+fn parse_with(
+    path: &Path,
+    text: String,
+    board: &Board,
+    change: impl Fn(&mut DeTable<'_>),
+) -> Result<Description> {
     let sources = Sources([(path.into(), text), (board.file.clone(), board.text.clone())]);
-    let mut description =
-        merged(&sources, board).map_err(|mistake| sources.wrong(sources.with_key(mistake)))?;
+    let mut description = merged(&sources, board, change)
+        .map_err(|mistake| sources.wrong(sources.with_key(mistake)))?;
     description.sources = sources;
     description.fit(board)?;
     description.connect()?;
@@ -76,7 +105,11 @@ pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
 }
 
 /// Reads both, and puts the board's devices into the description.
-fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
+fn merged(
+    sources: &Sources,
+    board: &Board,
+    change: impl Fn(&mut DeTable<'_>),
+) -> Result<Description, Mistake> {
     let [(_, text), (_, board_text)] = &sources.0;
     let board_text = " ".repeat(text.len() + 1) + board_text;
     let read = |text| DeTable::parse(text).map_err(|error| wrong_toml(&error));
@@ -85,6 +118,7 @@ fn merged(sources: &Sources, board: &Board) -> Result<Description, Mistake> {
         let memory = DeValue::String(board.memory.as_str().into());
         root.get_mut().insert(spanned("memory".into()), spanned(memory));
     }
+    change(root.get_mut());
     let devices = devices::insert(
         root.get_mut(),
         read(&board_text)?.into_inner(),
@@ -268,13 +302,22 @@ impl Description {
     fn choose_servers(&mut self) -> Result<()> {
         for i in 0..self.component.len() {
             let Component { window, configuration, .. } = &self.component[i];
-            if window.is_none() && configuration.is_none() {
+            let package = self.component[i].package();
+            // The lean one has no driver of a screen.
+            let screen = self.component[i].has_screen() && server::is_server(package);
+            if window.is_none() && configuration.is_none() && !screen {
                 continue;
             }
-            let package = self.component[i].package();
-            let wanted = configuration
-                .as_ref()
-                .map_or_else(Configuration::default, |wanted| *wanted.get_ref());
+            let usual = if screen { Configuration::Full } else { Configuration::default() };
+            let wanted = configuration.as_ref().map_or(usual, |wanted| *wanted.get_ref());
+            if let Some(said) =
+                configuration.as_ref().filter(|_| screen && wanted == Configuration::Lean)
+            {
+                return Err(self.wrong(
+                    said,
+                    "a lean Linux has no driver of a screen: leave this out, or `screen`",
+                ));
+            }
             let sizes = server::sizes(package, wanted, self.processor())?;
             let bytes = window.as_ref().map(|size| self.bytes(size)).transpose()?;
             let found = sizes.iter().find(|(other, _)| bytes.is_none_or(|bytes| bytes == *other));

@@ -153,6 +153,8 @@ pub enum Contents {
     Programs,
     /// Debian's packages, of which those are unpacked that the others need to be installed.
     DebianPackages,
+    /// Debian with a desktop.
+    DebianDesktop,
 }
 
 /// A piece of shared memory.

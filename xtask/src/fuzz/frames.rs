@@ -30,7 +30,13 @@ fn line(chance: &mut Chance) -> Vec<u8> {
 fn fuzz_frames() {
     let nowhere = std::path::Path::new("/dev/null");
     let gets = ["/a", "/b"].map(|guest| Fetch { guest: guest.into(), host: nowhere.into() });
-    let batch = Batch { command: String::new(), gets: gets.into(), timeout: None, notices: false };
+    let batch = Batch {
+        command: String::new(),
+        gets: gets.into(),
+        picture: None,
+        timeout: None,
+        notices: false,
+    };
     all(line, |bytes| {
         let (mut rest, mut before) = (bytes.as_slice(), bytes.len());
         while let Ok(Some(_)) = Frame::read(&mut rest) {
@@ -39,7 +45,7 @@ fn fuzz_frames() {
         }
         let (mut rest, mut out, mut err) = (bytes.as_slice(), Vec::new(), Vec::new());
         let mut next = || Frame::read(&mut rest)?.ok_or_else(|| anyhow::anyhow!("the end"));
-        let _ = batch.results(&mut next, &mut out, &mut err);
+        let _ = batch.results(&mut next, &mut || Ok(()), &mut out, &mut err);
         assert!(out.len() <= bytes.len());
     });
 }

@@ -69,6 +69,8 @@ pub struct Batch {
     pub command: String,
     /// Files to bring out when it has ended.
     pub gets: Vec<Fetch>,
+    /// Where a picture of the screen goes, as it is when the command has ended.
+    pub picture: Option<PathBuf>,
     /// The longest that everything may take.
     pub timeout: Option<Limit>,
     /// Whether somebody is to be told what is waited for.
@@ -166,13 +168,18 @@ impl Batch {
             };
             frame.context("the system ended before the command did")?
         };
-        let status = self.results(&mut next, out, err)?;
+        let status = self.results(
+            &mut next,
+            &mut || self.picture.as_ref().map_or(Ok(()), |file| run.picture(file)),
+            out,
+            err,
+        )?;
         run.wait(deadline.as_mut())?.then_some(()).ok_or(TimedOut)?;
         Ok(status)
     }
 
-    /// What frames say: output goes to `out` and `err`, files where they are to go. Returns the
-    /// exit status.
+    /// What frames say: output goes to `out` and `err`, files where they are to go. Calls `ended`
+    /// when the command has. Returns the exit status.
     ///
     /// # Errors
     /// If there is no frame where one must come, the command was not started, a file is too large,
@@ -180,6 +187,7 @@ impl Batch {
     pub(crate) fn results(
         &self,
         next: &mut dyn FnMut() -> Result<Frame>,
+        ended: &mut dyn FnMut() -> Result<()>,
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<u8> {
@@ -204,6 +212,7 @@ impl Batch {
             }
         };
         let status = end(err, &mut Vec::new())?;
+        ended()?;
         ensure!(status >= 0, "Linux could not start the command: error {}", status.unsigned_abs());
         let mut fetched = true;
         for get in &self.gets {
@@ -311,10 +320,19 @@ mod tests {
                 Ok(())
             }
         }
-        let batch =
-            Batch { command: String::new(), gets: Vec::new(), timeout: None, notices: false };
-        let error =
-            batch.results(&mut || Ok(Frame::Out(b"y".into())), &mut Closed, &mut Vec::new());
+        let batch = Batch {
+            command: String::new(),
+            gets: Vec::new(),
+            picture: None,
+            timeout: None,
+            notices: false,
+        };
+        let error = batch.results(
+            &mut || Ok(Frame::Out(b"y".into())),
+            &mut || Ok(()),
+            &mut Closed,
+            &mut Vec::new(),
+        );
         assert!(error.is_err_and(|error| is_unread(&error)) && !is_unread(&TimedOut.into()));
     }
 
@@ -331,13 +349,19 @@ mod tests {
     #[test]
     fn a_status_without_a_positive_is_an_error() {
         let get = Fetch { guest: "/a".into(), host: "/dev/null".into() };
-        let batch =
-            Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
+        let batch = Batch {
+            command: String::new(),
+            gets: vec![get],
+            picture: None,
+            timeout: None,
+            notices: false,
+        };
         let say = |statuses: &[i32]| {
             let mut statuses = statuses.iter();
             let mut err = Vec::new();
             let status = batch.results(
                 &mut || statuses.next().map(|status| Frame::End(*status)).context("the end"),
+                &mut || Ok(()),
                 &mut Vec::new(),
                 &mut err,
             );
@@ -354,8 +378,13 @@ mod tests {
     #[test]
     fn a_file_without_an_end_is_refused() {
         let get = Fetch { guest: "/dev/zero".into(), host: "/dev/null".into() };
-        let batch =
-            Batch { command: String::new(), gets: vec![get], timeout: None, notices: false };
+        let batch = Batch {
+            command: String::new(),
+            gets: vec![get],
+            picture: None,
+            timeout: None,
+            notices: false,
+        };
         let mut frames = std::iter::once(Frame::End(0))
             .chain(std::iter::repeat_with(|| Frame::Get(vec![0; 1 << 15])));
         let mut taken = 0;
@@ -364,7 +393,7 @@ mod tests {
             frames.next().context("the end")
         };
         let error = batch
-            .results(&mut next, &mut Vec::new(), &mut Vec::new())
+            .results(&mut next, &mut || Ok(()), &mut Vec::new(), &mut Vec::new())
             .expect_err("a file without an end");
         let said = format!("{error:#}");
         assert!(

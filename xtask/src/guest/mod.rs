@@ -148,6 +148,7 @@ impl Guest<'_> {
         let batch = Batch {
             command: command.into(),
             gets: self.gets,
+            picture: None,
             timeout: Some(Limit::Own(self.timeout)),
             notices: false,
         };
@@ -297,8 +298,13 @@ impl Default for Alone<'_> {
 impl Alone<'_> {
     /// Builds it, runs a command in it that must succeed.
     pub fn run(mut self, command: &str) -> Result<Reference> {
-        let batch =
-            Batch { command: command.into(), gets: Vec::new(), timeout: None, notices: false };
+        let batch = Batch {
+            command: command.into(),
+            gets: Vec::new(),
+            picture: None,
+            timeout: None,
+            notices: false,
+        };
         self.inserts.extend(batch.inserts());
         let network = self.wire.of_board(board::chosen());
         let initrd = root::root_with(&self.inserts)?;

@@ -16,6 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tree::sources;
 
+/// The list of its packages, and of those that a desktop has besides.
+const PACKAGES: &str = "linux/debian/packages";
+const DESKTOP: &str = "linux/debian/desktop/packages";
+
 /// Puts Debian on a disk: the packages of `linux/debian/packages`, the source packages of
 /// `linux/debian/sources`, and what `linux/debian/customise` adds.
 pub fn image(image: &Path) -> Result<()> {
@@ -29,10 +33,26 @@ pub fn image(image: &Path) -> Result<()> {
     make(image, script, &[&archive, &sources])
 }
 
+/// Puts Debian on a disk with what a desktop needs besides: the packages of
+/// `linux/debian/desktop/packages`, and what `linux/debian/desktop/customise` adds. It has no
+/// source packages.
+pub fn desktop(image: &Path) -> Result<()> {
+    let archive = installed_into("debian-desktop.tar", &[PACKAGES, DESKTOP])?;
+    let script = "echo unpacking the packages >&2; linux/debian/extract \"$1\" \"$tree\"; \
+                  linux/debian/customise \"$tree\"; linux/debian/desktop/customise \"$tree\"";
+    make(image, script, &[&archive])
+}
+
 /// The packages, installed into an archive, once.
 pub fn packages() -> Result<PathBuf> {
-    let packages = std::fs::read_to_string("linux/debian/packages")?;
-    let archive = folder().join("debian.tar");
+    installed_into("debian.tar", &[PACKAGES])
+}
+
+/// The packages of these lists, installed into an archive of this name, once.
+fn installed_into(name: &str, lists: &[&str]) -> Result<PathBuf> {
+    let packages =
+        lists.iter().map(std::fs::read_to_string).collect::<std::io::Result<String>>()?;
+    let archive = folder().join(name);
     let stamp = archive.with_extension("packages");
     if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {
         eprintln!("installing Debian into an archive (a minute or two)");

@@ -88,6 +88,11 @@ pub fn can_hold(board: &Board, contents: Contents) -> Result<()> {
             !board.linux()?.from_source,
             "Debian has no packages for the board `{name}`: `./macadamia run programs --board {name}` has programs that are built of its source"
         ),
+        // What its packages do when they are installed is done by this machine.
+        Contents::DebianDesktop => ensure!(
+            !board.linux()?.cross,
+            "Debian's desktop is made for the PC only: `./macadamia run linux --screen --board {name}` has a shell on the screen, if the board has one"
+        ),
     }
     Ok(())
 }
@@ -263,6 +268,13 @@ mod tests {
             assert!(
                 said(name, Contents::Programs)?
                     .is_some_and(|why| why.contains("`./macadamia run debian`"))
+            );
+        }
+        assert_eq!(said("pc", Contents::DebianDesktop)?, None);
+        for name in ["versatilepb", "amigaone"] {
+            assert!(
+                said(name, Contents::DebianDesktop)?
+                    .is_some_and(|why| why.contains(&format!("--screen --board {name}")))
             );
         }
         assert_eq!(said("amigaone", Contents::Programs)?, None);

@@ -38,6 +38,23 @@ pub fn make_file(from: &str) -> Result<()> {
     })
 }
 
+/// Whether this file is a root file system with a shell.
+pub fn has_shell(from: &str) -> bool {
+    [BUSYBOX, SMALL_BUSYBOX].contains(&from)
+}
+
+/// What the shell's root file system has besides where there is a screen: a shell on its text
+/// console, too.
+pub fn text_console() -> Result<Insert> {
+    const USUAL: &str = "linux/root/inittab";
+    let usual = std::fs::read_to_string(USUAL).context(USUAL)?;
+    Ok(Insert {
+        guest: "/etc/inittab".into(),
+        contents: format!("{usual}tty1::respawn:-/bin/sh\n").into_bytes(),
+        mode: 0o644,
+    })
+}
+
 /// The shell's root file system with more files in it.
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     let _building = building(Part::Components)?;

@@ -5,7 +5,9 @@ use super::Emulator;
 use super::accel::Accel;
 use super::board::{self, Board, fill};
 use super::console::{bridge, connect};
+use super::monitor::Monitor;
 use super::network::{Network, free_port};
+use super::screen::{Shown, Wanted};
 use super::terminal::{Keyboard, To};
 use super::words;
 use crate::build::{Built, Disk, Model};
@@ -73,6 +75,7 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
         ("words", &line),
     ];
     arguments(&mut command, &built.board.qemu.system, &words);
+    command.args(built.screen.iter().flatten());
     for disk in &built.disks {
         let image = format!("{}{}", disk.image.display(), if own_time { NOT_THROUGH } else { "" });
         arguments(&mut command, disk.drive, &[("image", &image)]);
@@ -140,17 +143,21 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
     Ok(command)
 }
 
-/// Runs a system on this terminal.
-pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
+/// Runs a system on this terminal; a screen that it drives is shown as it is asked for.
+pub fn interactive(built: &Built, on: Emulator, screen: Option<&Wanted>) -> Result<()> {
     built.prepare()?;
     if on == Emulator::Bochs {
         return interactive_bochs(built);
     }
+    let shown = shown(built, screen)?;
+    if let Some(hint) = shown.as_ref().and_then(Shown::hint) {
+        eprintln!("macadamia: {hint}");
+    }
     eprintln!("running {}; Ctrl-A X leaves", built.name);
-    let mut child = tethered(&interactive_qemu(built), &built.images())
-        .stdin(Stdio::piped())
-        .spawn()
-        .with_context(|| {
+    let mut command = interactive_qemu(built);
+    command.args(shown.iter().flat_map(Shown::arguments));
+    let mut child =
+        tethered(&command, &built.images()).stdin(Stdio::piped()).spawn().with_context(|| {
             format!(
                 "cannot run {}: `./macadamia doctor` says what is missing",
                 built.board.qemu.program
@@ -167,6 +174,15 @@ pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
     Ok(())
 }
 
+/// Where the screen is that a system drives, if it does.
+fn shown(built: &Built, wanted: Option<&Wanted>) -> Result<Option<Shown>> {
+    built
+        .screen
+        .is_some()
+        .then(|| Shown::of(wanted.unwrap_or(&Wanted::Usual), &built.board.qemu.program))
+        .transpose()
+}
+
 /// QEMU with its monitor and the first serial line at the standard input and output.
 fn interactive_qemu(built: &Built) -> Command {
     let mut command = qemu(built, &built.cpu, false);
@@ -175,9 +191,11 @@ fn interactive_qemu(built: &Built) -> Command {
 }
 
 /// What [`interactive`] would execute, for people to read.
-pub fn describe(built: &Built, on: Emulator) -> Result<String> {
+pub fn describe(built: &Built, on: Emulator, screen: Option<&Wanted>) -> Result<String> {
     if on == Emulator::Qemu {
-        return Ok(format!("{:?}", interactive_qemu(built)));
+        let mut command = interactive_qemu(built);
+        command.args(shown(built, screen)?.iter().flat_map(Shown::arguments));
+        return Ok(format!("{command:?}"));
     }
     let (folder, bochs) = (folder(built), built.board.bochs()?);
     Ok(format!(
@@ -239,6 +257,8 @@ pub struct Headless {
     pub log: PathBuf,
     /// Where what the emulator itself said is.
     pub said: PathBuf,
+    /// Where it listens to programs: QEMU, of a system that drives the screen.
+    monitor: Option<PathBuf>,
 }
 
 /// Starts a system without a terminal.
@@ -277,9 +297,13 @@ fn start(
                 .arg("-serial")
                 .arg(format!("file:{}", log.display()))
                 .args(["-serial", &second]);
+            let monitor = built.screen.is_some().then(|| monitor(built));
+            if let Some(monitor) = &monitor {
+                command.args(Monitor::arguments(monitor));
+            }
             let mut child = quiet(tethered(&command, &built.images()).stdout(ours))?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
-            Ok(Headless { child, line, log, said })
+            Ok(Headless { child, line, log, said, monitor })
         }
         Machine::Bochs { cpu } => {
             let file = |file: &Path| format!("mode=file, dev={}", file.display());
@@ -292,9 +316,24 @@ fn start(
                 Some(_) => None,
                 None => Some(Box::new(connect(&mut child, port)?) as _),
             };
-            Ok(Headless { child, line, log, said })
+            Ok(Headless { child, line, log, said, monitor: None })
         }
     }
+}
+
+/// Where a system's emulator listens to programs.
+fn monitor(built: &Built) -> PathBuf {
+    folder(built).join("monitor")
+}
+
+/// A system that is talked to at its terminal, and at its screen.
+pub fn session_with_screen(built: &Built) -> Result<(Session, Monitor)> {
+    built.prepare()?;
+    let monitor = monitor(built);
+    let mut command = interactive_qemu(built);
+    command.args(Monitor::arguments(&monitor));
+    let session = Session::start(tethered(&command, &built.images()))?;
+    Ok((session, Monitor::connect(&monitor)?))
 }
 
 /// Where the machine model's report of a system's last run is.
@@ -317,6 +356,12 @@ impl Headless {
             }
             std::thread::park_timeout(POLL);
         }
+    }
+
+    /// Writes a picture of its screen, as that is now. It may end at any time.
+    pub fn picture(&self, file: &Path) -> Result<()> {
+        let monitor = self.monitor.as_ref().context("there is no screen")?;
+        Monitor::connect(monitor)?.save(file)
     }
 
     /// A limit for it, from now on.
@@ -395,7 +440,8 @@ pub fn native(
         let mut console = Vec::new();
         stdout.read_to_end(&mut console).map(|_| console)
     });
-    let mut run = Headless { child, line: None, log: PathBuf::new(), said: PathBuf::new() };
+    let mut run =
+        Headless { child, line: None, log: PathBuf::new(), said: PathBuf::new(), monitor: None };
     let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
     run.end()?;
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;

@@ -10,6 +10,7 @@ pub mod emulator;
 pub mod monitor;
 pub mod network;
 pub mod processor;
+pub mod screen;
 pub mod spaces;
 mod terminal;
 pub mod words;

@@ -4,9 +4,17 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The longest that QEMU may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two attempts to reach it.
+const POLL: Duration = Duration::from_millis(20);
 
 /// The monitor of a machine that runs.
 pub struct Monitor {
@@ -39,6 +47,22 @@ impl Monitor {
         monitor.answer()?;
         monitor.execute("qmp_capabilities", &json!({}))?;
         Ok(Some(monitor))
+    }
+
+    /// The same, of one that was started just now.
+    ///
+    /// # Errors
+    /// If it does not listen in time, or does not answer.
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let start = Instant::now();
+        loop {
+            if let Some(monitor) = Self::open(socket)? {
+                return Ok(monitor);
+            }
+            let late = start.elapsed() > PATIENCE;
+            ensure!(!late, "QEMU does not listen at {}", socket.display());
+            std::thread::park_timeout(POLL);
+        }
     }
 
     fn answer(&mut self) -> Result<Value> {
@@ -85,6 +109,24 @@ impl Monitor {
         self.key(name, false)
     }
 
+    /// Types a text on an American keyboard; `\n` is its large key.
+    ///
+    /// # Errors
+    /// If a character is not on it, or as [`Monitor::key`].
+    pub fn type_text(&mut self, text: &str) -> Result<()> {
+        for char in text.chars() {
+            let (key, shift) = key_of(char).with_context(|| format!("no key types {char:?}"))?;
+            if shift {
+                self.key("shift", true)?;
+            }
+            self.press(&key)?;
+            if shift {
+                self.key("shift", false)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Presses the left button, or lets it go.
     ///
     /// # Errors
@@ -112,6 +154,36 @@ impl Monitor {
         self.execute("screendump", &json!({ "filename": file }))?;
         Picture::parse(&std::fs::read(&self.picture)?).context("QEMU's picture is none")
     }
+
+    /// Writes what the screen shows to a file, in PNG. The machine stands still meanwhile: it could
+    /// end.
+    ///
+    /// # Errors
+    /// If QEMU has no screen, or cannot write there.
+    pub fn save(&mut self, file: &Path) -> Result<()> {
+        self.execute("stop", &json!({}))?;
+        self.execute("screendump", &json!({ "filename": file, "format": "png" }))?;
+        self.execute("cont", &json!({}))
+    }
+}
+
+/// The key that types a character, as QEMU calls it, and whether with shift.
+fn key_of(char: char) -> Option<(String, bool)> {
+    const OTHERS: [(char, &str, bool); 5] = [
+        (' ', "spc", false),
+        ('\n', "ret", false),
+        ('-', "minus", false),
+        ('/', "slash", false),
+        ('>', "dot", true),
+    ];
+    match char {
+        'a'..='z' | '0'..='9' => Some((char.to_string(), false)),
+        'A'..='Z' => Some((char.to_ascii_lowercase().to_string(), true)),
+        _ => OTHERS
+            .iter()
+            .find(|(typed, ..)| *typed == char)
+            .map(|(_, key, shift)| ((*key).to_string(), *shift)),
+    }
 }
 
 impl Picture {
@@ -132,6 +204,17 @@ impl Picture {
         self.pixels.get(y * self.width + x).copied().filter(|_| x < self.width)
     }
 
+    /// Whether all of these columns and rows has a colour.
+    pub fn is_all(&self, x: Range<usize>, y: Range<usize>, colour: u32) -> bool {
+        y.into_iter().all(|y| x.clone().all(|x| self.at(x, y) == Some(colour)))
+    }
+
+    /// How many colours they have.
+    pub fn colours(&self, x: Range<usize>, y: Range<usize>) -> usize {
+        let pixels = y.flat_map(|y| x.clone().filter_map(move |x| self.at(x, y)));
+        pixels.collect::<BTreeSet<_>>().len()
+    }
+
     /// The same picture, one colour in a part of it.
     #[must_use]
     pub fn without(mut self, x: usize, y: usize, width: usize, height: usize) -> Self {
@@ -144,15 +227,27 @@ impl Picture {
 
 #[cfg(test)]
 mod tests {
-    use super::Picture;
+    use super::{Picture, key_of};
 
     #[test]
     fn pictures_are_read() {
         let picture = Picture::parse(b"P6\n2 1\n255\n\x01\x02\x03\n\x05\x06").expect("a picture");
         assert_eq!([0, 1, 2].map(|x| picture.at(x, 0)), [Some(0x01_0203), Some(0x0a_0506), None]);
         assert_eq!(picture.at(0, 1), None);
+        assert!(picture.is_all(1..2, 0..1, 0x0a_0506) && !picture.is_all(0..2, 0..1, 0x0a_0506));
+        assert_eq!(picture.colours(0..2, 0..1), 2);
         assert_eq!(picture.without(1, 0, 9, 9).at(1, 0), Some(0));
         assert!(Picture::parse(b"P6\n2 1\n255\n\x01").is_none());
         assert!(Picture::parse(b"").is_none());
+    }
+
+    #[test]
+    fn characters_have_keys() {
+        let key = |name: &str, shift| Some((name.to_string(), shift));
+        assert_eq!(
+            ['a', 'A', '7', '>'].map(key_of),
+            [key("a", false), key("a", true), key("7", false), key("dot", true)]
+        );
+        assert_eq!(key_of('ä'), None);
     }
 }

@@ -9,6 +9,7 @@ mod bench;
 mod bootm;
 mod clients;
 mod debian;
+mod desktop;
 mod dialogue;
 mod disk;
 mod image;
@@ -182,7 +183,8 @@ fn list() -> Result<Vec<Entry>> {
         .chain(ip::ALL)
         .chain(clients::ALL)
         .chain(screen::ALL)
-        .chain(debian::ALL);
+        .chain(debian::ALL)
+        .chain(desktop::ALL);
     let is_first = |name: &str| script::ALL.iter().any(|test| test.name == name);
     let entry = |test: &Test| Entry {
         name: test.name.into(),

@@ -50,13 +50,23 @@ const LINUX: Linux = Linux {
     },
 };
 
-const SERVERS: [Plan; 2] =
-    [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
+const SERVERS: [Plan; 3] = [
+    USUAL,
+    Plan {
+        package: "linux-full",
+        configuration: Configuration::Full,
+        besides: &["linux/config.screen"],
+        folder: "full",
+        ..USUAL
+    },
+    Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
+];
 
 const USUAL: Plan = Plan {
     package: "linux",
     family: "linux",
     configuration: Configuration::Lean,
+    besides: &[],
     folder: "source",
     layout: Header {
         file: "linux/arm/os-L4/layout.h",

@@ -58,8 +58,10 @@ pub struct Plan {
     pub package: &'static str,
     /// What a description may call it together with its configuration and its window's size.
     pub family: &'static str,
-    /// What it is built with.
+    /// What a description calls what it is built with.
     pub configuration: Configuration,
+    /// The files of choices that it is built with besides `linux/config` and the processor's own.
+    pub besides: &'static [&'static str],
     /// Its source, unpacked, under `target/linux`.
     pub folder: &'static str,
     /// The header that places it.
@@ -77,7 +79,7 @@ pub enum Configuration {
     /// `linux/config`: what figures are taken with.
     #[default]
     Lean,
-    /// `linux/config.full` besides, where there is such a server.
+    /// More besides, where there is such a server: a screen, on the PC all that an administrator reaches for.
     Full,
 }
 

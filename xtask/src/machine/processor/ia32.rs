@@ -57,7 +57,13 @@ const LINUX: Linux = Linux {
 
 const SERVERS: [Plan; 6] = [
     USUAL,
-    Plan { package: "linux-full", configuration: Configuration::Full, folder: "full", ..USUAL },
+    Plan {
+        package: "linux-full",
+        configuration: Configuration::Full,
+        besides: &["linux/config.full", "linux/config.screen"],
+        folder: "full",
+        ..USUAL
+    },
     Plan {
         package: "linux-1g",
         family: "linux",
@@ -80,6 +86,7 @@ const USUAL: Plan = Plan {
     package: "linux",
     family: "linux",
     configuration: Configuration::Lean,
+    besides: &[],
     folder: "source",
     layout: Header {
         file: "linux/x86/os-L4/layout.h",

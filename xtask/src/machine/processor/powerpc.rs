@@ -56,6 +56,7 @@ const USUAL: Plan = Plan {
     package: "linux",
     family: "linux",
     configuration: Configuration::Lean,
+    besides: &[],
     folder: "source",
     layout: Header {
         file: "linux/powerpc/os-L4/layout.h",

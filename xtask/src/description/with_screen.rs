@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A screen for the Linuxes of a description that says nothing of one (`--screen`).
+
+use super::screen::{Input, SCREEN};
+use super::{Component, Description};
+use crate::linux::{root, server};
+use crate::machine::board::Board;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What such a component calls the memory that the server writes.
+const EVENTS: &str = "surface-events";
+
+/// Gives each Linux the screen, if its table does not say otherwise.
+pub(super) fn give(root: &mut DeTable<'_>) {
+    let Some(DeValue::Array(components)) = root.get_mut("component").map(Spanned::get_mut) else {
+        return;
+    };
+    for component in components.iter_mut() {
+        let at = component.span();
+        let DeValue::Table(table) = component.get_mut() else { continue };
+        let text = |key: &str| table.get(key).and_then(|value| value.get_ref().as_str());
+        if text("package").or_else(|| text("name")).is_some_and(server::is_server) {
+            table
+                .entry(Spanned::new(at.clone(), SCREEN.into()))
+                .or_insert(Spanned::new(at, DeValue::Boolean(true)));
+        }
+    }
+}
+
+impl Description {
+    /// QEMU's arguments for the machine's screen, if that is used.
+    pub fn screen_arguments(&self, board: &Board) -> Option<Vec<String>> {
+        let display = board.display().filter(|_| self.devices.contains(SCREEN))?;
+        let input = self.screen.as_ref().map_or_else(Input::default, |screen| screen.input);
+        let tablet = display.tablet.iter().flatten().filter(|_| input == Input::Tablet);
+        Some(display.qemu.iter().chain(tablet).cloned().collect())
+    }
+}
+
+impl Component {
+    /// Whether it has a part of the screen.
+    pub(super) fn has_screen(&self) -> bool {
+        self.shares.iter().any(|share| share.label() == EVENTS)
+    }
+
+    /// Whether it is a Linux whose shell is on its part of the screen, too.
+    pub fn has_shell_on_screen(&self) -> bool {
+        self.has_screen() && self.files.iter().any(|file| root::has_shell(file.from.get_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::give;
+    use crate::description::{Description, parse_with};
+    use crate::machine::board::Board;
+    use anyhow::Result;
+    use std::path::Path;
+
+    fn parse(board: &str, text: &str) -> Result<Description> {
+        let board = Board::read(&Path::new("../boards").join(board).with_extension("toml"))?;
+        parse_with(Path::new("x.toml"), text.into(), &board, give)
+    }
+
+    fn linux(name: &str, keys: &str) -> String {
+        format!(
+            "[[component]]\nname = \"{name}\"\npackage = \"linux\"\narguments = [\"console=hvc0\"]\n\
+             memory = [{{ as = \"ram\", size = \"64M\", behind-image = true }}]\n\
+             files = [{{ as = \"initrd\", from = \"busybox\" }}]\n{keys}\n"
+        )
+    }
+
+    #[test]
+    fn each_linux_has_it_unless_it_says_no() -> Result<()> {
+        let text = String::from("memory = \"512M\"\n")
+            + &linux("one", "")
+            + &linux("two", "screen = false")
+            + "[[component]]\nname = \"hello\"\n";
+        let description = parse("pc", &text)?;
+        let with: Vec<(&str, &str)> = description
+            .component
+            .iter()
+            .filter(|component| component.has_screen())
+            .map(|component| (component.name.get_ref().as_str(), component.package()))
+            .collect();
+        // The lean one has no driver of it.
+        assert_eq!(with, [("one", "linux-full")]);
+        assert!(description.component.iter().any(|component| component.package() == "linux"));
+        let one = description.component.iter().find(|component| component.has_screen());
+        assert!(one.is_some_and(|component| component.has_shell_on_screen()));
+        let board = Board::read(Path::new("../boards/pc.toml"))?;
+        assert!(description.screen_arguments(&board).is_some());
+        let plain = parse("pc", "[[component]]\nname = \"hello\"\n")?;
+        assert_eq!(plain.screen_arguments(&board), None);
+        Ok(())
+    }
+
+    #[test]
+    fn a_tablet_is_attached_where_it_is_asked_for() -> Result<()> {
+        let board = Board::read(Path::new("../boards/pc.toml"))?;
+        let arguments = |devices: &str| -> Result<String> {
+            let text = format!("memory = \"256M\"\n[devices]\n{devices}\n") + &linux("one", "");
+            Ok(parse("pc", &text)?.screen_arguments(&board).unwrap_or_default().join(" "))
+        };
+        assert!(!arguments("")?.contains("tablet"));
+        assert!(arguments("screen = { input = \"tablet\" }")?.contains("virtio-tablet"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_lean_linux_is_refused() {
+        let text = String::from("memory = \"256M\"\n") + &linux("one", "configuration = \"lean\"");
+        let said = parse("pc", &text).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains("a lean Linux has no driver of a screen"), "{said}");
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of Linux at the screen: its text console, the keyboard, and Debian's desktop.
+
+use super::disk;
+use super::tally::{Test, on_board, slow, test};
+use crate::build::{self, Built, Options};
+use crate::machine::emulator;
+use crate::machine::monitor::{Monitor, Picture};
+use crate::process::patience::{Deadline, Limit};
+use crate::process::session::{PROMPT, Session};
+use anyhow::{Result, ensure};
+use image::protocol::screen::BAR;
+use std::path::Path;
+use std::time::Duration;
+
+/// All of them.
+pub const ALL: &[Test] = &[
+    test("linux.screen", console),
+    slow("linux.debian.desktop", "it installs Debian", desktop),
+    slow("versatilepb.linux.screen", "it builds another Linux", || on_board(console)),
+];
+
+/// What the desktop's background is made of (`linux/debian/desktop/customise`).
+const BACKGROUND: u32 = 0x2f_4f6f;
+const WHITE: u32 = 0xff_ffff;
+/// The longest that Debian says nothing while it starts.
+const START: Duration = Duration::from_secs(300);
+
+/// The longest until a picture shows what it is to show.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two pictures.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Rows of the frame buffer that a shell writes, and their left and right halves.
+struct Stripe {
+    rows: usize,
+    at: usize,
+    left: u32,
+    right: u32,
+}
+
+const RED: u32 = 0xff_0000;
+const GREEN: u32 = 0x00_ff00;
+const BLUE: u32 = 0x00_00ff;
+const YELLOW: u32 = 0xff_ff00;
+const STRIPES: [Stripe; 2] = [
+    Stripe { rows: 50, at: 300, left: RED, right: GREEN },
+    Stripe { rows: 20, at: 700, left: BLUE, right: YELLOW },
+];
+/// Pixels in a row of the surface.
+const WIDTH: usize = 1024;
+
+impl Stripe {
+    /// The shell's command that writes it: each half is doubled from one pixel, as XRGB8888 has it
+    /// in memory.
+    fn command(&self) -> String {
+        let pixel = |colour: u32| colour.to_le_bytes().map(|byte| format!("\\{byte:03o}")).concat();
+        let (left, right) = (pixel(self.left), pixel(self.right));
+        let (rows, at) = (self.rows, self.at);
+        // At once: Linux 6.12 shows nothing of a write of just one whole row
+        // (`drm_fb_helper_memory_range_to_clip`).
+        let (bytes, block) = (WIDTH * 4 * rows, at / rows);
+        format!(
+            "l='{left}'; r='{right}'; for i in 1 2 3 4 5 6 7 8 9; do l=$l$l; r=$r$r; done; printf \"$l$r\" > /tmp/row; \
+             for i in $(seq {rows}); do cat /tmp/row; done | dd of=/dev/fb0 bs={bytes} seek={block} iflag=fullblock 2> /dev/null"
+        )
+    }
+
+    /// Whether a picture of the whole screen shows it.
+    fn is_in(&self, picture: &Picture) -> bool {
+        let top = BAR as usize + self.at;
+        let rows = top..top + self.rows;
+        picture.is_all(0..WIDTH / 2, rows.clone(), self.left)
+            && picture.is_all(WIDTH / 2..WIDTH, rows, self.right)
+    }
+}
+
+/// A machine with a screen, whose terminal is talked to.
+struct Seen {
+    session: Session,
+    monitor: Monitor,
+    /// The longest until a picture shows what it is to show.
+    patience: Duration,
+}
+
+impl Seen {
+    fn start(built: &Built) -> Result<Self> {
+        let (session, monitor) = emulator::session_with_screen(built)?;
+        Ok(Self { session, monitor, patience: PATIENCE })
+    }
+
+    /// Waits until the screen shows something.
+    fn expect(&mut self, what: &str, shows: impl Fn(&Picture) -> bool) -> Result<()> {
+        let mut deadline = Deadline::new(self.session.process(), Limit::Own(self.patience));
+        while !shows(&self.monitor.picture()?) {
+            ensure!(!deadline.is_over(), "the screen does not show {what}");
+            std::thread::park_timeout(LOOK);
+        }
+        Ok(())
+    }
+
+    /// A command at the serial line's shell.
+    fn command(&mut self, command: &str) -> Result<()> {
+        self.session.send(format!("{command}\r").as_bytes())?;
+        self.session.expect(PROMPT)
+    }
+}
+
+/// The pointer's moves and its button are events of Linux's.
+fn pointer(seen: &mut Seen) -> Result<()> {
+    seen.command("exec 3< /dev/input/event1")?;
+    seen.monitor.moved(5, 3)?;
+    seen.monitor.button(true)?;
+    seen.monitor.button(false)?;
+    // Type, code, value: ABS_X is anywhere; BTN_LEFT is down, and up.
+    for event in ["0003 0000", "0001 0110 0001 0000", "0001 0110 0000 0000"] {
+        seen.command(&format!(
+            "until dd bs=16 count=1 <&3 2> /dev/null | od -An -v -tx2 | grep -q ' {event}'; do :; done"
+        ))?;
+    }
+    seen.command("exec 3<&-")
+}
+
+/// What a program writes to the frame buffer is at its place on the screen, what the text console
+/// says below the bar, and what is typed there reaches the shell on it; the same for the Linux
+/// after one that panicked.
+fn console() -> Result<()> {
+    let path = Path::new("systems/linux.toml");
+    let options = Options { screen: true, ..Options::default() };
+    let mut seen = Seen::start(&build::plan(path, options)?.carry_out()?)?;
+    for life in ["first", "second"] {
+        seen.session.expect(PROMPT)?;
+        // Nothing blinks.
+        seen.command("printf '\\033[?25l' > /dev/tty1")?;
+        for stripe in &STRIPES {
+            seen.command(&stripe.command())?;
+            seen.expect("what a program wrote", |picture| stripe.is_in(picture))?;
+        }
+        seen.monitor.type_text(&format!("echo {life} > /dev/hvc0\n"))?;
+        seen.session.expect(&format!("{life}\n"))?;
+        seen.command("")?;
+        // The prompt, and what was typed.
+        seen.expect("what was typed", |picture| {
+            picture.colours(0..WIDTH / 2, BAR as usize..BAR as usize + 32) > 1
+        })?;
+        pointer(&mut seen)?;
+        if life == "first" {
+            seen.session.send(b"\recho c > /proc/sysrq-trigger\r")?;
+            seen.session.expect("Kernel panic - not syncing: sysrq triggered crash")?;
+            seen.session.expect("Linux version")?;
+        }
+    }
+    seen.session.send(b"\rpoweroff -f\r")?;
+    seen.session.end()
+}
+
+/// Debian starts X by itself, with a window manager, a terminal and eyes; what is typed there
+/// reaches the shell in the terminal.
+fn desktop() -> Result<()> {
+    disk::forget(disk::image_of("debian-screen"))?;
+    let mut seen = Seen::start(&build::system(Path::new("systems/debian-screen.toml"))?)?;
+    seen.session.patience = START;
+    seen.session.expect("macadamia login: ")?;
+    seen.patience = START;
+    let terminal = |picture: &Picture| {
+        let row = BAR as usize + 400;
+        picture.is_all(400..500, row..row + 20, WHITE)
+    };
+    seen.expect("a desktop", |picture| {
+        picture.is_all(2..20, 300..400, BACKGROUND) && terminal(picture)
+    })?;
+    seen.monitor.type_text("echo typed > /dev/hvc0\n")?;
+    seen.session.expect("typed\n")?;
+    seen.monitor.type_text("poweroff\n")?;
+    seen.session.expect("Power down")?;
+    seen.session.end()
+}
