@@ -7,6 +7,7 @@
 //! arguments are the fields of its structure. A section `# Arguments` before the others has what is
 //! in no field: what the call looks at of the tag, and of the UTCB.
 
+mod comment;
 mod contract;
 
 use crate::process::show;
@@ -14,6 +15,7 @@ use abi::arch::REGISTERS;
 use abi::error;
 use abi::syscall::{Field, GROUPS, Page};
 use anyhow::{Context, Result, bail, ensure};
+use comment::plain;
 
 const PAGES: &str = "docs/system-calls.md";
 const CALLS: &str = "abi/src/syscall";
@@ -273,20 +275,6 @@ fn variants(source: &str, begin: &str) -> Result<Vec<Variant>> {
         }
     }
     Ok(variants)
-}
-
-/// A line of a comment without its first space, and without the targets of links into the source.
-fn plain(line: &str) -> String {
-    let line = line.strip_prefix(' ').unwrap_or(line);
-    let mut text = String::new();
-    let mut rest = line;
-    while let Some((before, link)) = rest.split_once("[`") {
-        let Some((name, after)) = link.split_once("`]") else { break };
-        text += &format!("{before}`{name}`");
-        let target = after.strip_prefix('(').and_then(|after| after.split_once(')'));
-        rest = target.map_or(after, |(_, after)| after);
-    }
-    text + rest
 }
 
 /// A comment with its headings this much deeper.

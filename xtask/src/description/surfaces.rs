@@ -5,6 +5,7 @@
 use super::key::Key;
 use super::screen::{self, Display, Part, Place, SCREEN, SECURE_KEY, Size};
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
+use crate::linux::root;
 use crate::machine::board::{self, Board};
 use abi::PAGE_SIZE;
 use abi::object::BADGE_MAX;
@@ -208,6 +209,28 @@ impl Description {
             }
             None => Ok(()),
         }
+    }
+}
+
+impl Description {
+    /// QEMU's arguments for the machine's screen, if that is used.
+    pub fn screen_arguments(&self, board: &Board) -> Option<Vec<String>> {
+        let display = board.display().filter(|_| self.devices.contains(SCREEN))?;
+        let input = self.screen.as_ref().map_or_else(screen::Input::default, |screen| screen.input);
+        let tablet = display.tablet.iter().flatten().filter(|_| input == screen::Input::Tablet);
+        Some(display.qemu.iter().chain(tablet).cloned().collect())
+    }
+}
+
+impl Component {
+    /// Whether it has a part of the screen.
+    pub(super) fn has_screen(&self) -> bool {
+        self.shares.iter().any(|share| share.label() == GRANTS[3])
+    }
+
+    /// Whether it is a Linux whose shell is on its part of the screen, too.
+    pub fn has_shell_on_screen(&self) -> bool {
+        self.has_screen() && self.files.iter().any(|file| root::has_shell(file.from.get_ref()))
     }
 }
 

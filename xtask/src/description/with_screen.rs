@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A screen for the Linuxes of a description that says nothing of one (`--screen`).
 
-use super::screen::{Input, SCREEN};
-use super::{Component, Description};
-use crate::linux::{root, server};
-use crate::machine::board::Board;
+use super::screen::SCREEN;
+use crate::linux::server;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// What such a component calls the memory that the server writes.
-const EVENTS: &str = "surface-events";
 
 /// Gives each Linux the screen, if its table does not say otherwise.
 pub(super) fn give(root: &mut DeTable<'_>) {
@@ -25,28 +20,6 @@ pub(super) fn give(root: &mut DeTable<'_>) {
                 .entry(Spanned::new(at.clone(), SCREEN.into()))
                 .or_insert(Spanned::new(at, DeValue::Boolean(true)));
         }
-    }
-}
-
-impl Description {
-    /// QEMU's arguments for the machine's screen, if that is used.
-    pub fn screen_arguments(&self, board: &Board) -> Option<Vec<String>> {
-        let display = board.display().filter(|_| self.devices.contains(SCREEN))?;
-        let input = self.screen.as_ref().map_or_else(Input::default, |screen| screen.input);
-        let tablet = display.tablet.iter().flatten().filter(|_| input == Input::Tablet);
-        Some(display.qemu.iter().chain(tablet).cloned().collect())
-    }
-}
-
-impl Component {
-    /// Whether it has a part of the screen.
-    pub(super) fn has_screen(&self) -> bool {
-        self.shares.iter().any(|share| share.label() == EVENTS)
-    }
-
-    /// Whether it is a Linux whose shell is on its part of the screen, too.
-    pub fn has_shell_on_screen(&self) -> bool {
-        self.has_screen() && self.files.iter().any(|file| root::has_shell(file.from.get_ref()))
     }
 }
 

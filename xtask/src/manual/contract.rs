@@ -5,7 +5,7 @@
 //! A function that has a body has a table with a column for each port. A cell that begins with
 //! [`LEFT`] says that the port leaves the function as it is, and then it does.
 
-use super::plain;
+use super::comment::plain;
 use crate::check::files::{files, has_extension, read};
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeSet;
