@@ -4,6 +4,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
@@ -208,6 +209,12 @@ impl Picture {
         y.into_iter().all(|y| x.clone().all(|x| self.at(x, y) == Some(colour)))
     }
 
+    /// How many colours they have.
+    pub fn colours(&self, x: Range<usize>, y: Range<usize>) -> usize {
+        let pixels = y.flat_map(|y| x.clone().filter_map(move |x| self.at(x, y)));
+        pixels.collect::<BTreeSet<_>>().len()
+    }
+
     /// The same picture, one colour in a part of it.
     #[must_use]
     pub fn without(mut self, x: usize, y: usize, width: usize, height: usize) -> Self {
@@ -228,6 +235,7 @@ mod tests {
         assert_eq!([0, 1, 2].map(|x| picture.at(x, 0)), [Some(0x01_0203), Some(0x0a_0506), None]);
         assert_eq!(picture.at(0, 1), None);
         assert!(picture.is_all(1..2, 0..1, 0x0a_0506) && !picture.is_all(0..2, 0..1, 0x0a_0506));
+        assert_eq!(picture.colours(0..2, 0..1), 2);
         assert_eq!(picture.without(1, 0, 9, 9).at(1, 0), Some(0));
         assert!(Picture::parse(b"P6\n2 1\n255\n\x01").is_none());
         assert!(Picture::parse(b"").is_none());

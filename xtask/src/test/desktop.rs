@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of Linux at the screen: its frame buffer, and Debian's desktop.
+//! Tests of Linux at the screen: its text console, the keyboard, and Debian's desktop.
 
 use super::disk;
 use super::tally::{Test, on_board, slow, test};
@@ -106,17 +106,49 @@ impl Seen {
     }
 }
 
-/// What a program writes to the frame buffer is at its place on the screen, below the bar.
+/// The pointer's moves and its button are events of Linux's.
+fn pointer(seen: &mut Seen) -> Result<()> {
+    seen.command("exec 3< /dev/input/event1")?;
+    seen.monitor.moved(5, 3)?;
+    seen.monitor.button(true)?;
+    seen.monitor.button(false)?;
+    // Type, code, value: ABS_X is anywhere; BTN_LEFT is down, and up.
+    for event in ["0003 0000", "0001 0110 0001 0000", "0001 0110 0000 0000"] {
+        seen.command(&format!(
+            "until dd bs=16 count=1 <&3 2> /dev/null | od -An -v -tx2 | grep -q ' {event}'; do :; done"
+        ))?;
+    }
+    seen.command("exec 3<&-")
+}
+
+/// What a program writes to the frame buffer is at its place on the screen, what the text console
+/// says below the bar, and what is typed there reaches the shell on it; the same for the Linux
+/// after one that panicked.
 fn console() -> Result<()> {
     let path = Path::new("systems/linux.toml");
     let options = Options { screen: true, ..Options::default() };
     let mut seen = Seen::start(&build::plan(path, options)?.carry_out()?)?;
-    seen.session.expect(PROMPT)?;
-    // Nothing blinks.
-    seen.command("printf '\\033[?25l' > /dev/tty1")?;
-    for stripe in &STRIPES {
-        seen.command(&stripe.command())?;
-        seen.expect("what a program wrote", |picture| stripe.is_in(picture))?;
+    for life in ["first", "second"] {
+        seen.session.expect(PROMPT)?;
+        // Nothing blinks.
+        seen.command("printf '\\033[?25l' > /dev/tty1")?;
+        for stripe in &STRIPES {
+            seen.command(&stripe.command())?;
+            seen.expect("what a program wrote", |picture| stripe.is_in(picture))?;
+        }
+        seen.monitor.type_text(&format!("echo {life} > /dev/hvc0\n"))?;
+        seen.session.expect(&format!("{life}\n"))?;
+        seen.command("")?;
+        // A login shell says two empty lines first; then the prompt, and what was typed.
+        seen.expect("what was typed", |picture| {
+            picture.colours(0..WIDTH / 2, BAR as usize..BAR as usize + 160) > 1
+        })?;
+        pointer(&mut seen)?;
+        if life == "first" {
+            seen.session.send(b"\recho c > /proc/sysrq-trigger\r")?;
+            seen.session.expect("Kernel panic - not syncing: sysrq triggered crash")?;
+            seen.session.expect("Linux version")?;
+        }
     }
     seen.session.send(b"\rpoweroff -f\r")?;
     seen.session.end()
