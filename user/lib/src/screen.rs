@@ -58,7 +58,7 @@ impl Screen {
         Ok(Some(screen))
     }
 
-    /// Begins anew: events that were not taken are lost, the whole surface is painted, and the first
+    /// Begins again: events that were not taken are lost, the whole surface is painted, and the first
     /// event says whether the component has the keyboard.
     fn attach(&mut self) -> Result<()> {
         self.rings.begin();
@@ -81,7 +81,7 @@ impl Screen {
         }
     }
 
-    /// What the rings say; if the server broke them the client begins anew.
+    /// What the rings say; if the server broke them the client begins again.
     fn sound<T: Default>(&mut self, said: core::result::Result<T, Broken>) -> Result<T> {
         match said {
             Ok(value) => Ok(value),

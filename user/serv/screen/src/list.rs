@@ -64,7 +64,7 @@ impl List {
         &self.rows
     }
 
-    /// Asks anew. Whether something has changed.
+    /// Asks again. Whether something has changed.
     pub fn ask(&mut self) -> bool {
         let mut changed = false;
         for number in 0..MOST {

@@ -304,7 +304,7 @@ impl Server {
         (!is_drawn).then_some(pointer)
     }
 
-    /// Has the pointer painted anew if it has moved.
+    /// Has the pointer painted again if it has moved.
     fn point(&mut self) {
         let wanted = self.wanted_pointer();
         if wanted != self.pointer {
