@@ -2,7 +2,7 @@
 //! Tests of Linux at the screen: its text console, the keyboard, and Debian's desktop.
 
 use super::disk;
-use super::tally::{Test, on_board, slow, test};
+use super::tally::{Test, on_board, slow};
 use crate::build::{self, Built, Options};
 use crate::machine::emulator;
 use crate::machine::monitor::{Monitor, Picture};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
-    test("linux.screen", console),
+    slow("linux.screen", "it builds the full Linux", console),
     slow("linux.debian.desktop", "it installs Debian", desktop),
     slow("versatilepb.linux.screen", "it builds another Linux", || on_board(console)),
 ];

@@ -15,6 +15,8 @@ use std::time::Duration;
 /// Tests of systems that run only when they are named, or everything is asked for, and why.
 const SLOW: &[(&str, &str)] = &[
     ("system.debian", "it builds the full Linux, which `linux.debian` runs"),
+    ("system.debian-screen", "it builds the full Linux, which `linux.screen` runs"),
+    ("system.desktop", "it builds the full Linux, which `linux.screen` runs"),
     ("system.linux-debian", "it builds the full Linux, which `linux.debian` runs"),
     ("system.linux-small", "it builds another Linux"),
     ("system.linux-1g", "it builds another Linux"),
