@@ -74,13 +74,9 @@ pub fn take(request: &Request<'_>, out: &mut dyn Write) -> Result<Outcome> {
     );
     let path = catalogue::any_system(request.system)?;
     let timeout = request.timeout.unwrap_or(TIMEOUT);
-    let batch = request.command.as_ref().map(|command| Batch {
-        command: command.clone(),
-        gets: Vec::new(),
-        picture: None,
-        timeout: Some(Limit::Own(timeout)),
-        notices: false,
-    });
+    let limit = Some(Limit::Own(timeout));
+    let batch =
+        request.command.as_ref().map(|command| Batch { timeout: limit, ..Batch::of(command) });
     let command = batch.as_ref().map(Batch::inserts);
     let command = command.as_ref().map(|inserts| build::Command { component: None, inserts });
     let folder = Path::new(request.system).join("profile");

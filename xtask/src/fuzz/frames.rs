@@ -30,13 +30,7 @@ fn line(chance: &mut Chance) -> Vec<u8> {
 fn fuzz_frames() {
     let nowhere = std::path::Path::new("/dev/null");
     let gets = ["/a", "/b"].map(|guest| Fetch { guest: guest.into(), host: nowhere.into() });
-    let batch = Batch {
-        command: String::new(),
-        gets: gets.into(),
-        picture: None,
-        timeout: None,
-        notices: false,
-    };
+    let batch = Batch { gets: gets.into(), ..Batch::default() };
     all(line, |bytes| {
         let (mut rest, mut before) = (bytes.as_slice(), bytes.len());
         while let Ok(Some(_)) = Frame::read(&mut rest) {

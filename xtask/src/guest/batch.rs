@@ -64,6 +64,7 @@ impl std::str::FromStr for Fetch {
 }
 
 /// What a run is asked to do.
+#[derive(Default)]
 pub struct Batch {
     /// A command for the shell.
     pub command: String,
@@ -78,6 +79,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// A command, and nothing else: no files come out, no time limit, no notices.
+    pub fn of(command: impl Into<String>) -> Self {
+        Self { command: command.into(), ..Self::default() }
+    }
+
     /// The files by which Linux learns of it.
     pub fn inserts(&self) -> Vec<Insert> {
         let gets = self.gets.iter().map(|get| get.guest.clone() + "\n").collect::<String>();
@@ -320,13 +326,7 @@ mod tests {
                 Ok(())
             }
         }
-        let batch = Batch {
-            command: String::new(),
-            gets: Vec::new(),
-            picture: None,
-            timeout: None,
-            notices: false,
-        };
+        let batch = Batch::default();
         let error = batch.results(
             &mut || Ok(Frame::Out(b"y".into())),
             &mut || Ok(()),
@@ -349,13 +349,7 @@ mod tests {
     #[test]
     fn a_status_without_a_positive_is_an_error() {
         let get = Fetch { guest: "/a".into(), host: "/dev/null".into() };
-        let batch = Batch {
-            command: String::new(),
-            gets: vec![get],
-            picture: None,
-            timeout: None,
-            notices: false,
-        };
+        let batch = Batch { gets: vec![get], ..Batch::default() };
         let say = |statuses: &[i32]| {
             let mut statuses = statuses.iter();
             let mut err = Vec::new();
@@ -378,13 +372,7 @@ mod tests {
     #[test]
     fn a_file_without_an_end_is_refused() {
         let get = Fetch { guest: "/dev/zero".into(), host: "/dev/null".into() };
-        let batch = Batch {
-            command: String::new(),
-            gets: vec![get],
-            picture: None,
-            timeout: None,
-            notices: false,
-        };
+        let batch = Batch { gets: vec![get], ..Batch::default() };
         let mut frames = std::iter::once(Frame::End(0))
             .chain(std::iter::repeat_with(|| Frame::Get(vec![0; 1 << 15])));
         let mut taken = 0;

@@ -145,13 +145,8 @@ impl Default for Guest<'_> {
 impl Guest<'_> {
     /// Builds the system, runs the command in it.
     pub fn run(self, command: &str) -> Result<Outcome> {
-        let batch = Batch {
-            command: command.into(),
-            gets: self.gets,
-            picture: None,
-            timeout: Some(Limit::Own(self.timeout)),
-            notices: false,
-        };
+        let timeout = Some(Limit::Own(self.timeout));
+        let batch = Batch { gets: self.gets, timeout, ..Batch::of(command) };
         let command = batch.inserts();
         let options = Options {
             cpu: self.cpu,
@@ -298,14 +293,7 @@ impl Default for Alone<'_> {
 impl Alone<'_> {
     /// Builds it, runs a command in it that must succeed.
     pub fn run(mut self, command: &str) -> Result<Reference> {
-        let batch = Batch {
-            command: command.into(),
-            gets: Vec::new(),
-            picture: None,
-            timeout: None,
-            notices: false,
-        };
-        self.inserts.extend(batch.inserts());
+        self.inserts.extend(Batch::of(command).inserts());
         let network = self.wire.of_board(board::chosen());
         let initrd = root::root_with(&self.inserts)?;
         let alone = emulator::Alone {

@@ -314,14 +314,7 @@ fn without_tlb_flushes() -> Result<()> {
 
 /// A Linux as a server at ring 1, which runs a command and ends.
 fn server(command: &str, inserts: &[Insert]) -> Result<Built> {
-    let batch = Batch {
-        command: command.into(),
-        gets: Vec::new(),
-        picture: None,
-        timeout: None,
-        notices: false,
-    }
-    .inserts();
+    let batch = Batch::of(command).inserts();
     let command = build::Command { component: None, inserts: &batch };
     let options = build::Options {
         inserts,
