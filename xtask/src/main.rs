@@ -297,17 +297,13 @@ fn say(error: &anyhow::Error) {
 struct Run<'a> {
     system: &'a str,
     on: Emulator,
-    cpu: Option<&'a str>,
+    /// What is to execute instructions in QEMU.
     accel: accel::Wanted,
-    memory: Option<u32>,
-    disk: Option<description::Interface>,
-    kdb: bool,
-    nic: Nic,
-    wire: Wire<'a>,
-    files: &'a [Insert],
+    /// Who runs the command of a batch.
     component: Option<&'a str>,
-    screen: Option<&'a Wanted>,
     dry_run: bool,
+    /// What else is asked for.
+    options: build::Options<'a>,
 }
 
 impl Run<'_> {
@@ -316,7 +312,6 @@ impl Run<'_> {
         folder: Option<&str>,
         command: Option<build::Command<'_>>,
     ) -> Result<build::Plan> {
-        let (memory, interface, kdb, cpu) = (self.memory, self.disk, self.kdb, self.cpu);
         let board = board::chosen();
         let kvm = || {
             if self.dry_run {
@@ -327,26 +322,12 @@ impl Run<'_> {
         };
         let accel::Choice { accel, said } = self.accel.choose(self.on, board, kvm)?;
         said.into_iter().for_each(|said| eprintln!("macadamia: {said}"));
-        if let Some(cpu) = cpu.filter(|_| self.on == Emulator::Qemu && !self.dry_run) {
+        if let Some(cpu) = self.options.cpu.filter(|_| self.on == Emulator::Qemu && !self.dry_run) {
             cpus::check(&board.qemu.program, cpu)?;
         }
-        let (nic, wire, inserts) = (self.nic, self.wire, self.files);
-        let options = build::Options {
-            memory,
-            interface,
-            kdb,
-            cpu,
-            accel,
-            nic,
-            wire,
-            inserts,
-            folder,
-            screen: self.screen.is_some(),
-            command,
-            apart: folder.is_none(),
-            ..build::Options::default()
-        };
-        let system = if self.screen.is_some() {
+        let options =
+            build::Options { accel, folder, command, apart: folder.is_none(), ..self.options };
+        let system = if options.screen.is_some() {
             anyhow::ensure!(
                 self.on == Emulator::Qemu,
                 "--screen is for QEMU: leave it out, or --on"
@@ -368,7 +349,7 @@ impl Run<'_> {
     }
 
     fn interactive(&self) -> Result<u8> {
-        if let Some(Wanted::Picture(file)) = self.screen {
+        if let Some(Wanted::Picture(file)) = self.options.screen {
             anyhow::bail!(
                 "--screen={} takes a picture at the end of --batch: add that, or leave the file out",
                 file.display()
@@ -376,14 +357,10 @@ impl Run<'_> {
         }
         let plan = self.plan(None, None)?;
         if self.dry_run {
-            show(&format!(
-                "{}\n{}\n",
-                plan.command(),
-                emulator::describe(&plan.built, self.on, self.screen)?
-            ))?;
+            show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)?))?;
         } else {
             let built = plan.carry_out()?;
-            emulator::interactive(&built, self.on, self.screen)?;
+            emulator::interactive(&built, self.on)?;
             built.forget()?;
         }
         Ok(0)
@@ -450,21 +427,18 @@ fn carry_out() -> Result<u8> {
             } else {
                 Wire::Card { forwards: &forward, options: &[] }
             };
-            let run = Run {
-                system: &system,
-                on,
-                cpu: cpu.as_deref(),
-                accel,
+            let options = build::Options {
                 memory,
-                disk,
+                interface: disk,
                 kdb,
+                cpu: cpu.as_deref(),
                 nic: card.unwrap_or_default(),
                 wire,
-                files: &file,
-                component,
+                inserts: &file,
                 screen: screen.as_ref(),
-                dry_run,
+                ..build::Options::default()
             };
+            let run = Run { system: &system, on, accel, component, dry_run, options };
             let Some(command) = batch else { return run.interactive() };
             let timeout = timeout.map(|seconds| Limit::Wall(Duration::from_secs(seconds)));
             // A status below is the command's own.

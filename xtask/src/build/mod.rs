@@ -13,6 +13,7 @@ use crate::linux::{Part, building, debian, folder, programs, server};
 use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
+use crate::machine::screen::{Screen, Wanted};
 use crate::process::fresh;
 use crate::process::lock::{self, Lock};
 use crate::process::once::Once;
@@ -49,8 +50,8 @@ pub struct Built {
     pub disks: Vec<Disk>,
     /// What its network card is connected to; without a card nothing.
     pub network: Option<Network>,
-    /// QEMU's arguments for the screen, if it drives that.
-    pub screen: Option<Vec<String>>,
+    /// The screen, if it drives that.
+    pub screen: Option<Screen>,
     /// MiB of RAM.
     pub memory: u32,
     /// QEMU's CPU model for interactive runs.
@@ -290,8 +291,8 @@ pub struct Options<'a> {
     pub nic: Nic,
     /// What the machine's network card is connected to, if the description asks for one.
     pub wire: Wire<'a>,
-    /// Whether its Linuxes have the screen, whatever the description says.
-    pub screen: bool,
+    /// How the screen is shown, which its Linuxes have then, whatever the description says.
+    pub screen: Option<&'a Wanted>,
     /// A command that one Linux runs, and that is all that the system is for.
     pub command: Option<Command<'a>>,
     /// Where its components' random numbers begin.
@@ -440,7 +441,7 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let board = board::chosen();
-    let mut description = if options.screen {
+    let mut description = if options.screen.is_some() {
         description::read_with_screen(path, board)?
     } else {
         description::read(path, board)?
@@ -511,7 +512,9 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         flat: Flat::of(&folder),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
         network: options.wire.network(&description, board, options.nic)?,
-        screen: description.screen_arguments(board),
+        screen: description
+            .screen_arguments(board)
+            .map(|devices| Screen { devices, wanted: options.screen.cloned().unwrap_or_default() }),
         board,
         memory,
         test: description.test.clone(),

@@ -7,7 +7,7 @@ use super::board::{self, Board, fill};
 use super::console::{bridge, connect};
 use super::monitor::Monitor;
 use super::network::{Network, free_port};
-use super::screen::{Shown, Wanted};
+use super::screen::{Screen, Shown};
 use super::terminal::{Keyboard, To};
 use super::words;
 use crate::build::{Built, Disk, Model};
@@ -75,7 +75,7 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
         ("words", &line),
     ];
     arguments(&mut command, &built.board.qemu.system, &words);
-    command.args(built.screen.iter().flatten());
+    command.args(built.screen.iter().flat_map(|screen| &screen.devices));
     for disk in &built.disks {
         let image = format!("{}{}", disk.image.display(), if own_time { NOT_THROUGH } else { "" });
         arguments(&mut command, disk.drive, &[("image", &image)]);
@@ -144,12 +144,12 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
 }
 
 /// Runs a system on this terminal; a screen that it drives is shown as it is asked for.
-pub fn interactive(built: &Built, on: Emulator, screen: Option<&Wanted>) -> Result<()> {
+pub fn interactive(built: &Built, on: Emulator) -> Result<()> {
     built.prepare()?;
     if on == Emulator::Bochs {
         return interactive_bochs(built);
     }
-    let shown = shown(built, screen)?;
+    let shown = shown(built)?;
     if let Some(hint) = shown.as_ref().and_then(Shown::hint) {
         eprintln!("macadamia: {hint}");
     }
@@ -175,12 +175,9 @@ pub fn interactive(built: &Built, on: Emulator, screen: Option<&Wanted>) -> Resu
 }
 
 /// Where the screen is that a system drives, if it does.
-fn shown(built: &Built, wanted: Option<&Wanted>) -> Result<Option<Shown>> {
-    built
-        .screen
-        .is_some()
-        .then(|| Shown::of(wanted.unwrap_or(&Wanted::Usual), &built.board.qemu.program))
-        .transpose()
+fn shown(built: &Built) -> Result<Option<Shown>> {
+    let shown = |screen: &Screen| Shown::of(&screen.wanted, &built.board.qemu.program);
+    built.screen.as_ref().map(shown).transpose()
 }
 
 /// QEMU with its monitor and the first serial line at the standard input and output.
@@ -191,10 +188,10 @@ fn interactive_qemu(built: &Built) -> Command {
 }
 
 /// What [`interactive`] would execute, for people to read.
-pub fn describe(built: &Built, on: Emulator, screen: Option<&Wanted>) -> Result<String> {
+pub fn describe(built: &Built, on: Emulator) -> Result<String> {
     if on == Emulator::Qemu {
         let mut command = interactive_qemu(built);
-        command.args(shown(built, screen)?.iter().flat_map(Shown::arguments));
+        command.args(shown(built)?.iter().flat_map(Shown::arguments));
         return Ok(format!("{command:?}"));
     }
     let (folder, bochs) = (folder(built), built.board.bochs()?);

@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 
 /// What `--screen` asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// A window if this QEMU has one, else VNC.
+    #[default]
     Usual,
     /// VNC.
     Vnc,
@@ -46,6 +47,15 @@ impl FromStr for Wanted {
             )),
         }
     }
+}
+
+/// The screen of a machine that drives one.
+#[derive(Clone)]
+pub struct Screen {
+    /// QEMU's arguments for its devices.
+    pub devices: Vec<String>,
+    /// How it is shown to who runs the machine on a terminal.
+    pub wanted: Wanted,
 }
 
 /// QEMU's windows, the best one first.

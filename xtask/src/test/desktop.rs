@@ -5,6 +5,7 @@ use super::disk;
 use super::tally::{Test, on_board, slow};
 use crate::build::{self, Built, Options};
 use crate::machine::emulator;
+use crate::machine::screen::Wanted;
 use crate::machine::monitor::{Monitor, Picture};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::session::{PROMPT, Session};
@@ -126,7 +127,7 @@ fn pointer(seen: &mut Seen) -> Result<()> {
 /// after one that panicked.
 fn console() -> Result<()> {
     let path = Path::new("systems/linux.toml");
-    let options = Options { screen: true, ..Options::default() };
+    let options = Options { screen: Some(&Wanted::Usual), ..Options::default() };
     let mut seen = Seen::start(&build::plan(path, options)?.carry_out()?)?;
     for life in ["first", "second"] {
         seen.session.expect(PROMPT)?;
