@@ -323,12 +323,12 @@ fn monitor(built: &Built) -> PathBuf {
     folder(built).join("monitor")
 }
 
-/// A system that is talked to at its terminal, and at its screen.
-pub fn session_with_screen(built: &Built) -> Result<(Session, Monitor)> {
+/// A system that is talked to at its terminal, and at its screen, with more arguments for QEMU.
+pub fn session_with_screen(built: &Built, arguments: &[&str]) -> Result<(Session, Monitor)> {
     built.prepare()?;
     let monitor = monitor(built);
     let mut command = interactive_qemu(built);
-    command.args(Monitor::arguments(&monitor));
+    command.args(Monitor::arguments(&monitor)).args(arguments);
     let session = Session::start(tethered(&command, &built.images()))?;
     Ok((session, Monitor::connect(&monitor)?))
 }

@@ -40,7 +40,7 @@ impl Monitor {
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn open(socket: &Path) -> Result<Option<Self>> {
+    fn open(socket: &Path) -> Result<Option<Self>> {
         let Ok(stream) = UnixStream::connect(socket) else { return Ok(None) };
         let mut monitor =
             Self { line: BufReader::new(stream), picture: socket.with_extension("ppm") };

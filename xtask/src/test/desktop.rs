@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux at the screen: its text console, the keyboard, and Debian's desktop.
 
+use super::desk::Desk;
 use super::disk;
 use super::tally::{Test, on_board, slow};
-use crate::build::{self, Built, Options};
-use crate::machine::emulator;
+use crate::build::{self, Options};
+use crate::machine::monitor::Picture;
 use crate::machine::screen::Wanted;
-use crate::machine::monitor::{Monitor, Picture};
-use crate::process::patience::{Deadline, Limit};
-use crate::process::session::{PROMPT, Session};
-use anyhow::{Result, ensure};
+use crate::process::session::PROMPT;
+use anyhow::Result;
 use image::protocol::screen::BAR;
 use std::path::Path;
 use std::time::Duration;
@@ -26,11 +25,6 @@ const BACKGROUND: u32 = 0x2f_4f6f;
 const WHITE: u32 = 0xff_ffff;
 /// The longest that Debian says nothing while it starts.
 const START: Duration = Duration::from_secs(300);
-
-/// The longest until a picture shows what it is to show.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two pictures.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Rows of the frame buffer that a shell writes, and their left and right halves.
 struct Stripe {
@@ -76,50 +70,28 @@ impl Stripe {
     }
 }
 
-/// A machine with a screen, whose terminal is talked to.
-struct Seen {
-    session: Session,
-    monitor: Monitor,
-    /// The longest until a picture shows what it is to show.
-    patience: Duration,
-}
-
-impl Seen {
-    fn start(built: &Built) -> Result<Self> {
-        let (session, monitor) = emulator::session_with_screen(built)?;
-        Ok(Self { session, monitor, patience: PATIENCE })
-    }
-
-    /// Waits until the screen shows something.
-    fn expect(&mut self, what: &str, shows: impl Fn(&Picture) -> bool) -> Result<()> {
-        let mut deadline = Deadline::new(self.session.process(), Limit::Own(self.patience));
-        while !shows(&self.monitor.picture()?) {
-            ensure!(!deadline.is_over(), "the screen does not show {what}");
-            std::thread::park_timeout(LOOK);
-        }
-        Ok(())
-    }
-
-    /// A command at the serial line's shell.
-    fn command(&mut self, command: &str) -> Result<()> {
-        self.session.send(format!("{command}\r").as_bytes())?;
-        self.session.expect(PROMPT)
-    }
+/// A command at the serial line's shell.
+fn command(desk: &mut Desk, command: &str) -> Result<()> {
+    desk.session.send(format!("{command}\r").as_bytes())?;
+    desk.session.expect(PROMPT)
 }
 
 /// The pointer's moves and its button are events of Linux's.
-fn pointer(seen: &mut Seen) -> Result<()> {
-    seen.command("exec 3< /dev/input/event1")?;
-    seen.monitor.moved(5, 3)?;
-    seen.monitor.button(true)?;
-    seen.monitor.button(false)?;
+fn pointer(desk: &mut Desk) -> Result<()> {
+    command(desk, "exec 3< /dev/input/event1")?;
+    desk.monitor.moved(5, 3)?;
+    desk.monitor.button(true)?;
+    desk.monitor.button(false)?;
     // Type, code, value: ABS_X is anywhere; BTN_LEFT is down, and up.
     for event in ["0003 0000", "0001 0110 0001 0000", "0001 0110 0000 0000"] {
-        seen.command(&format!(
-            "until dd bs=16 count=1 <&3 2> /dev/null | od -An -v -tx2 | grep -q ' {event}'; do :; done"
-        ))?;
+        command(
+            desk,
+            &format!(
+                "until dd bs=16 count=1 <&3 2> /dev/null | od -An -v -tx2 | grep -q ' {event}'; do :; done"
+            ),
+        )?;
     }
-    seen.command("exec 3<&-")
+    command(desk, "exec 3<&-")
 }
 
 /// What a program writes to the frame buffer is at its place on the screen, what the text console
@@ -128,51 +100,51 @@ fn pointer(seen: &mut Seen) -> Result<()> {
 fn console() -> Result<()> {
     let path = Path::new("systems/linux.toml");
     let options = Options { screen: Some(&Wanted::Usual), ..Options::default() };
-    let mut seen = Seen::start(&build::plan(path, options)?.carry_out()?)?;
+    let mut desk = Desk::start(&build::plan(path, options)?.carry_out()?)?;
     for life in ["first", "second"] {
-        seen.session.expect(PROMPT)?;
+        desk.session.expect(PROMPT)?;
         // Nothing blinks.
-        seen.command("printf '\\033[?25l' > /dev/tty1")?;
+        command(&mut desk, "printf '\\033[?25l' > /dev/tty1")?;
         for stripe in &STRIPES {
-            seen.command(&stripe.command())?;
-            seen.expect("what a program wrote", |picture| stripe.is_in(picture))?;
+            command(&mut desk, &stripe.command())?;
+            desk.until("what a program wrote", |picture| stripe.is_in(picture))?;
         }
-        seen.monitor.type_text(&format!("echo {life} > /dev/hvc0\n"))?;
-        seen.session.expect(&format!("{life}\n"))?;
-        seen.command("")?;
+        desk.monitor.type_text(&format!("echo {life} > /dev/hvc0\n"))?;
+        desk.session.expect(&format!("{life}\n"))?;
+        command(&mut desk, "")?;
         // A login shell says two empty lines first; then the prompt, and what was typed.
-        seen.expect("what was typed", |picture| {
+        desk.until("what was typed", |picture| {
             picture.colours(0..WIDTH / 2, BAR as usize..BAR as usize + 160) > 1
         })?;
-        pointer(&mut seen)?;
+        pointer(&mut desk)?;
         if life == "first" {
-            seen.session.send(b"\recho c > /proc/sysrq-trigger\r")?;
-            seen.session.expect("Kernel panic - not syncing: sysrq triggered crash")?;
-            seen.session.expect("Linux version")?;
+            desk.session.send(b"\recho c > /proc/sysrq-trigger\r")?;
+            desk.session.expect("Kernel panic - not syncing: sysrq triggered crash")?;
+            desk.session.expect("Linux version")?;
         }
     }
-    seen.session.send(b"\rpoweroff -f\r")?;
-    seen.session.end()
+    desk.session.send(b"\rpoweroff -f\r")?;
+    desk.session.end()
 }
 
 /// Debian starts X by itself, with a window manager, a terminal and eyes; what is typed there
 /// reaches the shell in the terminal.
 fn desktop() -> Result<()> {
     disk::forget(disk::image_of("debian-screen"))?;
-    let mut seen = Seen::start(&build::system(Path::new("systems/debian-screen.toml"))?)?;
-    seen.session.patience = START;
-    seen.session.expect("macadamia login: ")?;
-    seen.patience = START;
+    let mut desk = Desk::start(&build::system(Path::new("systems/debian-screen.toml"))?)?;
+    desk.session.patience = START;
+    desk.session.expect("macadamia login: ")?;
+    desk.patience = START;
     let terminal = |picture: &Picture| {
         let row = BAR as usize + 400;
         picture.is_all(400..500, row..row + 20, WHITE)
     };
-    seen.expect("a desktop", |picture| {
+    desk.until("a desktop", |picture| {
         picture.is_all(2..20, 300..400, BACKGROUND) && terminal(picture)
     })?;
-    seen.monitor.type_text("echo typed > /dev/hvc0\n")?;
-    seen.session.expect("typed\n")?;
-    seen.monitor.type_text("poweroff\n")?;
-    seen.session.expect("Power down")?;
-    seen.session.end()
+    desk.monitor.type_text("echo typed > /dev/hvc0\n")?;
+    desk.session.expect("typed\n")?;
+    desk.monitor.type_text("poweroff\n")?;
+    desk.session.expect("Power down")?;
+    desk.session.end()
 }

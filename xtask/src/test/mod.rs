@@ -9,6 +9,7 @@ mod bench;
 mod bootm;
 mod clients;
 mod debian;
+mod desk;
 mod desktop;
 mod dialogue;
 mod disk;

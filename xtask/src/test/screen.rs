@@ -2,16 +2,13 @@
 //! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and says what is to
 //! be seen. Regions of known colours are compared, and what is expected is waited for.
 
+use super::desk::Desk;
 use super::tally::{Test, on_board, slow, test};
 use crate::build;
-use crate::machine::board;
 use crate::machine::emulator;
-use crate::machine::monitor::{Monitor, Picture};
-use crate::process::patience::{Deadline, Limit};
-use crate::process::session::Session;
-use anyhow::{Context, Result, bail, ensure};
+use crate::machine::monitor::Picture;
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
@@ -26,10 +23,6 @@ pub const ALL: &[Test] = &[
         on_board(|| restarts(3))
     }),
 ];
-
-/// How long something may take until it is to be seen, and the time between two looks.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Colours of the clients of `tests/systems/screen.toml`, and of the bar without one.
 const FIRST: u32 = 0x90_2020;
@@ -54,74 +47,25 @@ const FIELD: (usize, usize) = (12, 32);
 const SHEET: (usize, usize) = (700, 600);
 const CORNER: (usize, usize) = (960, 20);
 
-/// A system whose screen is looked at.
-struct Desk {
-    session: Session,
-    monitor: Monitor,
+/// Starts a system by its description.
+fn start(system: &str) -> Result<Desk> {
+    Desk::start(&build::system(Path::new(system))?)
 }
 
-impl Desk {
-    /// Starts one, in the machine's own time or not.
-    fn start(system: &str, own_time: bool) -> Result<Self> {
-        let built = build::system(Path::new(system))?;
-        let socket = board::chosen().out().join("monitor");
-        let arguments = Monitor::arguments(&socket);
-        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        arguments.extend(emulator::OWN_TIME.iter().filter(|_| own_time));
-        let session = emulator::session_with(&built, &arguments)?;
-        let mut deadline = Deadline::new(session.process(), Limit::Own(PATIENCE));
-        loop {
-            if let Some(monitor) = Monitor::open(&socket)? {
-                return Ok(Self { session, monitor });
-            }
-            ensure!(!deadline.is_over(), "QEMU opens no monitor");
-            std::thread::park_timeout(LOOK);
-        }
-    }
-
-    /// Waits until the screen shows what is wanted.
-    fn until(&mut self, what: &str, is_so: impl Fn(&Picture) -> bool) -> Result<Picture> {
-        let mut deadline = Deadline::new(self.session.process(), Limit::Own(PATIENCE));
-        loop {
-            let picture = self.monitor.picture()?;
-            if is_so(&picture) {
-                return Ok(picture);
-            }
-            if deadline.is_over() {
-                let said = self.session.said();
-                bail!("the screen does not show {what}; the system said: {said}");
-            }
-            std::thread::park_timeout(LOOK);
-        }
-    }
-
-    /// Waits until these places have these colours.
-    fn colours(&mut self, wanted: &[((usize, usize), u32)]) -> Result<Picture> {
-        let shown = |picture: &Picture, ((x, y), colour): &((usize, usize), u32)| {
-            picture.at(*x, *y) == Some(*colour)
-        };
-        let text = || {
-            let one = |((x, y), colour): &((usize, usize), u32)| format!("{colour:06x} at {x},{y}");
-            wanted.iter().map(one).collect::<Vec<_>>().join(", ")
-        };
-        self.until(&text(), |picture| wanted.iter().all(|one| shown(picture, one)))
-    }
-
-    /// Gives the keyboard to the client of this digit, whose colour the bar has then.
-    fn give(&mut self, digit: &str, colour: u32) -> Result<()> {
-        self.monitor.key("f12", true)?;
-        self.colours(&[(BAR, NOBODY)])?;
-        self.monitor.press(digit)?;
-        self.monitor.key("f12", false)?;
-        self.colours(&[(BAR, colour)]).map(|_| ())
-    }
+/// Gives the keyboard to the client of this digit, whose colour the bar has then.
+fn give(desk: &mut Desk, digit: &str, colour: u32) -> Result<()> {
+    desk.monitor.key("f12", true)?;
+    desk.colours(&[(BAR, NOBODY)])?;
+    desk.monitor.press(digit)?;
+    desk.monitor.key("f12", false)?;
+    desk.colours(&[(BAR, colour)]).map(|_| ())
 }
 
 /// The system that people start first.
 fn demo() -> Result<()> {
     const CLOCK: u32 = 0x10_2038;
     const INK: u32 = 0xf0_f0e0;
-    let mut desk = Desk::start("systems/screen.toml", false)?;
+    let mut desk = start("systems/screen.toml")?;
     desk.colours(&[(FIELD, RED), (SHEET, PAPER), ((870, 30), CLOCK)])?;
     // The clock has hands.
     let digits = |picture: &Picture| -> Vec<Option<u32>> {
@@ -152,7 +96,7 @@ fn tutorial() -> Result<()> {
 /// Keys go to who has the keyboard, and the secure key to nobody; the mouse is where it was moved;
 /// a client that dies is grey.
 fn focus() -> Result<()> {
-    let mut desk = Desk::start("tests/systems/screen.toml", false)?;
+    let mut desk = start("tests/systems/screen.toml")?;
     desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)])?;
     desk.monitor.press("g")?;
     desk.colours(&[(FIELD, GREEN)])?;
@@ -168,7 +112,7 @@ fn focus() -> Result<()> {
     // A key that is held at a change is none of the next one's.
     desk.monitor.key("r", true)?;
     desk.colours(&[(FIELD, RED)])?;
-    desk.give("1", FIRST)?;
+    give(&mut desk, "1", FIRST)?;
     desk.colours(&[(FIELD, GREEN)])?;
     desk.monitor.key("r", false)?;
     desk.monitor.press("b")?;
@@ -188,24 +132,24 @@ fn focus() -> Result<()> {
     desk.monitor.button(false)?;
     desk.monitor.press("g")?;
     desk.colours(&[(FIELD, GREEN), (BAR, FIRST), ((660, 12), FIRST)])?;
-    desk.give("2", SECOND)?;
-    desk.give("3", KILLER)?;
+    give(&mut desk, "2", SECOND)?;
+    give(&mut desk, "3", KILLER)?;
     desk.colours(&[(FIELD, FADED), (SHEET, PAPER)])?;
     desk.monitor.press("x")?;
     desk.colours(&[(SHEET, GREY), (FIELD, GREY), (BAR, KILLER), (CORNER, KILLS)])?;
-    desk.give("1", FIRST)?;
+    give(&mut desk, "1", FIRST)?;
     desk.colours(&[(FIELD, GREEN), (SHEET, PAPER)]).map(|_| ())
 }
 
 /// The server dies so often, and the screen is the same afterwards: who has the keyboard, and all
 /// that the clients show.
 fn restarts(kills: u32) -> Result<()> {
-    let mut desk = Desk::start("tests/systems/screen.toml", false)?;
+    let mut desk = start("tests/systems/screen.toml")?;
     desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)])?;
-    desk.give("2", SECOND)?;
+    give(&mut desk, "2", SECOND)?;
     desk.monitor.press("b")?;
     desk.colours(&[(FIELD, BLUE)])?;
-    desk.give("3", KILLER)?;
+    give(&mut desk, "3", KILLER)?;
     let masked = |picture: Picture| picture.without(CORNER.0, CORNER.1, 64, 32);
     let before = masked(desk.colours(&[(FIELD, FADED), (SHEET, PAPER), (CORNER, KILLS)])?);
     for kill in 1..=kills {
@@ -215,7 +159,7 @@ fn restarts(kills: u32) -> Result<()> {
         desk.until("the same as before", |picture| masked(picture.clone()) == before)
             .with_context(|| format!("after death {kill} of the server"))?;
     }
-    desk.give("2", SECOND)?;
+    give(&mut desk, "2", SECOND)?;
     desk.colours(&[(FIELD, BLUE)]).map(|_| ())
 }
 
@@ -225,7 +169,10 @@ const LEAST: u32 = 30;
 /// Beside a client that breaks all rules another one has its frames, by the machine's own time, and a
 /// third its keys; the bar stays.
 fn hostile() -> Result<()> {
-    let mut desk = Desk::start("tests/systems/screen-hostile.toml", true)?;
+    let mut desk = Desk::start_with(
+        &build::system(Path::new("tests/systems/screen-hostile.toml"))?,
+        &emulator::OWN_TIME,
+    )?;
     desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER)])?;
     for (key, colour) in [("g", GREEN), ("b", BLUE), ("r", RED)] {
         desk.session.expect("[hostile] ")?;
