@@ -6,7 +6,7 @@
 //! charged to the component's Quota, which is therefore empty between two lives.
 
 use crate::load::{self, Filler, RW};
-use crate::pci::{self, Granted};
+use crate::pci::{self, Assigned};
 use crate::resources::{Piece, Resources};
 use crate::say;
 use crate::watchdog;
@@ -45,11 +45,18 @@ enum Object {
     /// The part of the component's memory that lies behind its image.
     Behind(Memory),
     /// A PCI device, if it is there.
-    Pci(Option<Granted>),
+    Pci(Option<Assigned>),
+}
+
+/// What the description grants, and what is handed out for that.
+struct Granted<'a> {
+    name: &'a str,
+    resource: &'a Resource,
+    object: Object,
 }
 
 /// A component that was made.
-pub struct Running {
+pub struct Running<'a> {
     /// Its first thread: survives restarts.
     pub thread: Thread,
     /// Its kernel memory.
@@ -64,7 +71,8 @@ pub struct Running {
     window: Option<Memory>,
     /// Its home and its place there, while its space is small.
     home: Option<(Space, u32)>,
-    objects: Vec<Object>,
+    /// In the order of the description: the slots from `slot::GRANTS` on.
+    granted: Vec<Granted<'a>>,
     /// How often it was started again.
     pub restarts: u32,
     /// When it was started, in nanoseconds since boot.
@@ -73,7 +81,7 @@ pub struct Running {
     pub delay_ms: u32,
 }
 
-impl Running {
+impl Running<'_> {
     /// Whether it was started and has not ended.
     pub const fn is_alive(&self) -> bool {
         self.space.is_some()
@@ -112,10 +120,10 @@ impl Running {
 }
 
 /// Makes all components, then starts them; an error names what could not be made, and says why.
-pub fn create_all(
+pub fn create_all<'a>(
     resources: &mut Resources,
-    system: &System,
-) -> core::result::Result<Vec<Running>, (String, String)> {
+    system: &'a System,
+) -> core::result::Result<Vec<Running<'a>>, (String, String)> {
     let named = |name: &String, error: Error| (name.clone(), error.text().into());
     let mut shared = Vec::new();
     for region in &system.shared {
@@ -207,19 +215,19 @@ fn promise(
 }
 
 /// The parts that outlive a restart.
-fn prepare(
+fn prepare<'a>(
     resources: &mut Resources,
-    (component, quota): (&Component, Quota),
+    (component, quota): (&'a Component, Quota),
     index: usize,
     shared: &[(Piece, Option<Segment>)],
-) -> Result<Running> {
+) -> Result<Running<'a>> {
     let memory = resources.ram(load::bytes(component)?)?;
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
     copy(root_slot::THREAD, None, handler.0, Rights::CALL, index as u32 + 1)?;
-    let mut objects = Vec::new();
+    let mut granted = Vec::new();
     for grant in &component.grants {
-        objects.push(match grant.what {
+        let object = match grant.what {
             Resource::Ports { base, count } => Object::Lent(resources.ports(base, count)?.0),
             Resource::Addresses { bytes } => Object::Lent(resources.window(bytes)?.0),
             Resource::Device { base, bytes, .. } => Object::Lent(resources.device(base, bytes)?.0),
@@ -243,7 +251,8 @@ fn prepare(
             | Resource::Control { .. }
             | Resource::Heartbeat { .. }
             | Resource::File { .. } => Object::Peer,
-        });
+        };
+        granted.push(Granted { name: &grant.name, resource: &grant.what, object });
     }
     let space_slot = resources.slot()?;
     let (memory, window) = (Some(memory), window(resources, component)?);
@@ -256,7 +265,7 @@ fn prepare(
         memory,
         window,
         home: None,
-        objects,
+        granted,
         restarts: 0,
         started: 0,
         delay_ms: 0,
@@ -284,7 +293,7 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
 pub fn start(
     resources: &mut Resources,
     system: &System,
-    all: &mut [Running],
+    all: &mut [Running<'_>],
     index: usize,
 ) -> Result<()> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
@@ -341,7 +350,7 @@ fn seed(system: &System, component: &Component, restarts: u32) -> Option<[u8; 32
 }
 
 /// The capabilities that every component has.
-fn give(system: &System, all: &[Running], index: usize, space: Space) -> Result<()> {
+fn give(system: &System, all: &[Running<'_>], index: usize, space: Space) -> Result<()> {
     let running = all.get(index).ok_or(Error::BadArgument)?;
     let may = if system.components.get(index).is_some_and(|component| component.results) {
         MAY_WRITE_RESULTS
@@ -374,23 +383,23 @@ fn grant(
     system: &System,
     watchdog: Option<Thread>,
     space: Space,
-    all: &[Running],
+    all: &[Running<'_>],
     index: usize,
 ) -> Result<(Vec<Given>, Vec<Device>)> {
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
-    let objects = &all.get(index).ok_or(Error::BadArgument)?.objects;
+    let all_granted = &all.get(index).ok_or(Error::BadArgument)?.granted;
     let (mut given, mut devices) = (Vec::new(), Vec::new());
-    for (to, (grant, parts)) in (slot::GRANTS..).zip(component.grants.iter().zip(objects)) {
-        let (object, physical) = match parts {
+    for (to, granted) in (slot::GRANTS..).zip(all_granted) {
+        let (object, physical) = match &granted.object {
             Object::Peer | Object::Pci(None) => (0, 0),
             Object::Lent(object) => (*object, 0),
             Object::Shared(object, physical, _) => (*object, *physical),
             Object::Own(piece) => (piece.memory.0, 0),
             Object::Behind(memory) => (memory.0, 0),
-            Object::Pci(Some(granted)) => {
-                granted.map(space)?;
-                devices.push(granted.device().clone());
-                (granted.irq().unwrap_or_default(), 0)
+            Object::Pci(Some(assigned)) => {
+                assigned.map(space)?;
+                devices.push(assigned.device().clone());
+                (assigned.irq().unwrap_or_default(), 0)
             }
         };
         let peer = |component: u16| {
@@ -400,7 +409,7 @@ fn grant(
         };
         let mut rights = Rights::ALL;
         let (mut address, mut bytes) = (0, 0);
-        match grant.what {
+        match *granted.resource {
             Resource::Call { component, badge } => {
                 copy(peer(component)?, Some(space), to, Rights::CALL, badge)?
             }
@@ -433,7 +442,7 @@ fn grant(
             Resource::Shared { address: at, writable, .. } => {
                 rights = if writable { RW } else { Rights::READ };
                 [_, _, bytes] = identify(object)?;
-                match parts {
+                match &granted.object {
                     Object::Shared(.., Some(segment)) if writable => {
                         space.attach(at, *segment, RW)?
                     }
@@ -457,9 +466,9 @@ fn grant(
             copy(object, Some(space), to, rights, 0)?;
         }
         let nothing =
-            object == 0 && matches!(grant.what, Resource::File { .. } | Resource::Pci { .. });
+            object == 0 && matches!(granted.resource, Resource::File { .. } | Resource::Pci { .. });
         let slot = if nothing { 0 } else { to };
-        given.push(Given { name: grant.name.clone(), slot, address, bytes, physical });
+        given.push(Given { name: granted.name.into(), slot, address, bytes, physical });
     }
     Ok((given, devices))
 }
@@ -471,7 +480,7 @@ fn grant(
 /// kernel has lost some.
 pub fn take_down(
     resources: &mut Resources,
-    running: &mut Running,
+    running: &mut Running<'_>,
     again: bool,
 ) -> Result<[u32; 3]> {
     let Some(space) = running.space.take() else { return Ok([0; 3]) };
@@ -479,16 +488,16 @@ pub fn take_down(
         running.thread.reset(resources.limbo, None)?;
     }
     delete(space.0)?;
-    for object in &running.objects {
-        if let Object::Own(Piece { memory, .. }) | Object::Behind(memory) = object {
+    for granted in &running.granted {
+        if let Object::Own(Piece { memory, .. }) | Object::Behind(memory) = &granted.object {
             revoke(memory.0)?;
         }
     }
     let ((used, _), (threads, _), (slots, _)) =
         (running.quota.info()?, running.quota.threads()?, running.quota.relocation_slots()?);
     if !again {
-        for object in running.objects.drain(..) {
-            match object {
+        for granted in running.granted.drain(..) {
+            match granted.object {
                 Object::Own(piece) => resources.give_back(piece)?,
                 Object::Behind(memory) => resources.discard(memory.0)?,
                 _ => {}

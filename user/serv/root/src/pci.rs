@@ -15,15 +15,15 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Memory, Result, Space, map, pci};
 
-/// A device that a component is given.
-pub struct Granted {
+/// A device that was assigned to a component.
+pub struct Assigned {
     irq: Option<u32>,
     /// Its ranges, and where they are mapped.
     ranges: Vec<(Memory, Place)>,
     device: Device,
 }
 
-impl Granted {
+impl Assigned {
     /// Capability of its interrupt line, if it has one.
     pub const fn irq(&self) -> Option<u32> {
         self.irq
@@ -49,7 +49,7 @@ pub fn find(
     name: &str,
     device: u8,
     addresses: Range<u32>,
-) -> Option<Granted> {
+) -> Option<Assigned> {
     let bus = Bus::open()
         .map_err(|error| say(format_args!("no use of the PCI bus: {}", error.text())))
         .ok()?;
@@ -58,8 +58,8 @@ pub fn find(
     // A line that it does not have would be kept from who has it.
     let line = pci::has_interrupt(&bus, device).then(|| bus.line(resources, device));
     let irq = line.map(|line| resources.line(line)).transpose();
-    let granted = irq.and_then(|irq| grant(resources, name, found, (irq, addresses)));
-    granted
+    let assigned = irq.and_then(|irq| assign(resources, name, found, (irq, addresses)));
+    assigned
         .map_err(|error| {
             let with = line.map_or_else(String::new, |line| format!(" with interrupt line {line}"));
             say(format_args!("no use of PCI device {device}{with}: {}", error.text()));
@@ -67,12 +67,12 @@ pub fn find(
         .ok()
 }
 
-fn grant(
+fn assign(
     resources: &mut Resources,
     name: &str,
     found: pci::Found,
     (irq, addresses): (Option<u32>, Range<u32>),
-) -> Result<Granted> {
+) -> Result<Assigned> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
     let mut address = addresses.start;
     // Behind that another grant may begin.
@@ -91,5 +91,5 @@ fn grant(
         *mapped = Some(place);
         address = place.address + place.bytes;
     }
-    Ok(Granted { irq, ranges, device: Device::new(name.into(), found.config, mapped) })
+    Ok(Assigned { irq, ranges, device: Device::new(name.into(), found.config, mapped) })
 }

@@ -27,7 +27,7 @@ const SOON: u64 = 10;
 struct Watch<'a> {
     resources: &'a mut Resources,
     system: &'a System,
-    all: Vec<Running>,
+    all: Vec<Running<'a>>,
     /// When to start which component again, in nanoseconds since boot: each at most once, as it is
     /// dead.
     due: Vec<(u64, usize)>,
@@ -35,7 +35,7 @@ struct Watch<'a> {
 
 /// Serves for ever. Ends the machine when the description says so, or when nothing
 /// but services is left.
-pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running>) -> ! {
+pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running<'_>>) -> ! {
     settle();
     let mut watch = Watch { resources, system, all, due: Vec::new() };
     utcb::accept(RESTART | HANG);
