@@ -5,10 +5,10 @@
 //! was granted. Its Space, and all that the component made itself, does not; it is
 //! charged to the component's Quota, which is therefore empty between two lives.
 
-use crate::load::{self, Filler, RW};
+use crate::load::{self, Filler};
+use crate::machine::say;
 use crate::pci::{self, Assigned};
-use crate::resources::{Piece, Resources};
-use crate::say;
+use crate::resources::{Piece, RW, Resources};
 use crate::watchdog;
 use abi::boot::slot as root_slot;
 use abi::utcb::threads_a_space;

@@ -10,22 +10,20 @@
 //! servers execute the same code, which is in the processor's cache once. It is a copy, as its
 //! place in the boot image has room for no large page.
 
-use crate::IMAGE;
-use crate::resources::Resources;
+use crate::resources::{RW, Resources};
 use abi::CacheOp;
 use image::layout::GRANTS;
-use image::{Component, Load, Start};
+use image::{Component, Load, Places, Start};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Error, Memory, Result, Rights, Space, map, start};
 
+/// Where the boot image is mapped.
+pub const IMAGE: u32 = Places::LOW.own;
 /// Where the root server maps what it fills.
 const FILL: u32 = GRANTS + (256 << 20);
 const PAGE: u32 = abi::PAGE_SIZE;
 /// Room for the start block.
 const BLOCK_BYTES: u32 = 4 * PAGE;
-
-/// Read and write.
-pub const RW: Rights = Rights::READ.union(Rights::WRITE);
 
 const fn pages(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAGE)

@@ -12,51 +12,27 @@ mod arch;
 mod board;
 mod component;
 mod load;
+mod machine;
 mod pci;
 mod resources;
 mod watch;
 mod watchdog;
 
 use abi::boot::slot;
-use board::Line;
-use image::{Places, System};
+use image::System;
+use load::IMAGE;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::cap::identify;
-use macadamia::{Memory, Rights, map, start};
+use macadamia::{Memory, Rights, Space, map, start};
+use machine::{power_off, say};
 use resources::Resources;
-
-/// Where the boot image is mapped.
-pub const IMAGE: u32 = Places::LOW.own;
-
-/// Says something without the console: by the serial line, polled.
-pub fn say(text: core::fmt::Arguments<'_>) {
-    struct Text(Line);
-    impl core::fmt::Write for Text {
-        fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            text.bytes()
-                .flat_map(|b| (b == b'\n').then_some(b'\r').into_iter().chain([b]))
-                .for_each(|byte| self.0.put(byte));
-            Ok(())
-        }
-    }
-    // Where there is no line, there is nobody to tell.
-    if let Ok(line) = Line::open() {
-        let _ = core::fmt::Write::write_fmt(&mut Text(line), format_args!("[root] {text}\n"));
-    }
-}
-
-/// Ends the machine.
-pub fn power_off() -> ! {
-    board::power_off();
-    loop {
-        let _ = macadamia::ipc::wait(0);
-    }
-}
 
 /// Makes the system and watches it; an error that leaves nothing to watch ends the machine.
 fn run(info: abi::boot::Info) -> ! {
-    let mut resources = match Resources::new(&info) {
+    // What the root server uses itself of the board.
+    let resources = board::open(Space(slot::SPACE)).and_then(|()| Resources::new(&info));
+    let mut resources = match resources {
         Ok(resources) => resources,
         Err(error) => panic!("cannot take stock: {}", error.text()),
     };

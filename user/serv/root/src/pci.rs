@@ -4,9 +4,8 @@
 //! the configuration space.
 
 use crate::board::Bus;
-use crate::load::RW;
-use crate::resources::Resources;
-use crate::say;
+use crate::machine::say;
+use crate::resources::{RW, Resources};
 use core::ops::Range;
 use image::layout::PCI_SPAN;
 use image::pci::{BARS, Device, Range as Place};

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel left to the root server: slots, RAM, devices.
 
-use crate::board;
 use abi::boot::{Info, RAM_RANGES, slot};
 use abi::{PAGE_SIZE, TABLE_SPAN};
 use image::Load;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
-use macadamia::{Error, Memory, Quota, Result, Space, Thread};
+use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread};
 
 /// Slots of the space in which threads wait for their restart: none is used.
 const LIMBO_SLOTS: u32 = 1;
@@ -16,6 +15,9 @@ const DEVICES_END: u32 = 0xffff_f000;
 /// The display's and the firmware's part of the first MiB.
 const LEGACY: u32 = 0xa_0000;
 const LEGACY_END: u32 = 0x10_0000;
+
+/// Read and write.
+pub const RW: Rights = Rights::READ.union(Rights::WRITE);
 
 /// Free bytes in a RAM capability.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,10 +75,9 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// What the kernel reports. Opens to the root server what it uses itself of the board.
+    /// What the kernel reports.
     pub fn new(info: &Info) -> Result<Self> {
         let (space, quota) = (Space(slot::SPACE), Quota(slot::QUOTA));
-        board::open(space)?;
         let first = slot::IRQ + info.irq_count;
         let limbo = quota.create_space(LIMBO_SLOTS, first)?;
         let mut free_ram = Vec::new();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watching: deaths, ends, restarts, the end of the system.
 
+use crate::arch;
 use crate::component::{self, Running};
+use crate::machine::{power_off, say};
 use crate::resources::Resources;
-use crate::{arch, power_off, say, watchdog};
+use crate::watchdog::{self, HANG};
 use abi::boot::slot;
 use image::layout::STACK_BYTES;
 use image::{Component, OnDeath, Places, System};
@@ -14,8 +16,6 @@ use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
 
 /// Notification bit of the alarm for restarts.
 const RESTART: u32 = 1 << 31;
-/// Notification bit of the watch-dog.
-pub const HANG: u32 = 1;
 /// Its priority once everything runs: burying and starting a component takes
 /// milliseconds, which drivers and whoever keeps a rhythm must not feel.
 const PRIORITY: u32 = 128;

@@ -7,7 +7,6 @@
 //! thread, and puts that above whatever spins.
 
 use crate::resources::Resources;
-use crate::watch::HANG;
 use abi::boot::slot;
 use core::sync::atomic::{AtomicU32, Ordering};
 use image::{Resource, System};
@@ -16,6 +15,8 @@ use macadamia::ipc::wait;
 use macadamia::thread::spawn_handled;
 use macadamia::{Result, Rights, Thread, time};
 
+/// Notification bit of the first thread that says that something hangs.
+pub const HANG: u32 = 1;
 /// Notification bit of the alarm, above all badges.
 const TICK: u32 = 1 << 31;
 const MILLISECOND: u64 = 1_000_000;

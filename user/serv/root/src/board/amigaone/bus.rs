@@ -2,8 +2,7 @@
 //! PCI of the AmigaOne: an Articia S. No firmware has given devices their addresses and interrupt
 //! lines, so this does.
 
-use crate::load::RW;
-use crate::resources::{Resources, registers};
+use crate::resources::{RW, Resources, registers};
 use abi::PAGE_SIZE;
 use image::Places;
 use macadamia::board::pci as board;

@@ -2,7 +2,7 @@
 //! PCI of the Versatile platform baseboard, as QEMU's device `versatile_pci` has it. No firmware
 //! has given devices their addresses, so this does.
 
-use super::{SYSTEM, window};
+use super::own::{SYSTEM, window};
 use crate::resources::Resources;
 use abi::PAGE_SIZE;
 use macadamia::board::pci as board;
