@@ -4,7 +4,7 @@
 use crate::port::{Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};
 use crate::work::Work;
-use crate::{Charge, Kernel, Outcome, Quota, Result, Slot, Space, Thread};
+use crate::{Charge, Kernel, Outcome, Progress, Quota, Result, Slot, Space, Thread};
 use abi::frame::{Frame, vector};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb};
 use abi::{Error, Kind, MessageKind, Rights, Selector, UserAddr, Word, call};
@@ -194,7 +194,7 @@ impl<P: Port> Kernel<P> {
             }
             self.take_out(target, Error::PeerRestarted, me);
         }
-        while !self.fail_waiters(target) {
+        while self.fail_waiters(target) == Progress::Interrupted {
             if self.port.interrupt_pending() {
                 return Ok(Outcome::Again);
             }

@@ -8,7 +8,7 @@
 
 use crate::port::Port;
 use crate::work::Work;
-use crate::{Header, Kernel, NOTHING, Outcome, Result, Slot, Space, Thread};
+use crate::{Header, Kernel, NOTHING, Outcome, Progress, Result, Slot, Space, Thread};
 use abi::{Kind, call};
 use core::mem::take;
 use pool::{Link, Ref};
@@ -27,12 +27,12 @@ impl<P: Port> Kernel<P> {
         let mut progress = take(&mut self.pool[me].progress);
         loop {
             if progress == LISTED {
-                if !self.work(me) {
+                if self.work(me) == Progress::Done {
                     return Ok(Outcome::Done(NOTHING));
                 }
             } else {
                 let (target, _) = self.cap(caller, call.slot)?;
-                if self.delete_step(me, target) {
+                if self.delete_step(me, target) == Progress::Done {
                     progress = LISTED;
                 }
             }
@@ -57,10 +57,11 @@ impl<P: Port> Kernel<P> {
         let (target, cap) = self.cap(caller, call.slot)?;
         loop {
             if let Some(child) = self.descendant(target) {
-                self.delete_step(me, child);
+                // What is left of it is found again.
+                let _ = self.delete_step(me, child);
             } else if cap.kind() != Kind::Memory
                 || !self.is_original(target)
-                || self.unmap_step(cap.object())
+                || self.unmap_step(cap.object()) == Progress::Done
             {
                 return Ok(Outcome::Done(NOTHING));
             }
@@ -82,9 +83,9 @@ impl<P: Port> Kernel<P> {
         self.header(slot.kind(), slot.address()).original.is(at)
     }
 
-    /// Removes one capability that derives from `target`, or at last that itself: true then. What
+    /// Removes one capability that derives from `target`, or at last that itself: done then. What
     /// ends with it in time goes onto the work list of `worker`.
-    pub(crate) fn delete_step(&mut self, worker: Ref<Thread>, target: Ref<Slot>) -> bool {
+    pub(crate) fn delete_step(&mut self, worker: Ref<Thread>, target: Ref<Slot>) -> Progress {
         let mut at = target;
         while let Some(child) = self.descendant(at) {
             at = child;
@@ -92,39 +93,39 @@ impl<P: Port> Kernel<P> {
         if self.is_original(at) {
             let slot = self.pool[at];
             self.header(slot.kind(), slot.address()).dying = 1;
-            if !self.end(worker, slot) {
-                return false;
+            if self.end(worker, slot) == Progress::Interrupted {
+                return Progress::Interrupted;
             }
         }
         self.clear_slot(at);
-        at == target
+        Progress::done_if(at == target)
     }
 
-    /// One step of ending an object that nothing derives from any more. True when it needs no
+    /// One step of ending an object that nothing derives from any more. Done when it needs no
     /// capability any more.
-    fn end(&mut self, worker: Ref<Thread>, slot: Slot) -> bool {
+    fn end(&mut self, worker: Ref<Thread>, slot: Slot) -> Progress {
         match slot.kind() {
             Kind::Thread => {
                 let thread: Ref<Thread> = slot.object();
                 self.pool[thread].header.original = Link::NULL;
                 self.doom_thread(worker, thread);
-                true
+                Progress::Done
             }
             Kind::Space => {
                 let space: Ref<Space> = slot.object();
                 self.pool[space].region.header.original = Link::NULL;
                 self.push_work(worker, Work::space(space));
-                true
+                Progress::Done
             }
             Kind::Quota => {
                 self.end_quota(slot.object());
-                true
+                Progress::Done
             }
             Kind::Segment => self.end_segment(slot.object()),
             Kind::Memory => self.end_memory(slot.object()),
             Kind::Irq => {
                 self.end_irq(slot.object());
-                true
+                Progress::Done
             }
         }
     }

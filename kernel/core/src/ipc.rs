@@ -12,7 +12,7 @@
 
 use crate::port::{Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};
-use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
+use crate::{Kernel, NOTHING, Outcome, Progress, Result, Space, Thread};
 use abi::tag::MAX_WORDS;
 use abi::{Error, Kind, MessageKind, Op, Rights, Selector, Tag, Word, call};
 use pool::{Link, Ref};
@@ -253,7 +253,7 @@ impl<P: Port> Kernel<P> {
         if handle != 0 {
             self.waiting_caller(space, handle)?;
         }
-        if !self.map_page(space, record)? {
+        if self.map_page(space, record)? == Progress::Interrupted {
             return Ok(Outcome::Again);
         }
         // A caller's registers get nothing of the record.

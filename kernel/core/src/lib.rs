@@ -123,6 +123,24 @@ enum Outcome {
     Again,
 }
 
+/// How far work was carried out that may take longer than interrupts can wait.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Progress {
+    /// All of it.
+    Done,
+    /// Not all: an interrupt is pending, or this was a step, after which one is to be looked for.
+    /// It is to be carried on.
+    Interrupted,
+}
+
+impl Progress {
+    /// Of work that is carried out when this holds.
+    const fn done_if(all: bool) -> Self {
+        if all { Self::Done } else { Self::Interrupted }
+    }
+}
+
 type Result<T> = core::result::Result<T, Error>;
 
 /// An entry of a translation table.

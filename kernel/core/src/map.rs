@@ -6,7 +6,7 @@
 
 use crate::memory::class;
 use crate::port::{Change, Port, Registers};
-use crate::{Entry, Kernel, Memory, Outcome, Owner, Result, Space, Table, Thread};
+use crate::{Entry, Kernel, Memory, Outcome, Owner, Progress, Result, Space, Table, Thread};
 use abi::{Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, UserAddr, Word, call};
 use core::ops::Range;
 use mmu::{Attributes, Format, Leaf};
@@ -94,11 +94,14 @@ impl<P: Port> Kernel<P> {
         let first = core::mem::take(&mut self.pool[me].progress);
         self.unlooked = 0;
         for index in first..count {
-            let done =
-                if self.is_time(RECORD) { Ok(false) } else { self.map_record(me, caller, index) };
-            match done {
-                Ok(true) => {}
-                Ok(false) => {
+            let carried_out = if self.is_time(RECORD) {
+                Ok(Progress::Interrupted)
+            } else {
+                self.map_record(me, caller, index)
+            };
+            match carried_out {
+                Ok(Progress::Done) => {}
+                Ok(Progress::Interrupted) => {
                     self.pool[me].progress = index;
                     return Ok(Batch::Again);
                 }
@@ -125,25 +128,25 @@ impl<P: Port> Kernel<P> {
         (bytes / PAGE_SIZE).min(LOOK as Word) as u32
     }
 
-    /// One record of the UTCB; false if an interrupt came first: what is left stands there then.
-    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<bool> {
+    /// One record of the UTCB; what is left stands there if an interrupt came first.
+    fn map_record(&mut self, me: Ref<Thread>, caller: Ref<Space>, index: u32) -> Result<Progress> {
         let at = self.pool[me].utcb + index * RECORD_BYTES;
         let mut record =
             MapRecord(bytemuck::pod_read_unaligned(self.pool.bytes_at(at, RECORD_BYTES)));
-        let done = self.carry_out_record(caller, &mut record)?;
-        if !done {
+        let carried_out = self.carry_out_record(caller, &mut record)?;
+        if carried_out == Progress::Interrupted {
             self.pool.bytes_mut(at, RECORD_BYTES).copy_from_slice(bytemuck::bytes_of(&record.0));
         }
-        Ok(done)
+        Ok(carried_out)
     }
 
-    /// A record of one page; its length is not given. False if an interrupt came first: then all of
-    /// it is to be done again.
+    /// A record of one page; its length is not given. If an interrupt came first, all of it is to be
+    /// done again.
     pub(crate) fn map_page(
         &mut self,
         caller: Ref<Space>,
         [selectors, address, offset]: [Word; 3],
-    ) -> Result<bool> {
+    ) -> Result<Progress> {
         let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
         match self.record_memory(caller, &record)? {
             // As many of what is special as a page has bytes are nothing that anybody means.
@@ -154,12 +157,12 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// One record; false if an interrupt came first: the record is what is left then.
-    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<bool> {
+    /// One record; it is what is left if an interrupt came first.
+    fn carry_out_record(&mut self, caller: Ref<Space>, record: &mut MapRecord) -> Result<Progress> {
         if let Some(what) = record.cache_op() {
             self.cache_record(caller, record, what)?;
             self.unlooked += LOOK;
-            return Ok(true);
+            return Ok(Progress::Done);
         }
         let memory = self.record_memory(caller, record)?;
         if let Some((memory, rights)) =
@@ -167,7 +170,7 @@ impl<P: Port> Kernel<P> {
         {
             self.map_special(caller, record, memory, rights)?;
             self.unlooked += LOOK;
-            return Ok(true);
+            return Ok(Progress::Done);
         }
         self.carry_out_pages(caller, record, memory)
     }
@@ -178,43 +181,44 @@ impl<P: Port> Kernel<P> {
         caller: Ref<Space>,
         record: &mut MapRecord,
         memory: Option<(Ref<Memory>, Rights)>,
-    ) -> Result<bool> {
+    ) -> Result<Progress> {
         loop {
             let request = self.request(caller, record, memory)?;
             // What somebody else has changed goes first.
-            if !self.spread(request.owner) {
+            if self.spread(request.owner) == Progress::Interrupted {
                 if self.port.interrupt_pending() {
-                    return Ok(false);
+                    return Ok(Progress::Interrupted);
                 }
                 continue;
             }
             let bytes = self.step(&request);
             self.carry_out(&request, bytes)?;
-            if !self.spread_all(request.owner) {
-                return Ok(false);
+            if self.spread_all(request.owner) == Progress::Interrupted {
+                return Ok(Progress::Interrupted);
             }
             if bytes == request.bytes {
                 self.unlooked += Self::effort(bytes);
-                return Ok(true);
+                return Ok(Progress::Done);
             }
             record.0[1] += bytes;
             record.0[2] = record.0[2].wrapping_add(bytes);
             record.0[3] -= bytes;
             if self.is_time(Self::effort(bytes)) {
-                return Ok(false);
+                return Ok(Progress::Interrupted);
             }
         }
     }
 
-    /// Copies what changed to all who have copies; false if an interrupt came first.
-    fn spread_all(&mut self, owner: Owner) -> bool {
+    /// Copies what changed to all who have copies.
+    fn spread_all(&mut self, owner: Owner) -> Progress {
         while self.pool[owner.region()].changing != 0 {
             if self.port.interrupt_pending() {
-                return false;
+                return Progress::Interrupted;
             }
-            self.spread(owner);
+            // How far it came is seen above.
+            let _ = self.spread(owner);
         }
-        true
+        Progress::Done
     }
 
     /// The Memory of a record that needs one.

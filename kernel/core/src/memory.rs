@@ -4,7 +4,8 @@
 
 use crate::port::{Change, Port};
 use crate::{
-    Attachment, Entry, Header, Kernel, NOTHING, Owner, Quota, Result, Space, Table, Thread,
+    Attachment, Entry, Header, Kernel, NOTHING, Owner, Progress, Quota, Result, Space, Table,
+    Thread,
 };
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, Selector, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
@@ -88,28 +89,29 @@ impl<P: Port> Kernel<P> {
         Ok(NOTHING)
     }
 
-    pub(crate) fn end_memory(&mut self, memory: Ref<Memory>) -> bool {
-        if !self.unmap_step(memory) {
-            return false;
+    /// A step of ending a Memory.
+    pub(crate) fn end_memory(&mut self, memory: Ref<Memory>) -> Progress {
+        if self.unmap_step(memory) == Progress::Interrupted {
+            return Progress::Interrupted;
         }
         let quota = self.pool[memory].header.quota;
         self.release(quota, memory.address(), pool::MIN_BYTES);
-        true
+        Progress::Done
     }
 
-    /// Searches a part of one owner's tables for pages of a Memory. True when no mapping of it is
+    /// Searches a part of one owner's tables for pages of a Memory. Done when no mapping of it is
     /// left.
-    pub(crate) fn unmap_step(&mut self, memory: Ref<Memory>) -> bool {
+    pub(crate) fn unmap_step(&mut self, memory: Ref<Memory>) -> Progress {
         let Memory { class: kind, base, bytes, uses, .. } = self.pool[memory];
-        let Some(at) = uses.get() else { return true };
+        let Some(at) = uses.get() else { return Progress::Done };
         let owner = self.pool[at].owner();
         if let (class::SPECIAL, Owner::Space(space)) = (kind, owner) {
             self.set_special(space, base.0 as u32, bytes as u32, false);
             self.drop_record(at);
-            return false;
+            return Progress::Interrupted;
         }
-        if !self.spread(owner) {
-            return false;
+        if self.spread(owner) == Progress::Interrupted {
+            return Progress::Interrupted;
         }
         let parts = P::Format::ENTRIES / PAGES;
         let (mut index, mut part) =
@@ -118,7 +120,7 @@ impl<P: Port> Kernel<P> {
         // Since this began the space may have come to show a server: it has fewer then.
         if index >= tables {
             self.drop_record(at);
-            return false;
+            return Progress::Interrupted;
         }
         let (passed, found) = match self.table_entries(owner, index..tables) {
             Err(missing) => (missing, false),
@@ -144,7 +146,7 @@ impl<P: Port> Kernel<P> {
             }
         }
         self.pool[at].cursor = (index * parts + part) as u32;
-        false
+        Progress::Interrupted
     }
 
     /// Unmaps pages of a range of physical memory from a part of a table, from entry `first` on.

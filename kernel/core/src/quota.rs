@@ -5,7 +5,7 @@
 //! that what a Quota has left is there, whatever others do.
 
 use crate::port::Port;
-use crate::{Kernel, NOTHING, Result, Slot, Space, Thread};
+use crate::{Kernel, NOTHING, Progress, Result, Slot, Space, Thread};
 use abi::{Error, Kind, Rights, Word, call};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
@@ -242,16 +242,16 @@ impl<P: Port> Kernel<P> {
     }
 
     /// What comes before an operation that charges, or tells what is charged (`all`): ends emptied
-    /// Quotas, as many as may lie in each other or all. True if an interrupt is pending.
-    pub(crate) fn end_some_emptied(&mut self, all: bool) -> bool {
+    /// Quotas, as many as may lie in each other or all.
+    pub(crate) fn end_some_emptied(&mut self, all: bool) -> Progress {
         let mut ended = 0;
         while (all || ended < MAX_DEPTH) && self.end_emptied() {
             if self.port.interrupt_pending() {
-                return true;
+                return Progress::Interrupted;
             }
             ended += 1;
         }
-        false
+        Progress::Done
     }
 
     /// A zeroed block of the pool, charged.

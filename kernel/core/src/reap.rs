@@ -17,7 +17,7 @@ use crate::port::Port;
 use crate::sched::Levels;
 use crate::thread::{self, flag, gate};
 use crate::work::{Ends, List, Work};
-use crate::{Kernel, Owner, Slot, Space, Thread};
+use crate::{Kernel, Owner, Progress, Slot, Space, Thread};
 use abi::{Error, PRIORITIES};
 use core::mem::{offset_of, take};
 use pool::{Link, Ref};
@@ -179,27 +179,27 @@ impl<P: Port> Kernel<P> {
     /// The reaper runs: a step, and a look at interrupts, which the port takes before the next one.
     pub(crate) fn reap(&mut self) {
         let reaper = self.threads.reaper();
-        if !self.work(reaper) && !self.take_left(reaper) {
+        if self.work(reaper) == Progress::Done && !self.take_left(reaper) {
             self.pool[reaper].gate = gate::STOPPED;
         }
         self.port.interrupt_pending();
     }
 
-    /// One step of a thread's work; false if there is none. The thread itself may be what is ended
+    /// One step of a thread's work. Done if there was none. The thread itself may be what is ended
     /// next: then it has no space and no work any more.
-    pub(crate) fn work(&mut self, worker: Ref<Thread>) -> bool {
+    pub(crate) fn work(&mut self, worker: Ref<Thread>) -> Progress {
         if let Some(other) = self.pool[worker].helps.get() {
-            if self.fail_waiters(other) {
+            if self.fail_waiters(other) == Progress::Done {
                 self.pool[worker].helps = Link::NULL;
             }
-            return true;
+            return Progress::Interrupted;
         }
         match self.pool[worker].work.first.get() {
-            None => return false,
+            None => return Progress::Done,
             Some(Ends::Thread(thread)) => self.end_thread(worker, thread),
             Some(Ends::Space(space)) => self.end_space(worker, space),
         }
-        true
+        Progress::Interrupted
     }
 
     /// A thread to which no capability is left is to be ended by `worker`.
@@ -222,7 +222,7 @@ impl<P: Port> Kernel<P> {
 
     /// One step of ending a thread that is first on a work list.
     fn end_thread(&mut self, worker: Ref<Thread>, thread: Ref<Thread>) {
-        if self.fail_waiters(thread) {
+        if self.fail_waiters(thread) == Progress::Done {
             self.pop_work(worker);
             if self.pool[thread].header.is_dying() {
                 let handler = Ref::<Slot>::new(
@@ -278,15 +278,17 @@ impl<P: Port> Kernel<P> {
         self.pool[thread].flags & (flag::ALIEN | flag::WATCHED) == flag::ALIEN
     }
 
-    /// Fails some of those who wait for a thread that was taken out of its space; true when all
+    /// Fails some of those who wait for a thread that was taken out of its space. Done when all
     /// have.
-    pub(crate) fn fail_waiters(&mut self, thread: Ref<Thread>) -> bool {
-        let Some(error) = Error::from_code(self.pool[thread].leaving) else { return true };
+    pub(crate) fn fail_waiters(&mut self, thread: Ref<Thread>) -> Progress {
+        let Some(error) = Error::from_code(self.pool[thread].leaving) else {
+            return Progress::Done;
+        };
         let mut failed = 0;
         if self.is_unwatched(thread) {
             while let Some(sender) = self.pool[thread].senders.get() {
                 if failed == FAILED {
-                    return false;
+                    return Progress::Interrupted;
                 }
                 self.abandon(sender, thread, error);
                 failed += 1;
@@ -297,7 +299,7 @@ impl<P: Port> Kernel<P> {
             while index < self.threads.count {
                 if index == first + SCAN || failed == FAILED {
                     self.pool[thread].header.cursor = index;
-                    return false;
+                    return Progress::Interrupted;
                 }
                 if let Some(waiter) =
                     self.threads.get(index).filter(|waiter| self.pool[*waiter].partner.is(thread))
@@ -309,7 +311,7 @@ impl<P: Port> Kernel<P> {
             }
         }
         self.pool[thread].leaving = 0;
-        true
+        Progress::Done
     }
 
     /// Fails `waiter` if it waits for `thread`.
@@ -333,7 +335,7 @@ impl<P: Port> Kernel<P> {
             self.empty_of_threads(worker, space, cursor);
         } else if cursor - self.threads.count < slots {
             self.empty_of_capabilities(worker, space, cursor - self.threads.count);
-        } else if !self.spread(Owner::Space(space)) {
+        } else if self.spread(Owner::Space(space)) == Progress::Interrupted {
             // Another step of what was changed last.
         } else if let Some(at) =
             self.pool[space].region.uses.get().or(self.pool[space].segments.get())
@@ -345,9 +347,9 @@ impl<P: Port> Kernel<P> {
             self.drop_space(space);
             let tables = self.threads.count + slots;
             let mut next = cursor - tables;
-            let is_empty = self.free_tables(Owner::Space(space), &mut next);
+            let freed = self.free_tables(Owner::Space(space), &mut next);
             self.pool[space].region.header.cursor = tables + next;
-            if is_empty {
+            if freed == Progress::Done {
                 self.pop_work(worker);
                 self.discard_space(space);
             }
@@ -386,7 +388,8 @@ impl<P: Port> Kernel<P> {
         let found = (first..end).find(|i| !self.pool[Space::slot(space, *i)].is_empty());
         self.pool[space].region.header.cursor = self.threads.count + found.unwrap_or(end);
         if let Some(index) = found {
-            self.delete_step(worker, Space::slot(space, index));
+            // What is left of it is found by the next step.
+            let _ = self.delete_step(worker, Space::slot(space, index));
         }
     }
 }

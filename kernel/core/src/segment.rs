@@ -4,7 +4,7 @@
 
 use crate::port::Port;
 use crate::tables::TABLE_BYTES;
-use crate::{ALIGN, Kernel, NOTHING, Owner, Quota, Region, Result, Space};
+use crate::{ALIGN, Kernel, NOTHING, Owner, Progress, Quota, Region, Result, Space};
 use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use bytemuck::{Pod, Zeroable};
 use mmu::Format;
@@ -60,23 +60,24 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    pub(crate) fn end_segment(&mut self, segment: Ref<Segment>) -> bool {
-        if !self.spread(Owner::Segment(segment)) {
-            return false;
+    /// A step of ending a Segment.
+    pub(crate) fn end_segment(&mut self, segment: Ref<Segment>) -> Progress {
+        if self.spread(Owner::Segment(segment)) == Progress::Interrupted {
+            return Progress::Interrupted;
         }
         if let Some(at) = self.pool[segment].region.uses.get() {
             self.detach_record(at);
-            return false;
+            return Progress::Interrupted;
         }
         if let Some(at) = self.pool[segment].region.attached.get() {
             self.drop_record(at);
-            return false;
+            return Progress::Interrupted;
         }
         let mut cursor = self.pool[segment].region.header.cursor;
-        let is_empty = self.free_tables(Owner::Segment(segment), &mut cursor);
+        let freed = self.free_tables(Owner::Segment(segment), &mut cursor);
         self.pool[segment].region.header.cursor = cursor;
-        if !is_empty {
-            return false;
+        if freed == Progress::Interrupted {
+            return Progress::Interrupted;
         }
         self.port.segment_dropped(&mut self.pool, segment);
         let Region { header, top, .. } = self.pool[segment].region;
@@ -84,6 +85,6 @@ impl<P: Port> Kernel<P> {
             self.release(header.quota, top.address(), TABLE_BYTES);
         }
         self.release(header.quota, segment.address(), size_of::<Segment>() as u32);
-        true
+        Progress::Done
     }
 }

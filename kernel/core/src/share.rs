@@ -14,7 +14,8 @@ use crate::attach::{attachment, place};
 use crate::port::{Change, Port};
 use crate::tables::TABLE_BYTES;
 use crate::{
-    Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Region, Result, Segment, Space, Thread,
+    Attachment, Entry, Kernel, NOTHING, Outcome, Owner, Progress, Region, Result, Segment, Space,
+    Thread,
 };
 use abi::{Error, Kind, Rights, Selector, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use core::ops::Range;
@@ -54,25 +55,27 @@ impl<P: Port> Kernel<P> {
         debug_assert!(region.changing == 0, "a change while another one is copied");
         region.changing = index as u32 + 1;
         region.visit = region.uses;
-        if self.copy_to_some(owner, index) {
+        if self.copy_to_some(owner, index) == Progress::Done {
             self.end_change(owner);
         }
     }
 
-    /// Copies the entry that changed to some more spaces; true when all have it.
-    pub(crate) fn spread(&mut self, owner: Owner) -> bool {
-        let Some(index) = self.pool[owner.region()].changing.checked_sub(1) else { return true };
-        let has_all = self.copy_to_some(owner, index as usize);
-        if has_all {
+    /// Copies the entry that changed to some more spaces. Done when all have it.
+    pub(crate) fn spread(&mut self, owner: Owner) -> Progress {
+        let Some(index) = self.pool[owner.region()].changing.checked_sub(1) else {
+            return Progress::Done;
+        };
+        let copied = self.copy_to_some(owner, index as usize);
+        if copied == Progress::Done {
             // Who got it now may have written by the old one since `before` was called.
             self.port.before_change_anywhere(Change::Remove);
             self.end_change(owner);
         }
-        has_all
+        copied
     }
 
-    /// One step; true if it was the last.
-    fn copy_to_some(&mut self, owner: Owner, index: usize) -> bool {
+    /// A step of that.
+    fn copy_to_some(&mut self, owner: Owner, index: usize) -> Progress {
         let region = owner.region();
         let entry = self.table_entry(owner, index);
         for _ in 0..SPREAD {
@@ -80,7 +83,7 @@ impl<P: Port> Kernel<P> {
             self.pool[region].visit = self.pool[at].source_next;
             self.copy_entry(at, index, entry);
         }
-        self.pool[region].visit.is_null()
+        Progress::done_if(self.pool[region].visit.is_null())
     }
 
     /// All copies of an entry that changed are written.
@@ -153,16 +156,16 @@ impl<P: Port> Kernel<P> {
         };
         let there = there.filter(|at| self.pool[*at].source == source.owner.address());
         // To reserve may need several tables: it is a step of its own.
-        let (made, mut is_filled) = match there {
+        let (made, mut filled) = match there {
             Some(made) => (made, self.fill(made)),
-            None => (self.reserve(space, &source, address, rights)?, false),
+            None => (self.reserve(space, &source, address, rights)?, Progress::Interrupted),
         };
-        while !is_filled {
+        while filled == Progress::Interrupted {
             if self.port.interrupt_pending() {
                 self.pool[me].progress = 1;
                 return Ok(Outcome::Again);
             }
-            is_filled = self.fill(made);
+            filled = self.fill(made);
         }
         match source.owner {
             owner if Self::is_servers(source.kind) => {
@@ -262,8 +265,8 @@ impl<P: Port> Kernel<P> {
         record.index - record.base()..self.pool[record.directory().region()].tables()
     }
 
-    /// Copies some more of a directory's entries into a space; true when it has all.
-    fn fill(&mut self, at: Ref<Attachment>) -> bool {
+    /// Copies some more of a directory's entries into a space. Done when it has all.
+    fn fill(&mut self, at: Ref<Attachment>) -> Progress {
         let last = self.entries(at).end;
         let Attachment { cursor: first, .. } = self.pool[at];
         let source = self.pool[at].directory();
@@ -275,7 +278,7 @@ impl<P: Port> Kernel<P> {
             }
         }
         self.pool[at].cursor = end;
-        end == last
+        Progress::done_if(end == last)
     }
 
     /// `detach`.

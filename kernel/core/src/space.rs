@@ -5,7 +5,8 @@ use crate::port::Port;
 use crate::tables::TABLE_BYTES;
 use crate::work::Work;
 use crate::{
-    ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread,
+    ALIGN, Attachment, Charge, Kernel, Outcome, Progress, Quota, Region, Result, Slot, SlotMap,
+    Thread,
 };
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word, call};
@@ -119,7 +120,7 @@ impl<P: Port> Kernel<P> {
             // Somebody may have deleted what was begun: what stands there now is as good.
             _ => self.object(caller, call.destination, Kind::Space, Rights::CONTROL)?,
         };
-        while !self.grow_table(made) {
+        while self.grow_table(made) == Progress::Interrupted {
             if self.port.interrupt_pending() {
                 self.pool[me].progress = 1;
                 return Ok(Outcome::Again);
@@ -149,7 +150,8 @@ impl<P: Port> Kernel<P> {
         };
         self.pool[made].order = bytes.trailing_zeros() as u8;
         self.pool[made].home = u8::from(is_home);
-        self.grow_table(made);
+        // Its maker goes on with that.
+        let _ = self.grow_table(made);
         match self.set_up_space(made, quota, place) {
             Ok(()) => {
                 if P::wants_slot(place) {
@@ -165,16 +167,16 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Clears some more of a space's block for its capability table, a part at a time; true when
+    /// Clears some more of a space's block for its capability table, a part at a time. Done when
     /// the table has its size. What is cleared can be used.
-    pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> bool {
+    pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> Progress {
         let Space { order, slots, .. } = self.pool[space];
         let capacity = (((1 << order) - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
         let end = (slots + GROWTH).min(capacity);
         let first = Space::slot(space, slots).address();
         self.pool.bytes_mut(first, (end - slots) * size_of::<Slot>() as u32).fill(0);
         self.pool[space].slots = end;
-        end == capacity
+        Progress::done_if(end == capacity)
     }
 
     fn set_up_space(&mut self, made: Ref<Space>, quota: Ref<Quota>, place: Word) -> Result<()> {

@@ -4,7 +4,7 @@
 
 use crate::port::{Port, Registers};
 use crate::thread::{flag, gate};
-use crate::{Kernel, NOTHING, Outcome, Result, Space, Thread};
+use crate::{Kernel, NOTHING, Outcome, Progress, Result, Space, Thread};
 use abi::call::{self, SystemCall};
 use abi::{Error, Kind, MessageKind, Op, Rights, Tag, Word};
 use pool::Ref;
@@ -86,7 +86,10 @@ impl<P: Port> Kernel<P> {
 
     fn execute(&mut self, me: Ref<Thread>, space: Ref<Space>, op: Op, tag: Tag) -> Result<Outcome> {
         let words = [1, 2, 3, 4].map(|i| P::Registers::argument(&self.pool[me].context, i));
-        if self.has_emptied() && is_charged(op) && self.end_some_emptied(op == Op::QuotaInfo) {
+        if self.has_emptied()
+            && is_charged(op)
+            && self.end_some_emptied(op == Op::QuotaInfo) == Progress::Interrupted
+        {
             return Ok(Outcome::Again);
         }
         let results = match op {

@@ -10,7 +10,8 @@ use crate::attach::SPACES;
 use crate::map::LOOK;
 use crate::port::{Change, Port};
 use crate::{
-    ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Quota, Result, Segment, Space,
+    ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Progress, Quota, Result, Segment,
+    Space,
 };
 use abi::{
     CacheOp, Error, Kind, MapRecord, PAGE_SIZE, PhysAddr, Rights, Selector, TABLE_SPAN, UserAddr,
@@ -375,8 +376,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Frees some of the owner's tables but the highest. Leaf table `cursor` is the next to look
-    /// at; true when none is left.
-    pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> bool {
+    /// at. Done when none is left.
+    pub(crate) fn free_tables(&mut self, owner: Owner, cursor: &mut u32) -> Progress {
         let tables = self.all_tables(owner);
         for _ in 0..TABLES {
             let index = (*cursor as usize).min(tables);
@@ -402,7 +403,7 @@ impl<P: Port> Kernel<P> {
                 break;
             }
         }
-        *cursor as usize == tables
+        Progress::done_if(*cursor as usize == tables)
     }
 
     /// Frees the tables above leaf tables that all leaf tables below `end` have left.
