@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `map`: mapping, unmapping and changing rights, in batches that can be interrupted.
 //!
+//! Three functions do the work of a record, in a loop ([`carry_out_memory`]) that looks at the
+//! interrupt controller between its steps:
+//!
+//! | function | what it does | what it changes |
+//! |---|---|---|
+//! | [`decode`] | raw words become a [`Request`]: every check of what the caller said | nothing |
+//! | [`decide`] | how much of it is done before the next look | nothing |
+//! | [`apply`] | does that much of it | tables, caches, and records of who uses a Memory |
+//!
+//! The last one fails only for want of kernel memory. What is special (I/O ports) and what is done to
+//! caches is no loop: `special.rs` and [`cache_record`] check it, and do it at once.
+//!
+//! [`carry_out_memory`]: Kernel::carry_out_memory
+//! [`decode`]: Kernel::decode
+//! [`decide`]: Kernel::decide
+//! [`apply`]: Kernel::apply
+//! [`cache_record`]: Kernel::cache_record
+//!
 //! A mapping costs no record of its own: the pair (Memory, owner) is noted once, as an
 //! [`Attachment`](crate::Attachment), and revoke finds the mappings by walking the owner's tables.
 
@@ -34,8 +52,8 @@ struct Request {
     address: UserAddr,
     bytes: Word,
     rights: Rights,
-    /// Physical address and attributes, to map.
-    source: Option<(PhysAddr, Attributes)>,
+    /// The Memory, the physical address in it, and attributes, to map.
+    source: Option<(Ref<Memory>, PhysAddr, Attributes)>,
 }
 
 /// How far the records of a batch were carried out.
@@ -148,12 +166,12 @@ impl<P: Port> Kernel<P> {
         [selectors, address, offset]: [Word; 3],
     ) -> Result<Progress> {
         let mut record = MapRecord([selectors, address, offset, PAGE_SIZE]);
-        match self.record_memory(caller, &record)? {
+        match self.decode_memory(caller, &record)? {
             // As many of what is special as a page has bytes are nothing that anybody means.
             Some((memory, _)) if self.pool[memory].class == class::SPECIAL => {
                 Err(Error::BadArgument)
             }
-            memory => self.carry_out_pages(caller, &mut record, memory),
+            memory => self.carry_out_memory(caller, &mut record, memory),
         }
     }
 
@@ -164,7 +182,7 @@ impl<P: Port> Kernel<P> {
             self.unlooked += LOOK;
             return Ok(Progress::Done);
         }
-        let memory = self.record_memory(caller, record)?;
+        let memory = self.decode_memory(caller, record)?;
         if let Some((memory, rights)) =
             memory.filter(|(memory, _)| self.pool[*memory].class == class::SPECIAL)
         {
@@ -172,18 +190,19 @@ impl<P: Port> Kernel<P> {
             self.unlooked += LOOK;
             return Ok(Progress::Done);
         }
-        self.carry_out_pages(caller, record, memory)
+        self.carry_out_memory(caller, record, memory)
     }
 
-    /// As [`carry_out_record`](Self::carry_out_record), of a record that is for memory.
-    fn carry_out_pages(
+    /// As [`carry_out_record`](Self::carry_out_record), of a record that is for memory. What is to be
+    /// done is decoded again in each step: others may have run since.
+    fn carry_out_memory(
         &mut self,
         caller: Ref<Space>,
         record: &mut MapRecord,
         memory: Option<(Ref<Memory>, Rights)>,
     ) -> Result<Progress> {
         loop {
-            let request = self.request(caller, record, memory)?;
+            let request = self.decode(caller, record, memory)?;
             // What somebody else has changed goes first.
             if self.spread(request.owner) == Progress::Interrupted {
                 if self.port.interrupt_pending() {
@@ -191,8 +210,8 @@ impl<P: Port> Kernel<P> {
                 }
                 continue;
             }
-            let bytes = self.step(&request);
-            self.carry_out(&request, bytes)?;
+            let bytes = self.decide(&request);
+            self.apply(&request, bytes)?;
             if self.spread_all(request.owner) == Progress::Interrupted {
                 return Ok(Progress::Interrupted);
             }
@@ -222,7 +241,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The Memory of a record that needs one.
-    fn record_memory(
+    fn decode_memory(
         &self,
         caller: Ref<Space>,
         record: &MapRecord,
@@ -249,8 +268,8 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Checks all of a record.
-    fn request(
-        &mut self,
+    fn decode(
+        &self,
         caller: Ref<Space>,
         record: &MapRecord,
         memory: Option<(Ref<Memory>, Rights)>,
@@ -288,13 +307,12 @@ impl<P: Port> Kernel<P> {
                 if !offset.is_multiple_of(PAGE_SIZE) || offset > size || bytes > size - offset {
                     return Err(Error::BadArgument);
                 }
-                self.note_use(memory, owner)?;
                 let attributes = match kind {
                     class::DEVICE => Attributes::Device,
                     _ if record.is_uncached() => Attributes::Uncached,
                     _ => Attributes::Cached,
                 };
-                Some((base + offset, attributes))
+                Some((memory, base + offset, attributes))
             }
             _ => None,
         };
@@ -303,12 +321,12 @@ impl<P: Port> Kernel<P> {
 
     /// How much of a request is done between two looks at the interrupt controller. To take away
     /// what is not there takes no time: up to the first table that there is, and into it.
-    fn step(&self, request: &Request) -> Word {
+    fn decide(&self, request: &Request) -> Word {
         let Request { owner, operation, address, bytes, .. } = *request;
         if operation == MapRecord::MAP {
             let rest = bytes.min(TABLE_SPAN - address.0 % TABLE_SPAN);
             let is_large = rest == TABLE_SPAN
-                && request.source.is_some_and(|(physical, _)| physical.is_aligned(TABLE_SPAN));
+                && request.source.is_some_and(|(_, physical, _)| physical.is_aligned(TABLE_SPAN));
             return if is_large { rest } else { rest.min(MAPPED as Word * PAGE_SIZE) };
         }
         let last = address + (bytes - 1);
@@ -342,14 +360,15 @@ impl<P: Port> Kernel<P> {
         (found.map_or(entries.len(), |first| passed + first), found.is_some())
     }
 
-    /// The first `bytes` of a checked request, as `step` gave them.
-    fn carry_out(&mut self, request: &Request, bytes: Word) -> Result<()> {
+    /// Carries out the first `bytes` of a request, as `decide` gave them.
+    fn apply(&mut self, request: &Request, bytes: Word) -> Result<()> {
         let Request { owner, address, rights, .. } = *request;
         let end = address + bytes;
         if request.operation == MapRecord::MAP {
-            let Some((physical, attributes)) = request.source else {
+            let Some((memory, physical, attributes)) = request.source else {
                 return Err(Error::NoCapability);
             };
+            self.note_use(memory, owner)?;
             let leaf =
                 Leaf { physical, rights, most: rights, attributes, global: self.is_global(owner) };
             return self.map_pages(owner, address..end, leaf);
