@@ -2,6 +2,7 @@
 //! The network of a description: what each component with `net` and the switch are given
 //! (docs/net.md).
 
+use super::clients::Service;
 use super::key::Key;
 use super::net::{At, PORT, SWITCH};
 use super::sources::spanned;
@@ -15,6 +16,7 @@ use toml::Spanned;
 /// What a client calls its memory, the switch to call, and the switch to notify.
 const MEMORY: &str = "network";
 const BELL: &str = "switch-bell";
+const NET: Service = Service { key: "net", grants: &[MEMORY, SWITCH, BELL] };
 /// The switch's first port is the card's. Each has a bit of a notification, so there are no more
 /// clients.
 const MOST_CLIENTS: u32 = BADGE_MAX.ilog2();
@@ -67,48 +69,17 @@ impl Description {
         port: u32,
         arguments: &[String],
     ) -> Result<String> {
-        let name = client.name.get_ref();
-        if port > MOST_CLIENTS {
-            return Err(
-                self.wrong(net, &format!("this is client {port} of the switch, and it has at most {MOST_CLIENTS}: leave `net` out here"))
-            );
-        }
+        self.check_number(&NET, net, (SWITCH, port, MOST_CLIENTS))?;
         if !arguments.is_empty() && server::is_server(client.package()) {
             return Err(self.wrong(
                 net,
                 "a Linux is told its address by who configures it, not here: write `net = true` or `net = { bridge = true }`",
             ));
         }
-        let grants = client.grants();
-        let own = grants
-            .iter()
-            .find(|(grant, _)| [MEMORY, SWITCH, BELL].contains(grant))
-            .map(|(grant, _)| *grant);
-        if let Some(own) = own.or((name == SWITCH).then_some(MEMORY)) {
-            let what = format!(
-                "`net` gives `{name}` things called `{MEMORY}`, `{SWITCH}` and `{BELL}`, and it has a `{own}` already: leave one out"
-            );
-            return Err(self.wrong(net, &what));
-        }
-        let region = format!("network-{name}");
-        // Who controls the client or the switch has all of it already.
-        let controls = |other: &Component| {
-            other
-                .controls
-                .iter()
-                .any(|it| [name, SWITCH].contains(&it.component.get_ref().as_str()))
-        };
-        let shares =
-            |other: &Component| other.shares.iter().any(|share| *share.region.get_ref() == region);
-        let sharer = self.component.iter().find(|other| shares(other) && !controls(other));
-        match sharer {
-            Some(other) => {
-                let other = other.name.get_ref();
-                Err(self
-                    .wrong(net, &format!("`{name}` and the switch alone may share `{region}`, and `{other}` does: give one another name")))
-            }
-            None => Ok(region),
-        }
+        self.check_names(&NET, net, client, SWITCH)?;
+        let region = format!("network-{}", client.name.get_ref());
+        self.check_private(net, client, SWITCH, std::slice::from_ref(&region))?;
+        Ok(region)
     }
 }
 
@@ -387,11 +358,11 @@ mod tests {
             error("[devices]\nswitch = { net = true }\n"),
             format!("x.toml:2: `net` gives `switch` {both}")
         );
-        let alone = "and the switch alone may share";
+        let only = "and the switch may share";
         assert_eq!(
             error(&component("card", "net = true")),
             format!(
-                "x.toml:3: `card` {alone} `network-card`, and `nic` does: give one another name"
+                "x.toml:3: only `card` {only} `network-card`, and `nic` does: give one another name"
             )
         );
         let mut sniffer = component("one", "net = true");
@@ -400,7 +371,7 @@ mod tests {
         assert_eq!(
             error(&sniffer),
             format!(
-                "x.toml:3: `one` {alone} `network-one`, and `sniffer` does: give one another name"
+                "x.toml:3: only `one` {only} `network-one`, and `sniffer` does: give one another name"
             )
         );
         let controls = |who: &str| {
@@ -417,7 +388,7 @@ mod tests {
         }
         assert!(
             error(&(component("one", "net = true") + &component("sniffer", &controls("nic"))))
-                .contains(alone)
+                .contains(only)
         );
         let said = error(&(component("one", "net = true") + &component("switch", "")));
         assert!(

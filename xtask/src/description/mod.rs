@@ -3,6 +3,7 @@
 //! docs/systems.md. Every mistake is an error with file, line and what to do.
 
 pub mod check;
+mod clients;
 mod connect;
 mod devices;
 mod disk;

@@ -2,6 +2,7 @@
 //! The disks of a description: what each component with `disk` and the disk's server are given
 //! (docs/disk.md).
 
+use super::clients::Service;
 use super::disk::Part;
 use super::key::Key;
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
@@ -14,6 +15,7 @@ use toml::Spanned;
 const DISK: &str = "disk";
 /// What a client calls the server to call, the server to notify, and its memory.
 const GRANTS: [&str; 3] = ["disk", "disk-bell", "disk-memory"];
+const SERVICE: Service = Service { key: "disk", grants: &GRANTS };
 /// Bytes of a client's memory, unless the description says others: 16 slots.
 const MEMORY: &str = "1028K";
 /// A server has no more clients: a word of notifications tells these apart.
@@ -141,14 +143,7 @@ impl Description {
         (server, claim): (usize, Claim),
         others: &[Client],
     ) -> Result<()> {
-        let name = client.name.get_ref();
-        if let Some((own, _)) = client.grants().iter().find(|(grant, _)| GRANTS.contains(grant)) {
-            let what = format!(
-                "`disk` gives `{name}` things called {}, and it has a `{own}` already: leave one out",
-                GRANTS.join(", ")
-            );
-            return Err(self.wrong(place, &what));
-        }
+        self.check_names(&SERVICE, place, client, self.component[server].name.get_ref())?;
         let others: Vec<&Client> = others.iter().filter(|other| other.server == server).collect();
         if others.len() >= MOST_CLIENTS {
             return Err(self.wrong(place, &format!("a disk has at most {MOST_CLIENTS} clients")));

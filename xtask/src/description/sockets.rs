@@ -2,6 +2,7 @@
 //! The sockets of a description: what each component with `sockets` and its IP server are given
 //! (docs/ip.md).
 
+use super::clients::Service;
 use super::net::IP;
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
 use crate::linux::server;
@@ -11,6 +12,7 @@ use toml::Spanned;
 /// What a client calls the server and its memory.
 const SERVER: &str = "ip";
 const MEMORY: &str = "sockets";
+const SERVICE: Service = Service { key: "sockets", grants: &[SERVER, MEMORY] };
 /// Bytes of a client's memory, unless the description says others: eight threads use sockets at a
 /// time.
 const BYTES: &str = "64K";
@@ -43,18 +45,11 @@ impl Description {
 
     /// The server that a client names.
     fn ip_server(&self, client: &Component, key: &Spanned<String>) -> Result<usize> {
-        let (name, server) = (client.name.get_ref(), key.get_ref());
+        let server = key.get_ref();
         if server::is_server(client.package()) {
             return Err(self.wrong(key, "a Linux has sockets of its own: write `net = true`"));
         }
-        if let Some((own, _)) =
-            client.grants().iter().find(|(grant, _)| [SERVER, MEMORY].contains(grant))
-        {
-            let what = format!(
-                "`sockets` gives `{name}` things called `{SERVER}` and `{MEMORY}`, and it has a `{own}` already: leave one out"
-            );
-            return Err(self.wrong(key, &what));
-        }
+        self.check_names(&SERVICE, key, client, server)?;
         let is_server =
             |component: &Component| component.name.get_ref() == server && component.package() == IP;
         self.component.iter().position(is_server).ok_or_else(|| {

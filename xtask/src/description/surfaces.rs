@@ -2,6 +2,7 @@
 //! The screen of a description: what each component with `screen` and the screen server are given
 //! (docs/screen.md).
 
+use super::clients::Service;
 use super::key::Key;
 use super::screen::{self, Display, Part, Place, SCREEN, SECURE_KEY, Size};
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
@@ -15,6 +16,7 @@ use toml::Spanned;
 
 /// What a client calls the server to call, the server to notify, its pixels, and its events.
 const GRANTS: [&str; 4] = ["screen", "screen-bell", "surface", "surface-events"];
+const SERVICE: Service = Service { key: "screen", grants: &GRANTS };
 /// The region that is the card's own memory, where a card has none.
 const FRAME: &str = "screen-frame";
 /// A server has no more clients: a word of notifications tells these apart, and one bit is the
@@ -41,11 +43,15 @@ impl Description {
                 None => *size.insert(self.set_up_screen(board, server)?),
             };
             number += 1;
-            self.check_client_of_screen(&self.component[index], &key, number)?;
+            self.check_number(&SERVICE, &key, (SCREEN, number, MOST_CLIENTS))?;
+            let client = &self.component[index];
+            self.check_names(&SERVICE, &key, client, SCREEN)?;
+            let name = client.name.get_ref().clone();
+            let regions = [format!("screen-{name}"), format!("screen-{name}-events")];
+            self.check_private(&key, client, SCREEN, &regions)?;
+            let [surface, events] = regions;
             let (place, kind) = self.place_on_screen(&key, part, screen)?;
             let colour = self.colour_of(part, number)?;
-            let name = self.component[index].name.get_ref().clone();
-            let (surface, events) = (format!("screen-{name}"), format!("screen-{name}-events"));
             for (region, bytes) in
                 [(&surface, PIXELS + place.size.bytes()), (&events, EVENTS_BYTES)]
             {
@@ -160,55 +166,6 @@ impl Description {
         screen::colour(said.get_ref()).ok_or_else(|| {
             self.wrong(said, &format!("`{}` is no colour: write one as `#4070c0`", said.get_ref()))
         })
-    }
-
-    /// Whether a component can be this client of the screen.
-    fn check_client_of_screen(
-        &self,
-        client: &Component,
-        key: &Spanned<Key<Part>>,
-        number: u32,
-    ) -> Result<()> {
-        let name = client.name.get_ref();
-        if number > MOST_CLIENTS {
-            let what = format!(
-                "this is client {number} of the screen, and it has at most {MOST_CLIENTS}: leave `screen` out here"
-            );
-            return Err(self.wrong(key, &what));
-        }
-        let own = client
-            .grants()
-            .iter()
-            .find(|(grant, _)| GRANTS.contains(grant))
-            .map(|(grant, _)| *grant);
-        if let Some(own) = own.or((name == SCREEN).then_some(SCREEN)) {
-            let what = format!(
-                "`screen` gives `{name}` things called `screen`, `screen-bell`, `surface` and `surface-events`, and it has a `{own}` already: leave one out"
-            );
-            return Err(self.wrong(key, &what));
-        }
-        let regions = [format!("screen-{name}"), format!("screen-{name}-events")];
-        let controls = |other: &Component| {
-            other
-                .controls
-                .iter()
-                .any(|it| [name.as_str(), SCREEN].contains(&it.component.get_ref().as_str()))
-        };
-        let shares = |other: &Component| {
-            other.shares.iter().any(|share| regions.contains(share.region.get_ref()))
-        };
-        let sharer = self.component.iter().find(|other| shares(other) && !controls(other));
-        match sharer {
-            Some(other) => {
-                let what = format!(
-                    "only `{name}` and the screen may share `{}`, and `{}` does: give one another name",
-                    regions[0],
-                    other.name.get_ref()
-                );
-                Err(self.wrong(key, &what))
-            }
-            None => Ok(()),
-        }
     }
 }
 

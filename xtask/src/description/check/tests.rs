@@ -387,10 +387,9 @@ fn refuses_parts_that_cannot_be() {
     );
     let twice = using("disk = { size = \"1M\" }")
         + "[[component]]\nname = \"b\"\ndisk = true\ncalls = [{ to = \"disk\" }]\n";
-    assert!(
-        error(&twice)
-            .starts_with("x.toml:7: `disk` gives `b` things called disk, disk-bell, disk-memory")
-    );
+    assert!(error(&twice).starts_with(
+        "x.toml:7: `disk` gives `b` things called `disk`, `disk-bell` and `disk-memory`"
+    ));
 }
 
 #[test]
