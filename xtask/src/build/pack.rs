@@ -356,7 +356,7 @@ pub fn image(
     let clients: Vec<String> = description
         .component
         .iter()
-        .map(|c| format!("{}={}", c.name.get_ref(), c.terminal().name()))
+        .map(|c| format!("{}={}", c.name.get_ref(), c.terminal.name()))
         .collect();
     let mut shared = Vec::new();
     for (name, region) in &description.shared {
@@ -398,8 +398,8 @@ pub fn image(
                 .max_priority
                 .as_ref()
                 .map_or(*source.priority.get_ref(), |p| *p.get_ref()),
-            quota: description.quota(source)?,
-            threads: description.threads(source)?,
+            quota: source.quota,
+            threads: *source.threads.get_ref(),
             relocation_slots: description.relocation_slots(source),
             locked_ranges: description.locked_ranges(source),
             slots: *source.slots.get_ref(),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a description must not say, and what it should not.
 
+use super::described::BYTES_A_THREAD;
 use super::sources::spanned;
-use super::{BYTES_A_THREAD, Component, Description};
+use super::{Component, Description};
 use crate::linux::server;
 use crate::machine::board::Board;
 use anyhow::{Result, bail, ensure};
@@ -308,16 +309,13 @@ impl Description {
         let all = all.saturating_sub(2 * space);
         let mut needed: u64 = 0;
         for component in &self.component {
-            needed += u64::from(1 + space) + u64::from(self.threads(component)?);
+            needed += u64::from(1 + space) + u64::from(*component.threads.get_ref());
             if needed > u64::from(all) {
                 let what = format!(
                     "with this component's there are {needed} threads, but only {all} for {} of memory: raise `memory` or lower `threads`",
                     self.memory.get_ref()
                 );
-                return Err(component.threads.as_ref().map_or_else(
-                    || self.wrong(&component.name, &what),
-                    |at| self.wrong(at, &what),
-                ));
+                return Err(self.wrong(&component.threads, &what));
             }
         }
         Ok(())
@@ -399,7 +397,7 @@ impl Description {
         let all = self.bytes(&self.memory)?;
         let mut needed: u64 = 0;
         for component in &self.component {
-            needed += u64::from(self.bytes(&component.heap)?) + u64::from(self.quota(component)?);
+            needed += u64::from(self.bytes(&component.heap)?) + u64::from(component.quota);
             for piece in &component.memory {
                 needed += u64::from(self.bytes(&piece.size)?);
             }

@@ -3,6 +3,7 @@
 //! (docs/net.md).
 
 use super::clients::Service;
+use super::described::Wish;
 use super::key::Key;
 use super::net::{At, PORT, SWITCH};
 use super::sources::spanned;
@@ -23,39 +24,39 @@ const MOST_CLIENTS: u32 = BADGE_MAX.ilog2();
 
 impl Description {
     /// Gives each component with `net` a port of the switch, in the order of the description.
-    pub(super) fn connect(&mut self) -> Result<()> {
+    pub(super) fn connect(&mut self, wishes: &[Wish<Key<At>>]) -> Result<()> {
         let mut port = 0;
-        for client in 0..self.component.len() {
-            let Some(net) = self.component[client].net.take() else { continue };
+        for Wish { component: client, key: net } in wishes {
+            let client = *client;
             let (arguments, bridges) = match net.get_ref() {
                 Key::No => continue,
                 Key::Yes => (Vec::new(), false),
                 Key::With(at) if at.is_empty() => {
-                    return Err(self.wrong(&net, "`net = { }` says nothing: write `net = true`"));
+                    return Err(self.wrong(net, "`net = { }` says nothing: write `net = true`"));
                 }
                 Key::With(at) => {
                     (at.arguments().map_err(|mistake| self.sources.wrong(mistake))?, at.bridges())
                 }
             };
             port += 1;
-            let region = self.port_memory(&self.component[client], &net, port, &arguments)?;
+            let region = self.port_memory(&self.component[client], net, port, &arguments)?;
             let name = self.component[client].name.get_ref().clone();
             self.shared
                 .entry(region.clone())
                 .or_insert_with(|| SharedMemory { size: spanned(PORT.into()) });
             let component = &mut self.component[client];
             component.arguments.extend(arguments);
-            component.calls.push(Peer::of(&net, SWITCH, SWITCH.into(), port + 1));
-            component.notifies.push(Peer::of(&net, SWITCH, BELL.into(), 1 << port));
-            component.shares.push(Share::of(&net, &region, MEMORY.into(), false));
+            component.calls.push(Peer::of(net, SWITCH, SWITCH.into(), port + 1));
+            component.notifies.push(Peer::of(net, SWITCH, BELL.into(), 1 << port));
+            component.shares.push(Share::of(net, &region, MEMORY.into(), false));
             let switch =
                 self.component.iter_mut().find(|component| component.name.get_ref() == SWITCH);
             let switch = switch.ok_or_else(|| anyhow!("a network without a switch"))?;
             switch.arguments.push(format!("port-{port}={name}"));
             switch.arguments.extend(bridges.then(|| format!("bridge-{port}=true")));
-            switch.shares.push(Share::of(&net, &region, format!("port-{port}"), false));
+            switch.shares.push(Share::of(net, &region, format!("port-{port}"), false));
             for (bell, bit) in [("bell", BIT_FRAMES), ("again", BIT_ATTACH)] {
-                switch.notifies.push(Peer::of(&net, &name, format!("{bell}-{port}"), 1 << bit));
+                switch.notifies.push(Peer::of(net, &name, format!("{bell}-{port}"), 1 << bit));
             }
         }
         Ok(())

@@ -87,16 +87,16 @@ impl Description {
 
     fn keys(&self, component: &Component) -> Result<Table> {
         let mut keys = said(component)?;
+        if component.package() == component.name.get_ref() {
+            keys.remove("package");
+        }
         if server::is_server(component.package()) {
             // The package is the one of this window and configuration.
             keys.remove("window");
             keys.remove("configuration");
         }
-        let mut computed: Vec<(&str, Value)> = vec![
-            ("terminal", component.terminal().name().into()),
-            ("quota", format!("{}K", self.quota(component)? >> 10).into()),
-            ("threads", self.threads(component)?.into()),
-        ];
+        let mut computed: Vec<(&str, Value)> =
+            vec![("quota", format!("{}K", component.quota >> 10).into())];
         if self.processor().relocation_slots != 0 {
             computed.push(("relocation-slots", self.relocation_slots(component).into()));
             computed.push(("locked-ranges", self.locked_ranges(component).into()));
@@ -122,17 +122,13 @@ mod tests {
             .unwrap_or_else(|error| panic!("{error}:\n{text}"))
     }
 
-    /// Everything that was read, with what is computed where it was left out.
+    /// Everything that is described.
     fn all(description: &Description) -> Table {
         let mut all = Table::try_from(description).expect("plain values");
         let components =
             all.get_mut("component").and_then(Value::as_array_mut).expect("components");
-        for (table, component) in components.iter_mut().zip(&description.component) {
-            let table = table.as_table_mut().expect("a component");
-            table.insert("terminal".into(), component.terminal().name().into());
-            let quota = description.quota(component).expect("a size");
-            table.insert("quota".into(), quota.into());
-            table.insert("threads".into(), description.threads(component).expect("a size").into());
+        for component in components {
+            let table = component.as_table_mut().expect("a component");
             // The package says it.
             table.remove("window");
             table.remove("configuration");

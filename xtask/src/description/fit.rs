@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A description that asks for more memory than its board has gets what there is.
 
-use super::Description;
-use super::sources::spanned;
+use super::sources::{Sources, spanned};
+use super::written::Description;
 use crate::machine::board::Board;
 use anyhow::Result;
 use toml::Spanned;
 
 impl Description {
     /// Asks for no more memory than the board has.
-    pub(super) fn fit(&mut self, board: &Board) -> Result<()> {
+    pub(super) fn fit(&mut self, board: &Board, sources: &Sources) -> Result<()> {
         let Some(most) = &board.most else { return Ok(()) };
         let limit = |size: &Spanned<String>, most: &String| -> Result<Option<String>> {
-            let is_more = self.long(size)? > self.long(&spanned(most.clone()))?;
+            let is_more = sources.long(size)? > sources.long(&spanned(most.clone()))?;
             Ok(is_more.then(|| most.clone()))
         };
         let memory = limit(&self.memory, &most.memory)?;

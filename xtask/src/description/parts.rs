@@ -3,6 +3,7 @@
 //! (docs/disk.md).
 
 use super::clients::Service;
+use super::described::Wish;
 use super::disk::Part;
 use super::key::Key;
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
@@ -39,10 +40,10 @@ struct Client {
 
 impl Description {
     /// Gives each component with `disk` its part of a disk, in the order of the description.
-    pub(super) fn share_disks(&mut self) -> Result<()> {
+    pub(super) fn share_disks(&mut self, wishes: &[Wish<Key<Part>>]) -> Result<()> {
         let mut clients: Vec<Client> = Vec::new();
-        for index in 0..self.component.len() {
-            let Some(place) = self.component[index].disk.take() else { continue };
+        for Wish { component: index, key: place } in wishes {
+            let index = *index;
             let whole = Part::default();
             let part = match place.get_ref() {
                 Key::No => continue,
@@ -61,10 +62,10 @@ impl Description {
                 return Err(part
                     .device
                     .as_ref()
-                    .map_or_else(|| self.wrong(&place, &what), |at| self.wrong(at, &what)));
+                    .map_or_else(|| self.wrong(place, &what), |at| self.wrong(at, &what)));
             };
-            let claim = self.claim_of(&place, part, device)?;
-            self.check_client(&place, client, (server, claim), &clients)?;
+            let claim = self.claim_of(place, part, device)?;
+            self.check_client(place, client, (server, claim), &clients)?;
             let number = 1 + clients.iter().filter(|other| other.server == server).count() as u32;
             let region = format!("{device}-{name}");
             self.shared
@@ -72,14 +73,14 @@ impl Description {
                 .or_insert_with(|| SharedMemory { size: spanned(MEMORY.into()) });
             let [call, bell, memory] = GRANTS.map(String::from);
             let component = &mut self.component[index];
-            component.calls.push(Peer::of(&place, device, call, number));
-            component.notifies.push(Peer::of(&place, device, bell, 1 << BIT_REQUESTS));
-            component.shares.push(Share::of(&place, &region, memory, false));
+            component.calls.push(Peer::of(place, device, call, number));
+            component.notifies.push(Peer::of(place, device, bell, 1 << BIT_REQUESTS));
+            component.shares.push(Share::of(place, &region, memory, false));
             let component = &mut self.component[server];
-            component.shares.push(Share::of(&place, &region, format!("client-{number}"), true));
+            component.shares.push(Share::of(place, &region, format!("client-{number}"), true));
             for (bell, bit) in [("bell", BIT_ANSWERS), ("again", BIT_ATTACH)] {
                 component.notifies.push(Peer::of(
-                    &place,
+                    place,
                     &name,
                     format!("{bell}-{number}"),
                     1 << bit,
@@ -113,10 +114,11 @@ impl Description {
                 Err(self.wrong(partition, "partitions are counted from 1"))
             }
             (None, first, Some(size)) => {
-                let first = first.as_ref().map_or(Ok(0), |first| self.long(first))?;
+                let first = first.as_ref().map_or(Ok(0), |first| self.sources.long(first))?;
                 let all = self.disk_bytes(&self.disks[device])?;
-                let end =
-                    first.checked_add(self.long(size)?).filter(|end| *end <= all && *end > first);
+                let end = first
+                    .checked_add(self.sources.long(size)?)
+                    .filter(|end| *end <= all && *end > first);
                 let end = end.ok_or_else(|| {
                     self.wrong(
                         size,

@@ -3,6 +3,7 @@
 //! (docs/ip.md).
 
 use super::clients::Service;
+use super::described::Wish;
 use super::net::IP;
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
 use crate::linux::server;
@@ -20,12 +21,12 @@ const BYTES: &str = "64K";
 impl Description {
     /// Gives each component with `sockets` a place at its IP server, in the order of the
     /// description.
-    pub(super) fn give_sockets(&mut self) -> Result<()> {
+    pub(super) fn give_sockets(&mut self, wishes: &[Wish<String>]) -> Result<()> {
         // How many clients each server has.
         let mut clients = vec![0; self.component.len()];
-        for index in 0..self.component.len() {
-            let Some(key) = self.component[index].sockets.take() else { continue };
-            let server = self.ip_server(&self.component[index], &key)?;
+        for Wish { component: index, key } in wishes {
+            let index = *index;
+            let server = self.ip_server(&self.component[index], key)?;
             clients[server] += 1;
             let number: u32 = clients[server];
             let name = self.component[index].name.get_ref().clone();
@@ -34,10 +35,10 @@ impl Description {
                 .entry(region.clone())
                 .or_insert_with(|| SharedMemory { size: spanned(BYTES.into()) });
             let component = &mut self.component[index];
-            component.calls.push(Peer::of(&key, key.get_ref(), SERVER.into(), number));
-            component.shares.push(Share::of(&key, &region, MEMORY.into(), false));
+            component.calls.push(Peer::of(key, key.get_ref(), SERVER.into(), number));
+            component.shares.push(Share::of(key, &region, MEMORY.into(), false));
             let component = &mut self.component[server];
-            component.shares.push(Share::of(&key, &region, format!("client-{number}"), false));
+            component.shares.push(Share::of(key, &region, format!("client-{number}"), false));
             component.arguments.push(format!("client-{number}={name}"));
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! Where mistakes are: the text of a description and of its board, and errors with file and line.
 
 use crate::catalogue::near;
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 use std::path::PathBuf;
 use toml::Spanned;
 
@@ -26,7 +26,38 @@ impl Sources {
         anyhow!("{}:{line}: {what}", file.display())
     }
 
-    /// The same of a value, with its key if the value is wrong, and not the key.
+    /// The same of a value.
+    pub(super) fn wrong_at<T>(&self, at: &Spanned<T>, what: &str) -> anyhow::Error {
+        self.wrong((at.span().start, what.into()))
+    }
+
+    /// A size that is below 4 GiB.
+    pub(super) fn bytes(&self, size: &Spanned<String>) -> Result<u32> {
+        u32::try_from(self.long(size)?).map_err(|_| {
+            self.wrong_at(size, &format!("`{}` is 4 GiB or more: write less", size.get_ref()))
+        })
+    }
+
+    /// A size such as `64K` or `2T`, a multiple of a page.
+    pub(super) fn long(&self, size: &Spanned<String>) -> Result<u64> {
+        let text = size.get_ref();
+        let (digits, shift) = match text.as_bytes().last() {
+            Some(b'K') => (&text[..text.len() - 1], 10),
+            Some(b'M') => (&text[..text.len() - 1], 20),
+            Some(b'G') => (&text[..text.len() - 1], 30),
+            Some(b'T') => (&text[..text.len() - 1], 40),
+            _ => (text.as_str(), 0),
+        };
+        let value = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE.into())).ok_or_else(|| {
+            self.wrong_at(
+                size,
+                &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M, G or T behind it (`64K`, `2M`)"),
+            )
+        })
+    }
+
+    /// A mistake of a value, with its key if the value is wrong, and not the key.
     pub(super) fn with_key(&self, (offset, what): Mistake) -> Mistake {
         let [(_, text), (_, board_text)] = &self.0;
         let before = offset
@@ -66,6 +97,11 @@ fn plain(message: &str) -> String {
         || message.into(),
         |(rest, most)| format!("{rest}expected a whole number from 0 to {most}"),
     )
+}
+
+/// A value of the place where a key stands from which it follows.
+pub(super) fn at<K, T>(key: &Spanned<K>, value: T) -> Spanned<T> {
+    Spanned::new(key.span(), value)
 }
 
 /// A value that stands in no file.

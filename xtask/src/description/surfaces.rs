@@ -3,6 +3,7 @@
 //! (docs/screen.md).
 
 use super::clients::Service;
+use super::described::Wish;
 use super::key::Key;
 use super::screen::{self, Display, Part, Place, SCREEN, SECURE_KEY, Size};
 use super::{Component, Description, Peer, Share, SharedMemory, spanned};
@@ -25,11 +26,11 @@ const MOST_CLIENTS: u32 = BADGE_MAX.ilog2() - 1;
 
 impl Description {
     /// Gives each component with `screen` its part, in the order of the description.
-    pub(super) fn share_screen(&mut self, board: &Board) -> Result<()> {
+    pub(super) fn share_screen(&mut self, wishes: &[Wish<Key<Part>>], board: &Board) -> Result<()> {
         let mut number = 0;
         let mut size = None;
-        for index in 0..self.component.len() {
-            let Some(key) = self.component[index].screen.take() else { continue };
+        for Wish { component: index, key } in wishes {
+            let index = *index;
             let part = match key.get_ref() {
                 Key::No => continue,
                 Key::Yes => None,
@@ -43,14 +44,14 @@ impl Description {
                 None => *size.insert(self.set_up_screen(board, server)?),
             };
             number += 1;
-            self.check_number(&SERVICE, &key, (SCREEN, number, MOST_CLIENTS))?;
+            self.check_number(&SERVICE, key, (SCREEN, number, MOST_CLIENTS))?;
             let client = &self.component[index];
-            self.check_names(&SERVICE, &key, client, SCREEN)?;
+            self.check_names(&SERVICE, key, client, SCREEN)?;
             let name = client.name.get_ref().clone();
             let regions = [format!("screen-{name}"), format!("screen-{name}-events")];
-            self.check_private(&key, client, SCREEN, &regions)?;
+            self.check_private(key, client, SCREEN, &regions)?;
             let [surface, events] = regions;
-            let (place, kind) = self.place_on_screen(&key, part, screen)?;
+            let (place, kind) = self.place_on_screen(key, part, screen)?;
             let colour = self.colour_of(part, number)?;
             for (region, bytes) in
                 [(&surface, PIXELS + place.size.bytes()), (&events, EVENTS_BYTES)]
@@ -63,25 +64,20 @@ impl Description {
             }
             let [call, bell, pixels, happened] = GRANTS.map(String::from);
             let component = &mut self.component[index];
-            component.calls.push(Peer::of(&key, SCREEN, call, number));
-            component.notifies.push(Peer::of(&key, SCREEN, bell, 1 << number));
-            component.shares.push(Share::of(&key, &surface, pixels, false));
+            component.calls.push(Peer::of(key, SCREEN, call, number));
+            component.notifies.push(Peer::of(key, SCREEN, bell, 1 << number));
+            component.shares.push(Share::of(key, &surface, pixels, false));
             component
                 .shares
-                .push(Share { writable: false, ..Share::of(&key, &events, happened, false) });
+                .push(Share { writable: false, ..Share::of(key, &events, happened, false) });
             let component = &mut self.component[server];
             component.shares.push(Share {
                 writable: false,
-                ..Share::of(&key, &surface, format!("client-{number}"), false)
+                ..Share::of(key, &surface, format!("client-{number}"), false)
             });
-            component.shares.push(Share::of(&key, &events, format!("events-{number}"), false));
+            component.shares.push(Share::of(key, &events, format!("events-{number}"), false));
             for (bell, bit) in [("bell", BIT_SCREEN), ("again", BIT_ATTACH)] {
-                component.notifies.push(Peer::of(
-                    &key,
-                    &name,
-                    format!("{bell}-{number}"),
-                    1 << bit,
-                ));
+                component.notifies.push(Peer::of(key, &name, format!("{bell}-{number}"), 1 << bit));
             }
             let Place { x, y, size } = place;
             component.arguments.push(format!(

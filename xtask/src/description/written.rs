@@ -2,21 +2,20 @@
 //! What a description says, as it is written: tables and keys of the file.
 
 use super::key::Key;
-use super::sources::{Sources, spanned};
+use super::sources::{at, spanned};
 use super::{disk, net, screen};
-use crate::linux::server;
 use crate::machine::board::Board;
-use crate::machine::processor::{Configuration, Processor};
+use crate::machine::processor::Configuration;
 use crate::machine::spaces::Spaces;
 use image::protocol::console::terminal;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// A description as it is written.
-#[derive(Deserialize, Serialize)]
+/// A description as it is written, with what its board says of the devices that it uses.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Description {
+pub(super) struct Description {
     /// Bytes of RAM of the machine; as many as the board says if absent.
     pub memory: Spanned<String>,
     /// Memory shared by components.
@@ -32,14 +31,6 @@ pub struct Description {
     /// What is said of the board's screen.
     #[serde(default)]
     pub screen: Option<screen::Display>,
-    /// The names of all of them: the components that drive them are called so.
-    #[serde(skip)]
-    pub devices: BTreeSet<String>,
-    /// The board's.
-    #[serde(skip)]
-    pub(super) processor: Option<Processor>,
-    #[serde(skip)]
-    pub(super) sources: Sources,
 }
 
 /// How a test system is run.
@@ -165,10 +156,10 @@ pub struct SharedMemory {
     pub size: Spanned<String>,
 }
 
-/// A component.
-#[derive(Deserialize, Serialize)]
+/// A component as it is written.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Component {
+pub(super) struct Component {
     /// Its name.
     pub name: Spanned<String>,
     /// The package that it is built from; its name if absent.
@@ -178,7 +169,7 @@ pub struct Component {
     #[serde(default = "default_heap")]
     pub heap: Spanned<String>,
     /// An eighth of the memory behind its image if absent, and not less than
-    /// [`LEAST_QUOTA`](super::LEAST_QUOTA).
+    /// [`LEAST_QUOTA`](super::described::LEAST_QUOTA).
     pub quota: Option<Spanned<String>>,
     /// As many as the kernel has for so much memory, if absent.
     pub threads: Option<Spanned<u32>>,
@@ -207,22 +198,14 @@ pub struct Component {
     /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody
     /// looks if absent.
     pub heartbeat_ms: Option<Spanned<u32>>,
-    /// Whether it has a network: what that means is among the keys below when the description was
-    /// read.
-    #[serde(skip_serializing)]
-    pub(super) net: Option<Spanned<Key<net::At>>>,
-    /// The IP server that it has sockets of: what that means is among the keys below when the
-    /// description was read.
-    #[serde(skip_serializing)]
-    pub(super) sockets: Option<Spanned<String>>,
-    /// What it has of a disk: what that means is among the keys below when the description was
-    /// read.
-    #[serde(skip_serializing)]
-    pub(super) disk: Option<Spanned<Key<disk::Part>>>,
-    /// What it has of the screen: what that means is among the keys below when the description was
-    /// read.
-    #[serde(skip_serializing)]
-    pub(super) screen: Option<Spanned<Key<screen::Part>>>,
+    /// Whether it has a network.
+    pub net: Option<Spanned<Key<net::At>>>,
+    /// The IP server that it has sockets of.
+    pub sockets: Option<Spanned<String>>,
+    /// What it has of a disk.
+    pub disk: Option<Spanned<Key<disk::Part>>>,
+    /// What it has of the screen.
+    pub screen: Option<Spanned<Key<screen::Part>>>,
     #[serde(default)]
     pub calls: Vec<Peer>,
     #[serde(default)]
@@ -291,53 +274,6 @@ impl Terminal {
     }
 }
 
-impl Component {
-    /// What it has of the terminal: a Linux drives it.
-    pub fn terminal(&self) -> Terminal {
-        let usual =
-            if server::is_server(self.package()) { Terminal::Paint } else { Terminal::Print };
-        self.terminal.unwrap_or(usual)
-    }
-
-    /// The package it is built from.
-    pub fn package(&self) -> &str {
-        self.package.as_ref().unwrap_or(&self.name).get_ref()
-    }
-
-    /// The names by which it finds what it is given, and where in the description that stands.
-    pub(super) fn grants(&self) -> Vec<(&str, usize)> {
-        fn named<'a, T>(name: &'a str, at: &Spanned<T>) -> (&'a str, usize) {
-            (name, at.span().start)
-        }
-        let peers =
-            self.calls.iter().chain(&self.notifies).map(|peer| named(peer.label(), &peer.to));
-        let irqs = self.irqs.iter().map(|irq| named(&irq.name, &irq.line));
-        let ports = self.ports.iter().map(|ports| named(&ports.name, &ports.base));
-        let addresses =
-            self.addresses.iter().map(|addresses| named(&addresses.name, &addresses.size));
-        let devices = self.devices.iter().map(|device| named(&device.name, &device.base));
-        let pci = self.pci.iter().map(|pci| named(&pci.name, &pci.device));
-        let shares = self.shares.iter().map(|share| named(share.label(), &share.region));
-        let memory = self.memory.iter().map(|piece| named(&piece.name, &piece.size));
-        let files = self.files.iter().map(|file| named(&file.name, &file.from));
-        let controls =
-            self.controls.iter().map(|controlled| named(&controlled.name, &controlled.component));
-        let heartbeat = self.heartbeat_ms.iter().map(|ms| named(image::HEARTBEAT, ms));
-        peers
-            .chain(controls)
-            .chain(heartbeat)
-            .chain(irqs)
-            .chain(ports)
-            .chain(addresses)
-            .chain(devices)
-            .chain(pci)
-            .chain(shares)
-            .chain(memory)
-            .chain(files)
-            .collect()
-    }
-}
-
 /// A file that the boot image carries for a component.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -372,11 +308,6 @@ pub struct Peer {
     pub name: Option<String>,
     /// Badge of a call, or bits of a notification.
     pub badge: Option<Spanned<u32>>,
-}
-
-/// A value of the place where a key stands from which it follows.
-pub(super) fn at<K, T>(key: &Spanned<K>, value: T) -> Spanned<T> {
-    Spanned::new(key.span(), value)
 }
 
 impl Peer {

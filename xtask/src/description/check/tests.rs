@@ -553,7 +553,7 @@ fn gives_threads_in_proportion_to_kernel_memory() {
     let threads = |keys: &str| {
         let text = format!("[[component]]\nname = \"a\"\n{keys}\n");
         let description = parse(&text).expect("sound");
-        description.threads(&description.component[0]).expect("a size")
+        *description.component[0].threads.get_ref()
     };
     assert_eq!(
         ["", "quota = \"4M\"", "quota = \"4K\"", "threads = 0"].map(threads),
@@ -695,14 +695,14 @@ fn gives_the_terminal_to_who_says_so() {
     for (text, expected) in
         [(print, Terminal::Print), (read, Terminal::Read), (paint, Terminal::Paint)]
     {
-        assert_eq!(parse(&text).expect("sound").component[0].terminal(), expected);
+        assert_eq!(parse(&text).expect("sound").component[0].terminal, expected);
     }
     let linux = std::fs::read_to_string("../systems/linux.toml").expect("a file");
     let linux = parse(&linux).expect("sound");
     let terminals = linux
         .component
         .iter()
-        .filter(|c| c.terminal() != Terminal::Print)
+        .filter(|c| c.terminal != Terminal::Print)
         .map(|c| c.name.get_ref().as_str());
     assert_eq!(terminals.collect::<Vec<_>>(), ["linux"]);
     assert!(error(&wrong).contains("`print`, `read`, `paint`"), "{}", error(&wrong));
