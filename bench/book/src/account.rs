@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose cycles an interval has, and for what.
 
+use crate::counted::Counted;
 use crate::counts::as_the_processor_would;
-use crate::evaluate::Counted;
 use crate::figures::Account;
-use crate::plan::Row;
+use crate::row::Row;
 use model_core::{ByOwner, Cpu, Events};
 
 /// On Macadamia, and on Linux alone, where everything in user mode is the program's.

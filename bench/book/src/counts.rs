@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be counted of an interval, by the names that sections use.
 
-use crate::figures::quotient;
-use crate::plan::Row;
+use crate::range::quotient;
+use crate::row::Row;
 use model_core::{ByOwner, Cpu, Events, IntervalReport, Report, Source, Spread, VisitReport};
 
 /// A count over repetitions.

@@ -2,31 +2,16 @@
 //! From reports to figures.
 
 use crate::account;
+use crate::counted::Counted;
 use crate::counts::{self, Kind, Value};
-use crate::figures::{
-    Book, COUNT, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section, quotient,
-};
+use crate::figures::{Book, COUNT, Chapter, Chart, Figure, Goal, Line, Path, Provenance, Section};
 use crate::papers::Papers;
-use crate::plan::{Breakdown, FigurePlan, Plan, Row, SectionPlan, Sweep};
-use crate::range::Range;
+use crate::plan::{Breakdown, Plan, SectionPlan, Sweep};
+use crate::range::{Range, quotient};
+use crate::row::{FigurePlan, Row};
 use anyhow::{Context, Result, ensure};
 use model_core::{Cpu, Report, Variant};
 use std::collections::BTreeMap;
-
-/// What a run counted.
-#[derive(Clone, Debug)]
-pub struct Counted {
-    /// On Macadamia.
-    pub ours: Report,
-    /// On Linux alone, if it is a program for Linux.
-    pub native: Option<Report>,
-    /// Of network frames, if they were looked at.
-    pub parts: Parts,
-}
-
-/// What a frame takes in an interval, by the interval and the part's name: here, and on Linux alone
-/// where that has such a part.
-pub type Parts = BTreeMap<(u16, String), (f64, Option<f64>)>;
 
 /// What all runs counted, by the run's name and the CPU model's.
 pub type Results = BTreeMap<(String, String), Counted>;

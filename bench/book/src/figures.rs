@@ -2,7 +2,7 @@
 //! The book as data: what the writers of HTML, Markdown and JSON get.
 
 use crate::plan::Part;
-use crate::range::Range;
+use crate::range::{Range, quotient};
 use model_core::{Cpu, Doubt, Source};
 
 /// The whole book.
@@ -190,11 +190,6 @@ impl Figure {
     pub fn to_native(&self) -> Option<f64> {
         self.native.and_then(|native| quotient(self.value, native))
     }
-}
-
-/// A quotient, where there is one.
-pub(crate) fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
-    (divisor != 0.0).then(|| dividend / divisor)
 }
 
 /// What a figure should be.

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod account;
+mod counted;
 mod counts;
 mod evaluate;
 pub mod figures;
@@ -17,9 +18,11 @@ mod markdown;
 mod papers;
 pub mod plan;
 mod range;
+pub mod row;
 mod svg;
 
-pub use evaluate::{Counted, Cpus, Parts, Results, evaluate, instructions, of_variant};
+pub use counted::{Counted, Parts};
+pub use evaluate::{Cpus, Results, evaluate, instructions, of_variant};
 pub use figures::{
     Account, Book, Chapter, Chart, Figure, Goal, Line, Model, Path, Provenance, Section,
 };

@@ -6,6 +6,11 @@ const NAMED: f64 = 0.15;
 /// How many things are named at most.
 const MOST: usize = 3;
 
+/// A quotient, where there is one.
+pub(crate) fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
+    (divisor != 0.0).then(|| dividend / divisor)
+}
+
 /// How far a ratio goes, and by what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPU models: geometry of TLBs and caches, and what events cost (`model/cpus/*.toml`).
 
-use crate::cache::CacheGeometry;
-use crate::chunk::PerLine;
+use crate::cache::{CacheGeometry, TraceGeometry};
 use crate::doubt::{Doubt, Variant};
 use crate::events::Events;
 use crate::tlb::TlbGeometry;
@@ -80,43 +79,6 @@ pub enum Tags {
     /// A domain (ARM), which is checked at every access and does not choose among entries: nothing
     /// is flushed by a switch, but by an operation of its own.
     Domain,
-}
-
-/// A cache of decoded instructions, with virtual addresses, that a switch of spaces flushes.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(deny_unknown_fields)]
-pub struct TraceGeometry {
-    /// Lines.
-    pub lines: u32,
-    /// Lines of a set.
-    pub ways: u32,
-    /// Instructions of a line: they follow each other in memory.
-    pub instructions: Option<u32>,
-    /// Or the bytes of code of a line: of its instructions together at most so many, if it has more
-    /// than one.
-    pub bytes: Option<u32>,
-}
-
-impl TraceGeometry {
-    /// How much of the code is in a line.
-    #[must_use]
-    pub fn per_line(&self) -> PerLine {
-        match (self.instructions, self.bytes) {
-            (Some(instructions), _) => PerLine::Instructions(instructions as usize),
-            (None, bytes) => PerLine::Bytes(bytes.unwrap_or(0) as usize),
-        }
-    }
-
-    /// Why these numbers are impossible, if they are.
-    fn check(&self) -> Result<(), String> {
-        if self.instructions.xor(self.bytes).is_none_or(|most| most == 0) {
-            return Err("a line has either `instructions` or `bytes`".into());
-        }
-        if !self.lines.checked_div(self.ways).is_some_and(u32::is_power_of_two) {
-            return Err("the number of sets must be a power of two".into());
-        }
-        Ok(())
-    }
 }
 
 /// A cost, and how it is known.

@@ -16,6 +16,7 @@
 pub mod armv5;
 mod cache;
 mod chunk;
+mod corners;
 mod counter;
 mod cpu;
 mod doubt;
@@ -36,10 +37,10 @@ mod symbols;
 mod tlb;
 mod violation;
 
-pub use cache::{Address, Cache, CacheGeometry, Outcome, Trace};
+pub use cache::{Address, Cache, CacheGeometry, Outcome, Trace, TraceGeometry};
 pub use chunk::{Chunk, PerLine, Privilege};
 pub use counter::{Counter, Entry, Follow, Processor, Setup};
-pub use cpu::{Constant, Cpu, CpuError, Geometry, Published, Reload, Source, Tags, TraceGeometry};
+pub use cpu::{Constant, Cpu, CpuError, Geometry, Published, Reload, Source, Tags};
 pub use doubt::{Doubt, Variant};
 pub use events::{ByOwner, Events, Owner};
 pub use fault::Fault;

@@ -22,6 +22,7 @@
 mod arguments;
 mod armv5;
 mod chunks;
+mod end;
 mod ia32;
 mod powerpc;
 mod registers;
@@ -30,31 +31,11 @@ mod translation;
 
 use arguments::Arguments;
 use qemu_plugin_sys as qemu;
-use rustix::process::{Signal, getpid, kill_process};
 use std::ffi::{CStr, c_char, c_int};
-
-/// Asks QEMU to end, once: from its own thread, as if a user had.
-#[derive(Default)]
-struct End {
-    asked: bool,
-}
-
-impl End {
-    fn ask(&mut self) {
-        if !std::mem::replace(&mut self.asked, true)
-            && let Err(error) = kill_process(getpid(), Signal::TERM)
-        {
-            eprintln!("model: QEMU cannot be ended: {error}");
-        }
-    }
-}
 
 /// The version of the interface that this is written for; QEMU looks for it.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 4;
-
-/// Bytes of a case's name, at most.
-const LONGEST_NAME: usize = 64;
 
 /// QEMU calls it once, when it loads the plugin; the crate's head has the arguments.
 /// Returns 0, or -1 after a sentence on the standard error.

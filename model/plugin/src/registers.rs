@@ -4,6 +4,9 @@
 use qemu_plugin_sys as qemu;
 use std::ffi::{CStr, c_char};
 
+/// Bytes of a case's name that are read, at most.
+pub const LONGEST_NAME: usize = 64;
+
 /// A register, as QEMU names it.
 pub type Handle = *mut qemu::qemu_plugin_register;
 

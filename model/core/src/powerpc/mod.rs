@@ -16,6 +16,7 @@ mod machine;
 mod spaces;
 mod tlb;
 mod translations;
+mod vsid;
 mod walk;
 
 pub use checker::Checker;

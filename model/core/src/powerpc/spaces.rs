@@ -8,6 +8,7 @@
 //! are a server's window, in which nothing is the space's own and which is open only while the
 //! server's code runs. That lies there, too.
 
+use super::vsid::{context, is_shut};
 use super::walk::{Belongs, Controls, belongs, is_hashed};
 use crate::memory::Physical;
 use crate::violation::Rule;
@@ -15,23 +16,8 @@ use rustc_hash::FxHashMap;
 
 /// Segments of users' addresses.
 const USERS: usize = (abi::arch::powerpc::layout::USER_END >> 28) as usize;
-/// What undoes this kernel's scattering of VSIDs (`kernel/mmu/src/vsid.rs`).
-const GATHER: u32 = 0x007a_1659;
-
 /// The owner of a VSID that is a Segment's, for whatever space: no directory.
 const SEGMENT: u32 = 1;
-
-/// The context that a VSID is of.
-#[must_use]
-pub const fn context(vsid: u32) -> u32 {
-    (vsid.wrapping_mul(GATHER) & 0xff_ffff) >> 4
-}
-
-/// Whether no space has this VSID: it stands in a segment that is shut.
-#[must_use]
-pub const fn is_shut(vsid: u32) -> bool {
-    context(vsid) == 0
-}
 
 /// What tells whether anything is left of a VSID.
 pub struct Left<'a, H, M> {

@@ -5,7 +5,7 @@
 //! (`arch/powerpc/include/asm/book3s/32/pgtable.h`).
 
 use super::instruction::special;
-use super::spaces::is_shut;
+use super::vsid::is_shut;
 use crate::memory::{NoMapping, Physical};
 
 /// Binary logarithm of a page's bytes.

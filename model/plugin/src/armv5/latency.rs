@@ -5,8 +5,8 @@
 //! a stretch ends.
 
 use super::guest::Guest;
-use super::{Plugin, with};
-use crate::LONGEST_NAME;
+use super::plugin::{Plugin, with};
+use crate::registers::LONGEST_NAME;
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, Told, always, conditional};
 use model_core::Privilege;

@@ -2,7 +2,7 @@
 //! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
 
 use super::guest::Guest;
-use super::{EAX, Plugin, with};
+use super::plugin::{EAX, Plugin, with};
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, always, conditional};
 use model_core::ia32::Class;

@@ -6,92 +6,28 @@
 
 mod guest;
 mod latency;
+mod plugin;
 mod registers;
 mod sampler;
 
 use crate::arguments::Arguments;
 use crate::chunks::Chunks;
-use crate::scoreboard::{Scoreboard, Single, Words};
+use crate::end::End;
+use crate::registers::LONGEST_NAME;
+use crate::scoreboard::{Scoreboard, Words};
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_adds, block_always, block_if, conditional,
     counts, instructions, register,
 };
-use crate::{End, LONGEST_NAME};
 use guest::Guest;
 use model_core::ia32::{self, Checker, Class, Counter, Machine, World, marker};
 use model_core::{Chunk, Marker, Privilege};
+use plugin::{EAX, ECX, PLUGIN, Plugin, with};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
 use sampler::Sampler;
 use std::ffi::{c_uint, c_void};
-
-/// Numbers of general registers in encodings.
-const EAX: u8 = 0;
-const ECX: u8 = 1;
-
-/// What the callbacks work on.
-struct Plugin {
-    counter: Counter,
-    /// What takes samples; then nothing is counted.
-    sampler: Option<Sampler>,
-    guest: Option<Guest>,
-    /// Linear address of the block in execution.
-    block: u32,
-    board: Scoreboard,
-    chunks: Chunks,
-    /// Encodings of the `invlpg` instructions that were translated.
-    invlpg: Vec<Vec<u8>>,
-    arguments: Arguments,
-    end: End,
-}
-
-static PLUGIN: Single<Plugin> = Single::new();
-
-/// What a callback does, until the machine's end. Callbacks do not nest.
-fn with(act: impl FnOnce(&mut Plugin)) {
-    if let Some(plugin) = PLUGIN.get().as_mut() {
-        act(plugin);
-        if plugin.counter.is_enough() {
-            plugin.end.ask();
-        }
-    }
-}
-
-impl Plugin {
-    /// Instructions executed up to now.
-    fn executed(&mut self) -> u64 {
-        self.board.words().executed
-    }
-
-    /// Tells QEMU's code which callbacks are wanted.
-    fn publish(&mut self) {
-        let entering = self.counter.latency().is_some_and(|latency| latency.is_entry());
-        let words = self.board.words();
-        (words.armed, words.entering) = (u64::from(self.counter.is_armed()), u64::from(entering));
-    }
-
-    /// How many samples are due; what is left counts for the next.
-    fn take_due(&mut self, every: u64) -> u64 {
-        let until = &mut self.board.words().until;
-        let due = 1 + *until / every;
-        *until = (*until % every).wrapping_sub(every);
-        due
-    }
-
-    /// Counts towards the next sample, or stops; so many instructions of the block in execution are
-    /// still to come.
-    fn set_sampling(&mut self, rest: u64) {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.switch(&mut self.board.words().until, rest);
-        }
-    }
-
-    /// A word of the scoreboard, for QEMU's code.
-    fn word(&self, offset: usize) -> qemu::qemu_plugin_u64 {
-        self.board.word(offset)
-    }
-}
 
 /// Installs what is for IA-32.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {

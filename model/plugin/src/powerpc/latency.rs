@@ -6,8 +6,8 @@
 //! itself after that.
 
 use super::guest::Guest;
-use super::{Plugin, with};
-use crate::LONGEST_NAME;
+use super::plugin::{Plugin, with};
+use crate::registers::LONGEST_NAME;
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, always, conditional};
 use model_core::Privilege;

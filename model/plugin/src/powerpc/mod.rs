@@ -8,11 +8,12 @@
 
 mod guest;
 mod latency;
+mod plugin;
 
-use crate::End;
 use crate::arguments::Arguments;
 use crate::chunks::Chunks;
-use crate::scoreboard::{Scoreboard, Single, Words};
+use crate::end::End;
+use crate::scoreboard::{Scoreboard, Words};
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_if, conditional, counts, instructions,
     register,
@@ -23,48 +24,10 @@ use model_core::powerpc::{
     registers, special as numbers, word,
 };
 use model_core::{Chunk, Marker, PerLine, Privilege};
+use plugin::{PLUGIN, Plugin, with};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use std::ffi::{c_uint, c_void};
-
-/// What the callbacks work on.
-struct Plugin {
-    counter: Counter,
-    guest: Option<Guest>,
-    board: Scoreboard,
-    chunks: Chunks,
-    arguments: Arguments,
-    end: End,
-}
-
-static PLUGIN: Single<Plugin> = Single::new();
-
-/// What a callback does with the guest, until the machine's end. Callbacks do not nest.
-fn with(act: impl FnOnce(&mut Plugin, &mut Guest)) {
-    if let Some(plugin) = PLUGIN.get().as_mut()
-        && let Some(mut guest) = plugin.guest.take()
-    {
-        act(plugin, &mut guest);
-        plugin.guest = Some(guest);
-        if plugin.counter.is_enough() {
-            plugin.end.ask();
-        }
-    }
-}
-
-impl Plugin {
-    /// Instructions executed up to now.
-    fn executed(&mut self) -> u64 {
-        self.board.words().executed
-    }
-
-    /// Tells QEMU's code which callbacks are wanted.
-    fn publish(&mut self) {
-        let inside = self.counter.latency().is_some_and(|latency| !latency.is_entry());
-        let words = self.board.words();
-        (words.armed, words.inside) = (u64::from(self.counter.is_armed()), u64::from(inside));
-    }
-}
 
 /// Installs what is for PowerPC.
 ///

@@ -7,7 +7,6 @@
 //! Ctrl-T s ROWSxCOLUMNS and a carriage return says how large the terminal is: whoever carries its
 //! bytes types that.
 
-use crate::failure;
 use crate::output::Output;
 use crate::uart::Uart;
 use macadamia::alloc::collections::{BTreeMap, VecDeque};
@@ -15,6 +14,11 @@ use macadamia::alloc::format;
 use macadamia::console::{READERS, RESIZED};
 use macadamia::ipc::{Message, reply};
 use macadamia::{Error, Irq};
+
+/// The answer to a request that fails.
+pub const fn failure(error: Error) -> [u32; 3] {
+    [u32::MAX, error as u32, 0]
+}
 
 /// Most input that waits for one component. More stays in the serial line, Ctrl-T, too.
 const HELD: usize = 4096;

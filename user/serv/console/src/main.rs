@@ -32,11 +32,6 @@ macadamia::main!(run);
 /// Notification bit of the first line's interrupt.
 const INPUT: u32 = 1;
 
-/// The answer to a request that fails.
-const fn failure(error: Error) -> [u32; 3] {
-    [u32::MAX, error as u32, 0]
-}
-
 fn run(env: Env) {
     let [terminal, results] = ["terminal", "results"].map(|line| Uart::find(&env, line));
     terminal.set_up(true);
@@ -57,7 +52,7 @@ fn run(env: Env) {
         // The handler of an exception is somebody else, and who only sends waits for nothing.
         let client = received.badge & !MAY_WRITE_RESULTS;
         if received.kind != MessageKind::Call || output.name(client).is_none() {
-            return Some(failure(Error::BadOperation));
+            return Some(input::failure(Error::BadOperation));
         }
         match received.words[0] {
             console::PRINT => output.print(client, &received.text()),
@@ -67,17 +62,17 @@ fn run(env: Env) {
                     "write to the terminal as it is",
                     "terminal = \"paint\"",
                 );
-                return Some(failure(Error::NoRight));
+                return Some(input::failure(Error::NoRight));
             }
             console::RAW => output.raw(client, &received.bytes()),
             console::RESULT if client == received.badge => {
                 output.note_refusal(client, "write results", "results = true");
-                return Some(failure(Error::NoRight));
+                return Some(input::failure(Error::NoRight));
             }
             console::RESULT => received.bytes().iter().for_each(|byte| results.put(*byte)),
             console::READ | console::READ_SIZED if !output.may_read(client) => {
                 output.note_refusal(client, "read what is typed", "terminal = \"read\"");
-                return Some(failure(Error::NoRight));
+                return Some(input::failure(Error::NoRight));
             }
             request @ (console::READ | console::READ_SIZED) => {
                 output.prompt(client);
@@ -88,7 +83,7 @@ fn run(env: Env) {
                 }
                 return None;
             }
-            _ => return Some(failure(Error::BadOperation)),
+            _ => return Some(input::failure(Error::BadOperation)),
         }
         Some([0; 3])
     });

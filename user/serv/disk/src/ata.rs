@@ -2,8 +2,8 @@
 //! The first disk of an ATA channel, by programmed transfers (ATA-2: X3.279, clauses 7 and 8;
 //! sector numbers of 48 bits: ATA/ATAPI-6, 6.2.1).
 
+use crate::driver::{Disk, Sector, memories};
 use crate::line::{ALARM, Line, accept_all};
-use crate::{Disk, Sector, memories};
 use frames::Shared;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;

@@ -13,55 +13,24 @@
 
 #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
 mod ata;
+mod driver;
 mod line;
 #[cfg(target_endian = "little")]
 mod virtio;
 
+use driver::{Disk, memories};
 use line::{ALARM, INTERRUPT};
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::format;
-use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK, SECTOR};
+use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK};
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time};
-use sectors::{Attach, Claim, Job, Range, Refused, Server, partition, ranges};
+use sectors::{Attach, Claim, Range, Refused, Server, partition, ranges};
 
 macadamia::main!(run);
-
-/// A sector's bytes.
-type Sector = [u8; SECTOR as usize];
-
-/// A disk; errors are those of `macadamia::disk`.
-trait Disk {
-    /// Its kind, for people.
-    fn name(&self) -> &'static str;
-    /// Its size.
-    fn sectors(&self) -> u64;
-    /// Most tasks that it has at once; tags are below that.
-    fn most(&self) -> u32;
-    /// Reads a sector while there are no tasks.
-    fn read_sector(&mut self, sector: u64) -> Option<Sector>;
-    /// Gives it a task.
-    fn start(&mut self, job: Job);
-    /// It was given tasks.
-    fn kick(&mut self);
-    /// A task that it is done with: its tag, and 0 or an error.
-    fn finish(&mut self) -> Option<(u32, u32)>;
-    /// Its interrupt has come.
-    fn interrupt(&mut self);
-    /// Whether it waits by itself for what it was given, and takes the thread's alarm for that.
-    fn takes_alarm(&self) -> bool;
-    /// There is nothing to do until its interrupt comes, or the time that is returned.
-    fn rest(&mut self, now: u64) -> Option<u64>;
-}
-
-/// The names of the clients' memory.
-fn memories(env: &Env) -> impl Iterator<Item = String> {
-    (1..).map(|client| format!("client-{client}")).take_while(|name| env.given(name).is_some())
-}
 
 /// The disk that there is.
 fn find(env: &Env) -> Option<Box<dyn Disk>> {

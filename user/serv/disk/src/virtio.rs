@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A virtio block device that transfers to and from the clients' memory itself.
 
+use crate::driver::{Disk, Sector, memories};
 use crate::line::{Line, PATIENCE};
-use crate::{Disk, Sector, memories};
 use macadamia::alloc::collections::VecDeque;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;

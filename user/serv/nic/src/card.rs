@@ -14,10 +14,8 @@ pub const GRANT: &str = "card";
 const QUEUE: &str = "queue";
 const SLOTS: &str = "network";
 
-/// Most slots that a card has in one direction.
-pub const MOST: u32 = 256;
 #[cfg(target_endian = "little")]
-const _: () = assert!(MOST == Net::MOST);
+const _: () = assert!(e1000::MOST == Net::MOST);
 
 /// What card the machine has, started, and without slots.
 pub enum Found {

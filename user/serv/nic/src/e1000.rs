@@ -4,7 +4,6 @@
 //! directions have a ring of descriptors ([`Descriptors`]). Registers and descriptors have the low
 //! byte of a word first.
 
-use crate::card::MOST;
 use frames::{Address, Descriptors, Given, Little, Shared};
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME};
 use macadamia::alloc::format;
@@ -15,6 +14,9 @@ use macadamia::net::port::Link;
 use macadamia::pci::Failed;
 use macadamia::region::Region;
 use macadamia::{Env, Error, Result, pci, time};
+
+/// Most slots that a card has in one direction, every card.
+pub const MOST: u32 = 256;
 
 /// What it is on the PCI bus: Intel's 100E.
 pub const IDENTITY: u32 = 0x100e_8086;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two directions: slots go from the switch to the card and back.
 
-use crate::card::MOST;
+use crate::e1000::MOST;
 use crate::measured::Measured;
 use core::fmt;
 use frames::{Broken, Receiver, Sender, Shared, bytes};
