@@ -8,6 +8,7 @@ mod calibration;
 mod catalogue;
 mod check;
 mod description;
+mod emulator;
 #[cfg(test)]
 mod fuzz;
 mod guest;
@@ -30,7 +31,7 @@ use machine::accel;
 use machine::network::{Forward, Nic};
 use machine::screen::{self, Wanted};
 use machine::spaces::{self, Spaces};
-use machine::{Emulator, board, cpus, emulator, words};
+use machine::{Emulator, board, cpus, words};
 use process::patience::Limit;
 use process::show;
 use std::io::ErrorKind;

@@ -2,11 +2,11 @@
 //! Where a system spends its instructions: `profile` (docs/model.md).
 
 use crate::build::{self, Built, Model, Options, Seed, Wire};
+use crate::emulator::{self, Machine};
 use crate::guest::batch::Batch;
 use crate::linux::root::Insert;
 use crate::linux::{FOLDER, server};
 use crate::machine::board;
-use crate::machine::emulator::{self, Machine};
 use crate::process::patience::Limit;
 use crate::{catalogue, description};
 use anyhow::{Context, Result, bail, ensure};

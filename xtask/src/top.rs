@@ -5,8 +5,9 @@
 use crate::build::{self, Options, Wire};
 use crate::catalogue;
 use crate::description::{self, Component, Description};
+use crate::emulator;
 use crate::machine::network::{Forward, Protocol, free_port};
-use crate::machine::{Emulator, board, emulator};
+use crate::machine::{Emulator, board};
 use crate::process::patience::Limit;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{IsTerminal, Read, Write};

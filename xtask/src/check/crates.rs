@@ -69,6 +69,12 @@ struct About {
     /// How its files may name each other.
     #[serde(default)]
     files: Files,
+    /// Why not in one direction.
+    why: Option<String>,
+    /// The folders and files below its root, each of which sees only those before it; none if there
+    /// is no such order.
+    #[serde(default)]
+    order: Vec<String>,
     /// The boards that it is for, if not for all.
     boards: Option<Vec<String>>,
 }
@@ -84,6 +90,8 @@ impl Default for About {
             processor: None,
             unsafe_code: 0,
             files: Files::default(),
+            why: None,
+            order: Vec::new(),
             boards: None,
         }
     }
@@ -179,19 +187,37 @@ impl Crates {
         Ok(())
     }
 
-    /// Looks for files that name each other in a circle, where none may be.
+    /// Looks for files that name each other in a circle, where none may be, and for exceptions that
+    /// nobody needs; and holds files against the order that is stated.
     pub fn circles(&self) -> Result<()> {
-        for one in self.all.iter().filter(|one| one.about.files != Files::Any) {
+        for one in &self.all {
             let source = one.folder.join("src");
             let texts = sources(&source)?;
             let names = texts.iter().map(|(path, text)| {
                 Ok((path.strip_prefix(&source)?.to_str().context("a name")?, text.as_str()))
             });
             let files = modules::Files::new(names.collect::<Result<Vec<_>>>()?);
-            let files =
-                if one.about.files == Files::ThroughTheRoot { files.without_root() } else { files };
-            if let Some(circle) = files.circle() {
-                let folder = one.folder.display();
+            let (folder, allowed) = (one.folder.display(), one.about.files);
+            if !one.about.order.is_empty() {
+                check_order(&files, &one.about.order).with_context(|| folder.to_string())?;
+            }
+            let with_root = files.circle();
+            let circle = match (allowed, &one.about.why) {
+                (Files::OneWay, _) => with_root,
+                (_, None) => bail!("{folder}: circles of files are allowed: say `why`"),
+                _ if with_root.is_none() => {
+                    bail!("{folder}: its files name each other in one direction: leave `files` out")
+                }
+                (Files::ThroughTheRoot, _) => files.without_root().circle(),
+                (Files::Any, _) => {
+                    ensure!(
+                        files.without_root().circle().is_some(),
+                        "{folder}: its circles go through the root: write `files = \"through-the-root\"`"
+                    );
+                    None
+                }
+            };
+            if let Some(circle) = circle {
                 bail!(
                     "{folder}: a circle of files, {}: let one of them do without what it names of the next",
                     circle.join(" -> ")
@@ -254,6 +280,17 @@ impl Crates {
         };
         self.all.iter().filter(is_bare).filter(has_board).map(|one| one.name.as_str())
     }
+}
+
+/// Holds files against an order.
+fn check_order(files: &modules::Files, order: &[String]) -> Result<()> {
+    if let Some(name) = files.without_place(order) {
+        bail!("`{name}` has no place in the `order` of the manifest");
+    }
+    if let Some([from, to]) = files.against(order) {
+        bail!("`{from}` must not see `{to}`, which comes later in the `order` of the manifest");
+    }
+    Ok(())
 }
 
 /// A crate's source files, and their texts.

@@ -34,6 +34,28 @@ impl Files {
 
     /// The modules of a circle, if there is one; the first is the last, too.
     pub fn circle(&self) -> Option<Vec<String>> {
+        let circle = circle::find(&self.arrows())?;
+        Some(circle.iter().map(name).collect())
+    }
+
+    /// Two modules of which the first names the second against this order of what is below the
+    /// crate's root: a folder, or a file, sees those before it. The root itself sees all.
+    pub fn against(&self, order: &[String]) -> Option<[String; 2]> {
+        let place = |module: &Module| order.iter().position(|name| module.first() == Some(name));
+        let arrows = self.arrows();
+        let mut all = arrows.iter().flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
+        let found = all.find(|(from, to)| !from.is_empty() && place(from) < place(to));
+        found.map(|(from, to)| [name(from), name(to)])
+    }
+
+    /// What is below the crate's root and has no place in an order.
+    pub fn without_place(&self, order: &[String]) -> Option<&str> {
+        let mut all = self.0.keys().filter_map(|module| module.first());
+        all.find(|name| !order.contains(name)).map(String::as_str)
+    }
+
+    /// Who names whom.
+    fn arrows(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let mut passed_on = BTreeMap::new();
         let mut named = BTreeMap::new();
         for (module, text) in &self.0 {
@@ -58,13 +80,7 @@ impl Files {
             let to = to.filter(|to| to != module && self.0.contains_key(to));
             (module.clone(), to.collect::<BTreeSet<_>>())
         });
-        let circle = circle::find(&arrows.collect())?;
-        Some(
-            circle
-                .iter()
-                .map(|module| if module.is_empty() { "crate".into() } else { module.join("::") })
-                .collect(),
-        )
+        arrows.collect()
     }
 
     /// The module that has what a path names.
@@ -100,6 +116,11 @@ impl Files {
     }
 }
 
+/// A module's name, for people.
+fn name(module: &Module) -> String {
+    if module.is_empty() { "crate".into() } else { module.join("::") }
+}
+
 /// A path that a file names.
 struct Path {
     to: Module,
@@ -109,7 +130,9 @@ struct Path {
 
 /// The text without comments and tests: those may name everything.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let tests = ["#[cfg(test)]\nmod tests", "#[cfg(test)]\npub(crate) mod tests"];
+    let end = tests.iter().filter_map(|tests| text.find(tests)).min().unwrap_or(text.len());
+    let text = &text[..end];
     text.lines()
         .map(|line| line.split("//").next().unwrap_or_default().to_string() + "\n")
         .collect()
@@ -191,7 +214,7 @@ mod tests {
         assert_eq!(
             circle(&[
                 ("lib.rs", "mod a; // crate::a::x"),
-                ("a.rs", "use crate::X;\n#[cfg(test)]\nmod tests { use crate::a; }")
+                ("a.rs", "use crate::X;\n#[cfg(test)]\npub(crate) mod tests { use crate::a; }")
             ]),
             None
         );
@@ -226,6 +249,21 @@ mod tests {
             ("b.rs", "use crate::X;"),
         ];
         assert_eq!(circle(&files), None);
+    }
+
+    #[test]
+    fn an_order_is_kept() {
+        let files = Files::new([
+            ("main.rs", "mod a;\nmod b;\nuse b::X;"),
+            ("a.rs", "use crate::b::c::X;"),
+            ("b/mod.rs", "mod c;"),
+            ("b/c.rs", ""),
+        ]);
+        let order = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        assert_eq!(files.against(&order(&["b", "a"])), None);
+        assert_eq!(files.against(&order(&["a", "b"])), Some(["a".into(), "b::c".into()]));
+        assert_eq!(files.without_place(&order(&["b", "a"])), None);
+        assert_eq!(files.without_place(&order(&["b"])), Some("a"));
     }
 
     #[test]

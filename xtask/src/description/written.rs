@@ -4,6 +4,7 @@
 use super::key::Key;
 use super::sources::{at, spanned};
 use super::{disk, net, screen};
+pub use crate::linux::contents::Contents;
 use crate::machine::board::Board;
 use crate::machine::processor::Configuration;
 use crate::machine::spaces::Spaces;
@@ -129,23 +130,6 @@ pub enum Interface {
     Virtio,
     /// The first disk of an ATA channel.
     Ata,
-}
-
-/// What is on a new disk.
-#[derive(Deserialize, Serialize, Clone, Copy, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum Contents {
-    /// An empty ext4 file system.
-    #[default]
-    Ext4,
-    /// Debian on an ext4 file system.
-    Debian,
-    /// Programs that are built of Debian's source, for a board for which Debian has no packages.
-    Programs,
-    /// Debian's packages, of which those are unpacked that the others need to be installed.
-    DebianPackages,
-    /// Debian with a desktop.
-    DebianDesktop,
 }
 
 /// A piece of shared memory.

@@ -7,8 +7,8 @@
 //! contents and one with an error or 0.
 
 use crate::build::Built;
+use crate::emulator::{self, Headless, Machine};
 use crate::linux::root::Insert;
-use crate::machine::emulator::{self, Headless, Machine};
 use crate::process::patience::{Deadline, Limit};
 use anyhow::{Context, Result, ensure};
 use std::io::{ErrorKind, Read, Write};

@@ -5,11 +5,11 @@ pub mod batch;
 
 use crate::build::{self, Options, Seed, Wire};
 use crate::description::Interface;
+use crate::emulator::{self, Machine};
 use crate::linux::root::{self, Insert};
 use crate::linux::{self, files, musl, server};
 use crate::machine::Emulator;
 use crate::machine::board;
-use crate::machine::emulator::{self, Machine};
 use crate::machine::network::Nic;
 use crate::process::once::Once;
 use crate::process::patience::Limit;

@@ -3,6 +3,7 @@
 //! disk. What is made here is the same on every machine that runs it.
 
 mod busybox;
+pub mod contents;
 pub mod debian;
 mod depends;
 pub mod musl;

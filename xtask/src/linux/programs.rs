@@ -3,10 +3,10 @@
 //! Debian's source packages, as `linux/programs/recipes.toml` says. Each is built once, and again
 //! when its recipe has changed.
 
+use super::contents::Contents;
 use super::debian::make;
 use super::packages::Apt;
 use super::{files, folder, root};
-use crate::description::Contents;
 use crate::machine::board::{self, Board};
 use crate::process::tether::group;
 use crate::process::{complete, run};

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines: boards, the emulators that play them, and their consoles. A machine runs what was
-//! built; what is run on it is told to it as commands, or by a session.
+//! Machines: boards, and their parts that a host has to do with: consoles, screens, networks.
+//! `emulator` runs what was built on one.
 
 pub mod accel;
 pub mod board;
-mod console;
+pub mod console;
 pub mod cpus;
-pub mod emulator;
 pub mod monitor;
 pub mod network;
 pub mod processor;
 pub mod screen;
 pub mod spaces;
-mod terminal;
+pub mod terminal;
 pub mod words;
 
 use clap::ValueEnum;

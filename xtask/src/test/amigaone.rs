@@ -6,7 +6,7 @@ use super::tally::{Test, on_amigaone, slow, test};
 use super::{arm, dialogue, disk, land, linux, net, reload, server};
 use crate::build::{self, Options, Seed};
 use crate::description::Interface;
-use crate::machine::emulator::{Machine, Transcript, batch};
+use crate::emulator::{Machine, Transcript, batch};
 use crate::machine::network::Nic;
 use crate::machine::{board, words};
 use anyhow::{Context, Result, bail, ensure};

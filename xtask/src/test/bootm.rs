@@ -3,8 +3,8 @@
 
 use super::tally::{Test, test};
 use crate::build::{self, Built, Options, Seed};
+use crate::emulator::{Machine, batch};
 use crate::machine::board;
-use crate::machine::emulator::{Machine, batch};
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;

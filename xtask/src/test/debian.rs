@@ -4,10 +4,11 @@
 use super::tally::{Test, slow};
 use super::{disk, spaces};
 use crate::build::{self, Built};
+use crate::emulator;
 use crate::guest::batch::{FAILED, Fetch, TIMED_OUT};
 use crate::guest::{Guest, Outcome, compile, insert};
 use crate::linux::server::debian_expected;
-use crate::machine::{Emulator, emulator};
+use crate::machine::Emulator;
 use crate::process::session::Session;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! what is to be seen is waited for.
 
 use crate::build::Built;
-use crate::machine::emulator;
+use crate::emulator;
 use crate::machine::monitor::{Monitor, Picture};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::session::Session;

@@ -5,9 +5,9 @@
 use super::tally::{Test, test};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
+use crate::emulator;
 use crate::guest::program;
 use crate::linux::server::expected;
-use crate::machine::emulator;
 use crate::process::patience::stretched;
 use crate::process::session::{BREAK, PROMPT, Session};
 use anyhow::{Result, bail, ensure};

@@ -4,10 +4,11 @@
 use super::tally::{Test, on_board, slow, test};
 use crate::build::{self, Options, Wire};
 use crate::description::Interface;
+use crate::emulator;
 use crate::guest::batch::TIMED_OUT;
 use crate::guest::{self, Guest, program};
 use crate::machine::Emulator;
-use crate::machine::{board, emulator};
+use crate::machine::board;
 use crate::process::session::{PROMPT, Session};
 use anyhow::{Context, Result, ensure};
 use gpt::mbr::ProtectiveMBR;

@@ -3,8 +3,8 @@
 
 use super::tally::Tally;
 use crate::build::{self, Built};
+use crate::emulator::{Machine, batch};
 use crate::machine::Emulator;
-use crate::machine::emulator::{Machine, batch};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::time::Duration;

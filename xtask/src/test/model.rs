@@ -4,10 +4,10 @@
 
 use super::tally::{Test, slow, test};
 use crate::build::{self, Built, Model, Seed};
+use crate::emulator::{self, Machine, Transcript, batch};
 use crate::guest;
 use crate::guest::batch::Batch;
 use crate::linux::root::Insert;
-use crate::machine::emulator::{self, Machine, Transcript, batch};
 use crate::machine::spaces::{self, Spaces};
 use anyhow::{Context, Result, bail, ensure};
 use model_core::{ByOwner, Events, Report, Rule, ViolationReport};

@@ -7,7 +7,7 @@ use super::latency;
 use super::model::{clean, finished, system};
 use super::tally::{Test, on_amigaone, slow, test};
 use crate::build::{self, Built, Model};
-use crate::machine::emulator::{Machine, batch};
+use crate::emulator::{Machine, batch};
 use anyhow::{Context, Result, ensure};
 use mmu::vsid::{USER_SEGMENTS, vsid};
 use model_core::{Report, Rule};

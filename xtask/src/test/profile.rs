@@ -3,8 +3,8 @@
 
 use super::tally::{Test, test};
 use crate::build::{self, Wire};
+use crate::emulator::{self, Machine};
 use crate::guest::program;
-use crate::machine::emulator::{self, Machine};
 use crate::profile::{EVERY, HEAD, Request, TIMEOUT, take};
 use anyhow::{Context, Result, ensure};
 use model_profile::{Frame, Profile};

@@ -5,7 +5,7 @@
 use super::desk::Desk;
 use super::tally::{Test, on_board, slow, test};
 use crate::build;
-use crate::machine::emulator;
+use crate::emulator;
 use crate::machine::monitor::Picture;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;

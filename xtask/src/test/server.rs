@@ -3,9 +3,9 @@
 
 use super::tally::{Test, slow, test};
 use crate::build;
+use crate::emulator;
 use crate::guest::{self, Guest, insert, program};
 use crate::linux::server::expected;
-use crate::machine::emulator;
 use crate::machine::processor::Expected;
 use crate::machine::spaces::{self, Spaces};
 use crate::process::session::{PROMPT, Session};

@@ -6,7 +6,7 @@ use super::latency;
 use super::tally::Tally;
 use crate::build;
 use crate::description::Limit;
-use crate::machine::emulator::{Machine, Transcript, batch};
+use crate::emulator::{Machine, Transcript, batch};
 use crate::machine::spaces;
 use anyhow::{Result, bail, ensure};
 use std::path::Path;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running a built system in QEMU or Bochs.
 
-use super::Emulator;
-use super::accel::Accel;
-use super::board::{self, Board, fill};
-use super::console::{bridge, connect};
-use super::monitor::Monitor;
-use super::network::{Network, free_port};
-use super::screen::{Screen, Shown};
-use super::terminal::{Keyboard, To};
-use super::words;
 use crate::build::{Built, Disk, Model};
 use crate::linux::server::{self, Native};
+use crate::machine::Emulator;
+use crate::machine::accel::Accel;
+use crate::machine::board::{self, Board, fill};
+use crate::machine::console::{bridge, connect};
+use crate::machine::monitor::Monitor;
+use crate::machine::network::{Network, free_port};
+use crate::machine::screen::{Screen, Shown};
+use crate::machine::terminal::{Keyboard, To};
+use crate::machine::words;
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
 use crate::process::session::Session;
