@@ -18,12 +18,14 @@ pub const ALL: &[Test] = &[
     test("script.setup", quiet).reading(&["docs/setup.md"]),
     test("script.setup.failures", failures),
     test("script.setup.goes-on", goes_on),
+    test("script.tool-chain", tool_chain),
     test("script.copied", copied),
 ];
 
 /// Programs that take the place of the machine's. `$SCENE` has their state: `installed`, what they
 /// were `calls`-ed with, and what is to go wrong.
 const PROGRAMS: &[(&str, &str)] = &[
+    ("rustc", "cat \"$SCENE/rustc\""),
     ("dpkg-query", "shift 3; for package; do grep \"^$package \" \"$SCENE/installed\"; done; true"),
     (
         "dpkg",
@@ -87,7 +89,7 @@ const PROGRAMS: &[(&str, &str)] = &[
 /// What of the machine is used as it is: nothing else can be reached.
 const TOOLS: &[&str] = &[
     "bash", "sh", "env", "cat", "grep", "sed", "head", "tail", "wc", "paste", "mkdir", "rm",
-    "dirname", "readlink", "find", "mv", "stat",
+    "dirname", "readlink", "find", "mv", "stat", "cut", "sort",
 ];
 
 /// The script in a checkout where nothing else is, on a machine that is played.
@@ -186,6 +188,23 @@ fn has(text: &str, parts: &[&str]) -> Result<()> {
         ensure!(text.contains(part), "`{part}` is not in: {text}");
     }
     Ok(())
+}
+
+/// A compiler that is too old is refused, a newer one is named, and both say what to do.
+fn tool_chain() -> Result<()> {
+    let scene = Scene::new("tool-chain")?;
+    scene.comes_to_the_command()?;
+    for fits in ["rustc 1.96.1 (31fca3adb 2026-06-26)\n", "rustc 1.98.0-nightly (0 2026-05-24)\n"] {
+        scene.put("rustc", fits)?;
+        let said = scene.comes_to_the_command()?;
+        ensure!(!said.contains("rustc is"), "{said}");
+    }
+    scene.put("rustc", "rustc 1.100.0 (0 2026-12-24)\n")?;
+    has(&scene.comes_to_the_command()?, &["rustc is 1.100.0", "is tested with", "docs/setup.md"])?;
+    scene.put("rustc", "rustc 1.63.0 (4b91a6ea7 2022-08-08)\n")?;
+    let ran = scene.run(&["run", "hello"])?;
+    ensure!(ran.status == Some(1) && ran.out.is_empty(), "status {:?}: {}", ran.status, ran.out);
+    has(&ran.err, &["rustc is 1.63.0, and this tree needs", "apt-get install rustc-web"])
 }
 
 /// What comes with QEMU, and is named only because it must be of the same release.
