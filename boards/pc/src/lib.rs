@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel and the root server both know of the PC only: how to end it. What other boards
+//! What the kernel and the root server both know of the PC only: how to end it, and how to write on
+//! its screen. What other boards
 //! have, too, is in `boards/isa`, what else the kernel drives in `kernel/plat/pc`, and what servers
 //! drive in `boards/pc.toml`.
 #![no_std]
 #![forbid(unsafe_code)]
+
+pub mod text;
 
 pub use isa::{io, uart};
 

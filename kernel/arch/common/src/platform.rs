@@ -5,7 +5,7 @@ use core::fmt::{Display, Write};
 
 /// The board, as far as the kernel's own words need it.
 pub trait Platform {
-    /// The first serial line.
+    /// The first serial line, and the screen where the kernel knows it.
     type Console: Write + Default;
 
     /// Ends the machine.

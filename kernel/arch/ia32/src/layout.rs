@@ -29,5 +29,6 @@ const _: () = assert!(
     core::mem::offset_of!(kcore::Cpu, current) == core::mem::offset_of!(kcore::Cpu, port) + 4
 );
 const _: () = assert!(KERNEL_BASE == abi::USER_END);
+const _: () = assert!(KERNEL_BASE == plat_pc::vga::WINDOW);
 const _: () = assert!(CPU.is_multiple_of(32));
 const _: () = assert!(CPU + 128 <= IO_BITMAP && ENTRY_STACK_TOP.is_multiple_of(4));

@@ -5,7 +5,7 @@ use crate::layout::CPU;
 use arch_common::platform::Platform;
 use arch_common::words::{self, State};
 use core::fmt::Display;
-use plat_pc::uart::Console;
+use plat_pc::vga::{self, Console};
 
 /// The board.
 pub struct Pc;
@@ -31,6 +31,7 @@ pub fn frame() -> u32 {
 
 /// Prints what happened and ends the machine. The thread of `state` is filled in here.
 pub fn report(cause: &dyn Display, state: State<'_>) -> ! {
+    vga::set_mode();
     // SAFETY: boot mapped the processor's page before anything that can panic with a thread; the
     // word is an integer.
     let thread = unsafe { (CPU as *const kcore::Cpu).read_volatile().current.value() };

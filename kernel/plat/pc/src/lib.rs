@@ -8,11 +8,13 @@
 //! | [`pit`] | the timer |
 //! | [`tsc`] | the time-stamp counter, measured by the timer |
 //! | `power` | the end of the machine |
+//! | [`vga`] | the screen, for the kernel's own words |
 #![cfg_attr(not(test), no_std)]
 
 pub mod pit;
 mod power;
 pub mod tsc;
+pub mod vga;
 
 pub use plat_isa::{pic, uart};
 pub use power::power_off;

@@ -3,6 +3,51 @@
 
 mod bus;
 
-pub use super::ports::{Line, open};
+pub use super::ports::open;
 pub use bus::Bus;
 pub use macadamia::board::power_off;
+
+use super::ports;
+use crate::resources::{RW, registers};
+use abi::PAGE_SIZE;
+use image::Places;
+use macadamia::Result;
+use macadamia::board::text::{self, PHYSICAL, Words};
+use macadamia::map::Window;
+
+/// Where the screen's text is seen: below where the root server looks at components.
+const TEXT: u32 = Places::LOW.own_end - 2 * PAGE_SIZE;
+
+struct Text(Window);
+
+impl Words for Text {
+    fn read(&self, offset: u32) -> u32 {
+        self.0.read(offset)
+    }
+
+    fn write(&self, offset: u32, value: u32) {
+        self.0.write(offset, value);
+    }
+}
+
+/// The first serial line and the screen. A card that shows pixels just now shows no text, and what
+/// is written to it changes nothing.
+pub struct Line {
+    line: ports::Line,
+    text: Option<Text>,
+}
+
+impl Line {
+    /// Maps the screen.
+    pub fn open() -> Result<Self> {
+        let window = registers(PHYSICAL)
+            .and_then(|(memory, offset)| Window::open(TEXT, memory, offset, PAGE_SIZE, RW));
+        Ok(Self { line: ports::Line::open()?, text: window.ok().map(Text) })
+    }
+
+    /// Sends a byte.
+    pub fn put(&self, byte: u8) {
+        self.line.put(byte);
+        self.text.iter().for_each(|memory| text::put(memory, byte));
+    }
+}
