@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network's protocol: rings of frames in memory that two sides share, and the switch between
-//! them (docs/net.md); and the rings of a card that its driver fills.
+//! them (docs/net.md); the rings of a card that its driver fills; and a tape, whose writer waits for
+//! nobody.
 //!
 //! Nothing here trusts what the other side writes. The memory is a trait, so that all of it runs on
 //! the host, too.
@@ -17,6 +18,7 @@ mod little;
 mod port;
 mod ring;
 mod switch;
+mod tape;
 
 pub use addresses::{Address, Addresses, CARD};
 pub use descriptors::{Descriptors, Given};
@@ -25,3 +27,4 @@ pub use little::Little;
 pub use port::{Layout, bytes};
 pub use ring::{Broken, Consumer, Producer, Ring, Shared};
 pub use switch::{Counters, Outcome, Switch};
+pub use tape::{Reader, Writer};

@@ -53,6 +53,15 @@ pub mod console {
         /// It may also write to the terminal as it is.
         pub const PAINT: &str = "paint";
     }
+
+    /// Who shows the terminal on a screen: a tape of the bytes that it has been sent, and one of
+    /// the bytes that were typed there.
+    pub mod shown {
+        /// The console notifies who shows it with this: there are more bytes.
+        pub const BIT_TEXT: u32 = 0;
+        /// It notifies the console with this: there are more bytes.
+        pub const BIT_KEYS: u32 = 1;
+    }
 }
 
 /// To the clock.

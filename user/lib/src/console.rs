@@ -8,7 +8,7 @@ use abi::Word;
 use core::fmt::{self, Write};
 
 pub use image::protocol::console::{
-    MAY_WRITE_RESULTS, PRINT, RAW, READ, READ_SIZED, READERS, RESIZED, RESULT, terminal,
+    MAY_WRITE_RESULTS, PRINT, RAW, READ, READ_SIZED, READERS, RESIZED, RESULT, shown, terminal,
 };
 
 const CONSOLE: Thread = Thread(image::slot::CONSOLE as Word);

@@ -17,6 +17,8 @@ pub enum Input {
     Key(u16, bool),
     /// The mouse was moved to the right and down.
     Motion(i32, i32),
+    /// The pointer is at this column and row.
+    Position([u32; 2]),
     /// The wheel has turned by so much, up if it is positive.
     Wheel(i32),
 }
@@ -134,7 +136,11 @@ impl Desk {
                 }
             }
             Input::Key(code, pressed) => self.key(code, pressed, send),
-            Input::Motion(right, down) => self.motion([right, down], send),
+            Input::Motion(right, down) => {
+                let [x, y] = self.view.pointer;
+                self.point([x.saturating_add_signed(right), y.saturating_add_signed(down)], send);
+            }
+            Input::Position(at) => self.point(at, send),
             Input::Wheel(by) => {
                 if let Some(client) = self.pointed() {
                     send(client, Packet::one(Event::Wheel(by)));
@@ -187,6 +193,18 @@ impl Desk {
         self.view.list = Some(other.filter(|index| *index < self.clients.len()).unwrap_or(chosen));
     }
 
+    /// A client that is clicked on gets the keyboard.
+    fn give(&mut self, client: usize, send: &mut impl FnMut(usize, Packet)) {
+        if self.view.focus == Some(client) {
+            return;
+        }
+        self.release(send);
+        if let Some(had) = self.view.focus.replace(client) {
+            send(had, Packet::one(Event::Focus(false)));
+        }
+        send(client, Packet::one(Event::Focus(true)));
+    }
+
     fn key(&mut self, code: u16, pressed: bool, send: &mut impl FnMut(usize, Packet)) {
         // Whoever repeats is the client.
         let Some(client) = self.view.focus.filter(|_| has(&self.keys, code) != pressed) else {
@@ -199,6 +217,12 @@ impl Desk {
 
     fn button(&mut self, code: u16, pressed: bool, send: &mut impl FnMut(usize, Packet)) {
         let bit = 1 << (code - key::LEFT);
+        if pressed
+            && self.holder.is_none()
+            && let Some(client) = self.pointed()
+        {
+            self.give(client, send);
+        }
         let Some(client) = self.pointed().filter(|_| (self.buttons & bit != 0) != pressed) else {
             return;
         };
@@ -207,11 +231,9 @@ impl Desk {
         send(client, Packet::one(Event::Key(code, pressed)));
     }
 
-    fn motion(&mut self, by: [i32; 2], send: &mut impl FnMut(usize, Packet)) {
-        let [x, y] = [0, 1].map(|axis: usize| {
-            let last = self.size[axis].saturating_sub(1);
-            self.view.pointer[axis].saturating_add_signed(by[axis]).min(last)
-        });
+    /// The pointer is there, or at the edge of the screen.
+    fn point(&mut self, at: [u32; 2], send: &mut impl FnMut(usize, Packet)) {
+        let [x, y] = [0, 1].map(|axis: usize| at[axis].min(self.size[axis].saturating_sub(1)));
         self.view.pointer = [x, y];
         let Some(client) = self.pointed() else { return };
         let Some((area, _)) = self.clients.get(client) else { return };

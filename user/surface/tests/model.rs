@@ -97,6 +97,7 @@ fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         4 => (code, any::<bool>()).prop_map(|(code, pressed)| Input::Key(code, pressed)),
         1 => (-60..60, -60..60).prop_map(|(right, down)| Input::Motion(right, down)),
+        1 => (word(), word()).prop_map(|(x, y)| Input::Position([x, y])),
         1 => (-2..3).prop_map(Input::Wheel),
     ]
 }
@@ -202,8 +203,14 @@ proptest! {
             prop_assert_eq!(keyboards, usize::from(now.focus.is_some()));
             prop_assert!(now.focus.is_none_or(|index| seen[index].has_keyboard));
             prop_assert!(now.pointer[0] < SIDE && now.pointer[1] < SIDE);
-            // Who has the keyboard changes by the secure key alone, and nothing is down for others.
-            prop_assert!(now.focus == before.focus || matches!(input, Input::Key(key::F12, _)));
+            // Who has the keyboard changes by the secure key, or by a click on who gets it, and
+            // nothing is down for others.
+            let is_click = matches!(input, Input::Key(key::LEFT..=key::MIDDLE, true));
+            let is_clicked = is_click && now.focus.is_some() && now.focus == desk.under(now.pointer);
+            prop_assert!(now.focus == before.focus || is_clicked || matches!(input, Input::Key(key::F12, _)));
+            if let Input::Position([x, y]) = input {
+                prop_assert_eq!(now.pointer, [x.min(SIDE - 1), y.min(SIDE - 1)]);
+            }
             for (index, known) in seen.iter().enumerate().filter(|(index, _)| now.focus != Some(*index)) {
                 prop_assert!(known.down.iter().all(|code| *code >= key::LEFT), "{index}");
                 prop_assert!(now.list.is_none() || known.down.is_empty(), "{index}");

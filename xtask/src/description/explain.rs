@@ -68,6 +68,10 @@ impl Description {
                 continue;
             }
             keys.remove("name");
+            if component.has_screen() {
+                // What that gives is said, and the board would ask for it once more.
+                keys.insert("screen".into(), false.into());
+            }
             if let Some(disk) = self.disks.get(name) {
                 keys.extend(said(disk)?);
             }

@@ -19,6 +19,7 @@ mod screen;
 mod sockets;
 mod sources;
 mod surfaces;
+mod terminal;
 mod with_screen;
 mod written;
 
@@ -48,7 +49,11 @@ pub fn read_with_screen(path: &Path, board: &Board) -> Result<Description> {
         "the board `{}` has no card that there is a driver of: leave --screen out, or choose another board by --board",
         board.name()
     );
-    let description = parse_with(path, std::fs::read_to_string(path)?, board, with_screen::give)?;
+    let text = std::fs::read_to_string(path)?;
+    let has_tablet = board.display().is_some_and(|display| display.tablet.is_some());
+    let end = text.len();
+    let give = |root: &mut DeTable<'_>| with_screen::give(root, has_tablet, end);
+    let description = parse_with(path, text, board, give)?;
     ensure!(
         description.devices.contains(screen::SCREEN),
         "{} has neither a screen nor a Linux that could have one: leave --screen out",
@@ -76,6 +81,7 @@ fn parse_with(
     description.connect(&wishes.net)?;
     description.give_sockets(&wishes.sockets)?;
     description.share_disks(&wishes.disk)?;
+    description.show_console()?;
     description.share_screen(&wishes.screen, board)?;
     description.choose_servers()?;
     description.check(board)?;

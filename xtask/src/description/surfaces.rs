@@ -6,7 +6,7 @@ use super::clients::Service;
 use super::described::Wish;
 use super::key::Key;
 use super::screen::{self, Display, Part, Place, SCREEN, SECURE_KEY, Size};
-use super::{Component, Description, Peer, Share, SharedMemory, spanned};
+use super::{Component, Description, Pci, Peer, Share, SharedMemory, spanned};
 use crate::linux::root;
 use crate::machine::board::{self, Board};
 use abi::PAGE_SIZE;
@@ -20,6 +20,9 @@ const GRANTS: [&str; 4] = ["screen", "screen-bell", "surface", "surface-events"]
 const SERVICE: Service = Service { key: "screen", grants: &GRANTS };
 /// The region that is the card's own memory, where a card has none.
 const FRAME: &str = "screen-frame";
+/// What the server calls a tablet, and the memory that this reads and writes.
+const TABLET: &str = "tablet";
+const TABLET_QUEUE: &str = "tablet-queue";
 /// A server has no more clients: a word of notifications tells these apart, and one bit is the
 /// interrupts'.
 const MOST_CLIENTS: u32 = BADGE_MAX.ilog2() - 1;
@@ -112,11 +115,18 @@ impl Description {
                 ),
             ));
         }
-        if *input == screen::Input::Tablet && card.tablet.is_none() {
-            return Err(anyhow!(
-                "the board `{}` has no tablet: leave `input` out below `screen`",
-                board.name()
-            ));
+        if *input == screen::Input::Tablet {
+            let tablet = card.tablet.as_ref().with_context(|| {
+                format!(
+                    "the board `{}` has no tablet: leave `input` out below `screen`",
+                    board.name()
+                )
+            })?;
+            let component = &mut self.component[server];
+            component.pci.push(Pci { name: TABLET.into(), device: spanned(tablet.device.into()) });
+            component.shares.push(Share::of(&spanned(()), TABLET_QUEUE, TABLET_QUEUE.into(), true));
+            self.shared
+                .insert(TABLET_QUEUE.into(), SharedMemory { size: spanned("16K".to_owned()) });
         }
         let arguments = [
             format!("size={}", screen.text()),
@@ -170,8 +180,8 @@ impl Description {
     pub fn screen_arguments(&self, board: &Board) -> Option<Vec<String>> {
         let display = board.display().filter(|_| self.devices.contains(SCREEN))?;
         let input = self.screen.as_ref().map_or_else(screen::Input::default, |screen| screen.input);
-        let tablet = display.tablet.iter().flatten().filter(|_| input == screen::Input::Tablet);
-        Some(display.qemu.iter().chain(tablet).cloned().collect())
+        let tablet = display.tablet.iter().filter(|_| input == screen::Input::Tablet);
+        Some(display.qemu.iter().chain(tablet.flat_map(|tablet| &tablet.qemu)).cloned().collect())
     }
 }
 

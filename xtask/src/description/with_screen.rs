@@ -1,13 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A screen for the Linuxes of a description that says nothing of one (`--screen`).
 
-use super::screen::SCREEN;
+use super::screen::{Input, SCREEN};
 use crate::linux::server;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Gives each Linux the screen, if its table does not say otherwise.
-pub(super) fn give(root: &mut DeTable<'_>) {
+/// Gives each Linux the screen, if its table does not say otherwise; and a screen that somebody has a
+/// tablet, if the board does and nothing is said of where the pointer comes from: an emulator's
+/// window need not grab the host's then. `end` is where the text ends.
+pub(super) fn give(root: &mut DeTable<'_>, has_tablet: bool, end: usize) {
+    give_linuxes(root);
+    let is_used = |root: &DeTable<'_>| -> bool {
+        let components = root.get("component").and_then(|value| value.get_ref().as_array());
+        components.into_iter().flatten().any(|component| {
+            let key = component.get_ref().as_table().and_then(|table| table.get(SCREEN));
+            key.is_some_and(|key| key.get_ref().as_bool() != Some(false))
+        })
+    };
+    if !has_tablet || !is_used(root) {
+        return;
+    }
+    let mut within = root;
+    for key in ["devices", SCREEN] {
+        let new = Spanned::new(end..end, DeValue::Table(DeTable::new()));
+        let value = within.entry(Spanned::new(end..end, key.into())).or_insert(new);
+        let DeValue::Table(table) = value.get_mut() else { return };
+        within = table;
+    }
+    within
+        .entry(Spanned::new(end..end, "input".into()))
+        .or_insert(Spanned::new(end..end, DeValue::String(Input::Tablet.name().into())));
+}
+
+fn give_linuxes(root: &mut DeTable<'_>) {
     let Some(DeValue::Array(components)) = root.get_mut("component").map(Spanned::get_mut) else {
         return;
     };
@@ -25,7 +51,7 @@ pub(super) fn give(root: &mut DeTable<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::give;
+    use super::give as give_all;
     use crate::description::{Description, parse_with};
     use crate::machine::board::Board;
     use anyhow::Result;
@@ -33,6 +59,7 @@ mod tests {
 
     fn parse(board: &str, text: &str) -> Result<Description> {
         let board = Board::read(&Path::new("../boards").join(board).with_extension("toml"))?;
+        let give = |root: &mut toml::de::DeTable<'_>| give_all(root, true, text.len());
         parse_with(Path::new("x.toml"), text.into(), &board, give)
     }
 
@@ -70,13 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tablet_is_attached_where_it_is_asked_for() -> Result<()> {
+    fn a_tablet_is_attached_unless_a_mouse_is_asked_for() -> Result<()> {
         let board = Board::read(Path::new("../boards/pc.toml"))?;
         let arguments = |devices: &str| -> Result<String> {
             let text = format!("memory = \"256M\"\n[devices]\n{devices}\n") + &linux("one", "");
             Ok(parse("pc", &text)?.screen_arguments(&board).unwrap_or_default().join(" "))
         };
-        assert!(!arguments("")?.contains("tablet"));
+        assert!(arguments("")?.contains("virtio-tablet"));
+        assert!(!arguments("screen = { input = \"ps2\" }")?.contains("tablet"));
         assert!(arguments("screen = { input = \"tablet\" }")?.contains("virtio-tablet"));
         Ok(())
     }

@@ -202,8 +202,18 @@ pub struct Display {
     /// QEMU's arguments for the card; none where the machine has it anyway.
     #[serde(default)]
     pub qemu: Vec<String>,
-    /// QEMU's arguments for a pointer that knows where it is; absent where there is none.
-    pub tablet: Option<Vec<String>>,
+    /// A pointer that knows where it is; absent where there is none.
+    pub tablet: Option<Tablet>,
+}
+
+/// A virtio tablet.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Tablet {
+    /// Which PCI device it is.
+    pub device: u8,
+    /// QEMU's arguments for it.
+    pub qemu: Vec<String>,
 }
 
 /// How emulators attach a network card.

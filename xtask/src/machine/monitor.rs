@@ -145,6 +145,26 @@ impl Monitor {
         self.input(&json!([axis("x", right), axis("y", down)]))
     }
 
+    /// Has a tablet at a place of the screen: 32,768ths of it from the left and from above.
+    ///
+    /// # Errors
+    /// If QEMU refuses.
+    pub fn pointed(&mut self, right: u32, down: u32) -> Result<()> {
+        let axis =
+            |name: &str, at: u32| json!({ "type": "abs", "data": { "axis": name, "value": at } });
+        self.input(&json!([axis("x", right), axis("y", down)]))
+    }
+
+    /// Turns the wheel of a mouse or a tablet up by one.
+    ///
+    /// # Errors
+    /// If QEMU refuses.
+    pub fn wheel_up(&mut self) -> Result<()> {
+        let turn =
+            |down: bool| json!({ "type": "btn", "data": { "down": down, "button": "wheel-up" } });
+        self.input(&json!([turn(true), turn(false)]))
+    }
+
     /// What the screen shows.
     ///
     /// # Errors

@@ -19,6 +19,10 @@ pub const ALL: &[Test] = &[
     test("screen.restarts", || restarts(3)),
     slow("screen.restarts.many", "minutes: a hundred deaths of the server", || restarts(100)),
     test("screen.hostile", hostile),
+    test("screen.tablet", tablet),
+    test("versatilepb.screen.tablet", || on_board(tablet)),
+    test("screen.terminal", terminal),
+    test("versatilepb.screen.terminal", || on_board(terminal)),
     test("screen.text", text),
     test("screen.panic", last_words),
     test("versatilepb.screen.focus", || on_board(focus)),
@@ -26,10 +30,6 @@ pub const ALL: &[Test] = &[
         on_board(|| restarts(3))
     }),
 ];
-
-/// How long something may take until it is to be seen, and the time between two looks.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Colours of the clients of `tests/systems/screen.toml`, and of the bar without one.
 const FIRST: u32 = 0x90_2020;
@@ -216,7 +216,9 @@ fn says(picture: &Picture, text: &str) -> bool {
     let row_has = |row: usize| {
         let cells: Vec<_> = (0..text.len()).map(|column| cell(column, row)).collect();
         text.iter().zip(&cells).all(|(byte, cell)| (*byte != b' ') == cell.contains(&true))
-            && (0..text.len()).all(|one| (0..one).all(|other| (text[one] == text[other]) == (cells[one] == cells[other])))
+            && (0..text.len()).all(|one| {
+                (0..one).all(|other| (text[one] == text[other]) == (cells[one] == cells[other]))
+            })
     };
     picture.at(COLUMNS * CELL[0], 0).is_none() && (0..25).any(row_has)
 }
@@ -249,4 +251,61 @@ fn last_words() -> Result<()> {
         desk.until(line, |picture| says(picture, line))?;
     }
     Ok(())
+}
+
+/// What the console says is on the screen, and what is typed there a component reads; a terminal
+/// that is new shows what was said before it.
+fn terminal() -> Result<()> {
+    /// Its paper, and a row of text.
+    const DARK: u32 = 0x10_1418;
+    const ROW: usize = 13;
+    const TOP: usize = image::protocol::screen::BAR as usize;
+    let mut desk = start("tests/systems/screen-terminal.toml")?;
+    desk.colours(&[(BAR, SECOND), ((700, 700), DARK)])?;
+    let inked = |picture: &Picture| -> Vec<bool> {
+        (0..20)
+            .map(|row| picture.colours(0..500, TOP + row * ROW..TOP + (row + 1) * ROW) > 1)
+            .collect()
+    };
+    desk.session.expect("[echo] ")?;
+    let rows = |picture: &Picture| inked(picture).iter().filter(|inked| **inked).count();
+    let before = rows(&desk.until("what was said", |picture| rows(picture) > 1)?);
+    desk.monitor.type_text("One-two\n")?;
+    desk.session.expect("One-two")?;
+    desk.until("what was typed", |picture| rows(picture) > before).map(|_| ())
+}
+
+/// The pointer is where a tablet says, also after a death of the server that drives it; who is
+/// clicked on has the keyboard; the wheel reaches who is under the pointer.
+fn tablet() -> Result<()> {
+    let mut desk = start("tests/systems/screen-tablet.toml")?;
+    let first = [(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)];
+    desk.colours(&first)?;
+    let at = |column: u32, row: u32| (column * 32_768 / 1024 + 16, row * 32_768 / 768 + 21);
+    let click = |desk: &mut Desk, column: u32, row: u32| -> Result<()> {
+        let (right, down) = at(column, row);
+        desk.monitor.pointed(right, down)?;
+        desk.monitor.button(true)?;
+        desk.monitor.button(false)
+    };
+    click(&mut desk, 500, 300)?;
+    desk.colours(&[((498, 298), RED), ((520, 320), PAPER)])?;
+    // The corner's field begins 8 pixels from its own corner.
+    const SECOND_FIELD: (usize, usize) = (12, 768 - 240 + 12);
+    desk.colours(&[(SECOND_FIELD, FADED)])?;
+    click(&mut desk, 200, 700)?;
+    desk.colours(&[(BAR, SECOND), (SECOND_FIELD, RED), ((198, 698), RED), (FIELD, FADED)])?;
+    desk.monitor.press("g")?;
+    desk.colours(&[(SECOND_FIELD, GREEN)])?;
+    // Four pixels more of the brush.
+    desk.monitor.wheel_up()?;
+    desk.monitor.wheel_up()?;
+    click(&mut desk, 250, 700)?;
+    desk.colours(&[((245, 695), GREEN), ((198, 698), RED)])?;
+    click(&mut desk, 1000, 36)?;
+    desk.colours(&[(BAR, KILLER), (SECOND_FIELD, FADED)])?;
+    desk.monitor.press("k")?;
+    desk.colours(&[(BAR, KILLER), (CORNER, KILLS + 1)])?;
+    click(&mut desk, 700, 200)?;
+    desk.colours(&[(BAR, FIRST), ((698, 198), RED), (SECOND_FIELD, FADED)]).map(|_| ())
 }

@@ -7,9 +7,11 @@
 //! with all memory.
 
 mod block;
+mod input;
 mod net;
 
 pub use block::{Block, Place, Request};
+pub use input::Tablet;
 pub use net::Net;
 
 use crate::dma::{self, Use};

@@ -8,7 +8,7 @@
 //! bytes types that.
 
 use crate::output::Output;
-use crate::uart::Uart;
+use crate::terminal::Terminal;
 use macadamia::alloc::collections::{BTreeMap, VecDeque};
 use macadamia::alloc::format;
 use macadamia::console::{READERS, RESIZED};
@@ -118,7 +118,7 @@ impl Input {
 
     /// Takes what has arrived, as long as there is room for it. Only an empty line may interrupt
     /// again: its next byte does.
-    pub fn fetch(&mut self, line: &Uart, irq: Irq, output: &mut Output<'_>) {
+    pub fn fetch(&mut self, line: &Terminal, irq: Irq, output: &mut Output<'_>) {
         self.stopped = false;
         while self.has_room() {
             let Some(byte) = line.get() else {

@@ -18,13 +18,15 @@
 
 mod input;
 mod output;
+mod terminal;
 mod uart;
 
 use input::Input;
-use macadamia::console::MAY_WRITE_RESULTS;
+use macadamia::console::{MAY_WRITE_RESULTS, shown::BIT_KEYS};
 use macadamia::ipc::serve;
-use macadamia::{Env, Error, MessageKind, console, utcb};
+use macadamia::{Env, Error, MessageKind, Received, console, utcb};
 use output::Output;
+use terminal::Terminal;
 use uart::Uart;
 
 macadamia::main!(run);
@@ -33,10 +35,9 @@ macadamia::main!(run);
 const INPUT: u32 = 1;
 
 fn run(env: Env) {
-    let [terminal, results] = ["terminal", "results"].map(|line| Uart::find(&env, line));
-    terminal.set_up(true);
+    let (terminal, results) = (Terminal::find(&env), Uart::find(&env, "results"));
     results.set_up(false);
-    utcb::accept(INPUT);
+    utcb::accept(INPUT | 1 << BIT_KEYS);
     let irq = env
         .open_irq("terminal-irq", "input")
         .unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
@@ -44,7 +45,7 @@ fn run(env: Env) {
     let mut input = Input::new(output.first_reader());
     // What was typed before interrupts no other.
     input.fetch(&terminal, irq, &mut output);
-    serve(|received| {
+    let mut answer = |received: &Received| {
         if received.kind == MessageKind::Notification {
             input.fetch(&terminal, irq, &mut output);
             return None;
@@ -86,5 +87,10 @@ fn run(env: Env) {
             _ => return Some(input::failure(Error::BadOperation)),
         }
         Some([0; 3])
+    };
+    serve(|received| {
+        let reply = answer(received);
+        terminal.tell();
+        reply
     });
 }

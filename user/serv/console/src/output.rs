@@ -4,7 +4,7 @@
 //! before shown at once, as that is a prompt or an echo. What is printed is text: control
 //! characters are shown, not obeyed, so that nobody paints over another's lines.
 
-use crate::uart::Uart;
+use crate::terminal::Terminal;
 use macadamia::alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -36,7 +36,7 @@ impl Client {
 
 /// The terminal's output, and who may have which part of the terminal.
 pub struct Output<'a> {
-    uart: &'a Uart,
+    to: &'a Terminal,
     clients: Vec<Client>,
     /// What components printed behind the last end of a line.
     partial: BTreeMap<u32, String>,
@@ -53,11 +53,11 @@ pub struct Output<'a> {
 impl<'a> Output<'a> {
     /// Nothing printed yet; components in the order of badges. The first that may paint has the
     /// terminal.
-    pub fn new(uart: &'a Uart, arguments: &[String]) -> Self {
+    pub fn new(to: &'a Terminal, arguments: &[String]) -> Self {
         let clients: Vec<Client> = arguments.iter().map(|argument| Client::of(argument)).collect();
         let terminal = first(&clients, |client| client.paints);
         Self {
-            uart,
+            to,
             clients,
             partial: BTreeMap::new(),
             open: None,
@@ -92,7 +92,7 @@ impl<'a> Output<'a> {
     }
 
     fn put(&self, text: &str) {
-        text.bytes().for_each(|byte| self.uart.put(byte));
+        text.bytes().for_each(|byte| self.to.put(byte));
     }
 
     /// Shows text of a component: behind its name, unless its line is the open one.
@@ -147,7 +147,7 @@ impl<'a> Output<'a> {
         if self.open.is_some_and(|open| open != badge) {
             self.close();
         }
-        bytes.iter().for_each(|byte| self.uart.put(*byte));
+        bytes.iter().for_each(|byte| self.to.put(*byte));
         let ended = bytes.last().is_none_or(|last| *last == b'\n');
         self.open = (!ended).then_some(badge);
     }

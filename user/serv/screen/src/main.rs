@@ -20,6 +20,7 @@ use client::{Client, REFRESH};
 use image::protocol::net::WATCHER;
 use image::protocol::screen::{ATTACH, BAD_REQUEST, DRAWS_POINTER, PIXELS, STATISTICS, VERSION};
 use input::Inputs;
+use input::tablet::{self, Tablet};
 use list::List;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -51,6 +52,7 @@ struct Server {
     list: List,
     frame: Region,
     inputs: Option<Inputs>,
+    tablet: Option<Tablet>,
     heart: Heart,
     /// What is painted, whoever is in front there: the part under way, and those that wait.
     under_way: Strips,
@@ -98,7 +100,8 @@ impl Server {
         let bytes =
             |number| Region::find(env, &format!("client-{number}")).map(|region| region.bytes());
         let layout = Layout::of(|name| env.argument(name), bytes)?;
-        let frame = card::open(env, layout.size)?;
+        let size = layout.size;
+        let frame = card::open(env, size)?;
         let clients = layout.clients.iter().zip(1..).map(|(place, number)| {
             Client::find(env, number, place.name.clone(), place.area).ok_or_else(|| {
                 format!("it needs the memory `client-{number}` and `events-{number}`")
@@ -124,6 +127,7 @@ impl Server {
             list: List::new(),
             frame,
             inputs: inputs.ok(),
+            tablet: tablet::open(env, size),
             heart: Heart::new(env, ALARM),
             under_way: Strips::default(),
             own: Vec::with_capacity(OWN),
@@ -140,7 +144,7 @@ impl Server {
     /// Takes what was typed and pointed at. Whether there may be more already.
     fn input(&mut self) -> bool {
         let before = self.desk.view();
-        let Self { inputs: Some(inputs), desk, clients, .. } = self else { return false };
+        let Self { inputs, tablet, desk, clients, .. } = self;
         let send = |client: usize, packet: Packet| {
             if let Some(client) = clients.get_mut(client) {
                 client.send(&packet);
@@ -148,10 +152,21 @@ impl Server {
         };
         let mut send = send;
         let mut take = |input| desk.take(input, &mut send);
-        let mut more = inputs.take(&mut take);
-        inputs.acknowledge();
-        // What has come in between does not interrupt again.
-        more |= inputs.take(&mut take);
+        let mut more = false;
+        if let Some(inputs) = inputs {
+            more = inputs.take(&mut take);
+            inputs.acknowledge();
+            // What has come in between does not interrupt again.
+            more |= inputs.take(&mut take);
+        }
+        match tablet.as_mut().map(|tablet| tablet.take(&mut take)) {
+            Some(Ok(has)) => more |= has,
+            Some(Err(_)) => {
+                println!("the tablet returned what it was not given, and is left alone");
+                *tablet = None;
+            }
+            None => {}
+        }
         self.show(before);
         more
     }
@@ -173,6 +188,7 @@ impl Server {
             self.arrange();
             self.damage(self.scene.screen());
         } else if now.focus != before.focus {
+            self.arrange();
             self.damage(bar);
         }
     }

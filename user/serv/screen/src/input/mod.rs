@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keyboard and mouse.
+//! Keyboard, mouse and tablet.
 
 mod ps2;
+pub mod tablet;
 
 #[cfg(target_arch = "x86")]
 mod i8042;
