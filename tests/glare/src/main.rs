@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clients of the screen for its tests, by the first argument: `hostile` breaks every rule of the
-//! protocol by a seed and never stops; `frames` says how many of its frames were shown; `killer` kills
+//! protocol by a seed and never stops; `messages` sends the server a million messages of any words;
+//! `frames` says how many of its frames were shown; `killer` kills
 //! others when it is told to by keys, and shows how often it has killed the server.
 #![no_std]
 #![no_main]
@@ -9,18 +10,18 @@
 use abi::frame::INSTRUCTION;
 use frames::Shared;
 use image::protocol::screen::{
-    ATTACH, CLIENT_WAITS, DAMAGE_PRODUCED, EVENTS_CONSUMED, MOST_RECTANGLES, PIXELS, RECTANGLE,
-    RECTANGLES, VERSION,
+    ATTACH, BIT_ATTACH, CLIENT_WAITS, DAMAGE_PRODUCED, EVENTS_CONSUMED, MOST_RECTANGLES, PIXELS,
+    RECTANGLE, RECTANGLES, VERSION,
 };
 use macadamia::region::Region;
 use macadamia::screen::{Event, Screen};
-use macadamia::{Env, Result, Thread, Word, println, time};
+use macadamia::{Env, Result, Thread, Word, ipc, println, time};
 
 macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
 /// Frames whose time is taken.
-const FRAMES: u32 = 12;
+const FRAMES: u32 = 30;
 /// What the killer shows: red, and the number of kills.
 const KILLS: u32 = 0x40_0000;
 /// Keys of the killer, as Linux numbers them: K for the server, X for a client.
@@ -32,9 +33,10 @@ const ROUNDS: u32 = 1_000;
 fn run(env: Env) {
     let result = match env.start.arguments.first().map(|argument| argument.as_str()) {
         Some("hostile") => hostile(&env),
+        Some("messages") => messages(&env),
         Some("frames") => frames(&env),
         Some("killer") => killer(&env),
-        _ => panic!("write `hostile`, `frames` or `killer` as its argument"),
+        _ => panic!("write `hostile`, `messages`, `frames` or `killer` as its argument"),
     };
     if let Err(error) = result {
         panic!("it ends: {}", error.text());
@@ -110,6 +112,37 @@ impl Random {
             2 => 1 << (self.draw() % 32),
             _ => self.draw(),
         }
+    }
+}
+
+/// Calls with any words, among which are requests that there are, and notifications; every now and
+/// then words of the memory that the server reads are other ones.
+fn messages(env: &Env) -> Result<()> {
+    const MESSAGES: u32 = 1_000_000;
+    let (Some(surface), server, bell) =
+        (Region::find(env, "surface"), env.thread("screen"), env.thread("screen-bell"))
+    else {
+        panic!("the description gives it no part of the screen")
+    };
+    let mut random = Random(0x1234_5678);
+    for number in 1..=MESSAGES {
+        let mut words = [(); 3].map(|()| random.word() as Word);
+        if random.draw().is_multiple_of(4) {
+            words[..2].copy_from_slice(&[ATTACH as Word, VERSION as Word]);
+        }
+        if random.draw().is_multiple_of(8) {
+            bell.notify()?;
+        }
+        if random.draw().is_multiple_of(16) {
+            surface.write(random.draw() % (PIXELS / 4) * 4, random.word());
+        }
+        server.ask(words)?;
+        if number.is_multiple_of(MESSAGES / 10) {
+            println!("{number} messages");
+        }
+    }
+    loop {
+        ipc::wait(1 << BIT_ATTACH)?;
     }
 }
 

@@ -19,6 +19,7 @@ pub const ALL: &[Test] = &[
     test("screen.restarts", || restarts(3)),
     slow("screen.restarts.many", "minutes: a hundred deaths of the server", || restarts(100)),
     test("screen.hostile", hostile),
+    slow("screen.messages", "minutes: a million of them", messages),
     test("screen.tablet", tablet),
     test("versatilepb.screen.tablet", || on_board(tablet)),
     test("screen.terminal", terminal),
@@ -308,4 +309,19 @@ fn tablet() -> Result<()> {
     desk.colours(&[(BAR, KILLER), (CORNER, KILLS + 1)])?;
     click(&mut desk, 700, 200)?;
     desk.colours(&[(BAR, FIRST), ((698, 198), RED), (SECOND_FIELD, FADED)]).map(|_| ())
+}
+
+/// A million messages of any words do the server no harm: it has not died, and another client gets
+/// its keys.
+fn messages() -> Result<()> {
+    let mut desk = Desk::start("tests/systems/screen-messages.toml")?;
+    desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER)])?;
+    for tenth in 1..=10 {
+        desk.session.expect(&format!("[hostile] {} messages", tenth * 100_000))?;
+    }
+    desk.monitor.press("g")?;
+    desk.colours(&[(FIELD, GREEN), (BAR, FIRST), (SHEET, PAPER)])?;
+    let said = desk.session.said();
+    ensure!(said.matches("[screen] ").count() == 1, "the server began again: {said}");
+    Ok(())
 }
