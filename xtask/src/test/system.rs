@@ -21,6 +21,7 @@ const SLOW: &[(&str, &str)] = &[
     ("system.linux-small", "it builds another Linux"),
     ("system.linux-1g", "it builds another Linux"),
     ("system.linux-2g", "it builds another Linux"),
+    ("system.chaos-screen", "minutes; `system.chaos` has network and disk"),
     ("amigaone.system.chaos", "minutes"),
     ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
 ];

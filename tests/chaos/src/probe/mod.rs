@@ -3,6 +3,7 @@
 
 mod disk;
 mod gateway;
+mod picture;
 mod progress;
 mod sockets;
 
@@ -11,6 +12,7 @@ use gateway::Gateway;
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Env, Result, ipc, time};
+use picture::Picture;
 use progress::Progress;
 use sockets::Connection;
 
@@ -35,7 +37,7 @@ pub trait Probe {
 }
 
 /// As many as the description gives the component something for: a port of the switch, sockets, a
-/// range of a disk, the memory of another client of a disk.
+/// range of a disk, a part of the screen, the memory of another client of a disk.
 pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
     let mut all: Vec<Box<dyn Probe>> = Vec::new();
     if let Some(gateway) = Gateway::find(env) {
@@ -46,6 +48,9 @@ pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
     }
     if let Some(range) = Range::find(env) {
         all.push(Box::new(range));
+    }
+    if let Some(picture) = Picture::find(env) {
+        all.push(Box::new(picture));
     }
     all.extend(Progress::of_clients(env).map(|progress| Box::new(progress) as _));
     all
