@@ -314,7 +314,7 @@ fn tablet() -> Result<()> {
 /// A million messages of any words do the server no harm: it has not died, and another client gets
 /// its keys.
 fn messages() -> Result<()> {
-    let mut desk = Desk::start("tests/systems/screen-messages.toml")?;
+    let mut desk = start("tests/systems/screen-messages.toml")?;
     desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER)])?;
     for tenth in 1..=10 {
         desk.session.expect(&format!("[hostile] {} messages", tenth * 100_000))?;
