@@ -114,7 +114,7 @@ impl Cpu {
     }
 }
 
-/// Without what adding and subtracting leaves behind.
+/// Without the rounding of sums and differences.
 fn rounded(cycles: f64) -> f64 {
     (cycles * 1000.0).round() / 1000.0
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The last words that one side has written, for another one that reads them in its own time. Who
-//! writes never waits for the reader, nor looks at anything of it: what nobody has read in time is
+//! A ring of words that one side writes and the other reads. The writer never waits for the reader,
+//! and reads nothing of what that writes: words that were not read before the ring is full again are
 //! lost.
 
 use crate::ring::Shared;

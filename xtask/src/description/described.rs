@@ -97,8 +97,8 @@ pub struct Component {
     /// Whether it may ask the root server how components are.
     pub watches: bool,
     pub on_death: OnDeath,
-    /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody
-    /// looks if absent.
+    /// It hangs, and is taken down, if it sends no heartbeat for so many milliseconds; never if
+    /// absent.
     pub heartbeat_ms: Option<Spanned<u32>>,
     pub calls: Vec<Peer>,
     pub notifies: Vec<Peer>,

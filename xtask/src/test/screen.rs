@@ -17,7 +17,7 @@ pub const ALL: &[Test] = &[
     test("screen.tutorial", tutorial).reading(&["docs/tutorial-screen.md"]),
     test("screen.focus", focus),
     test("screen.restarts", || restarts(3)),
-    slow("screen.restarts.many", "minutes: a hundred deaths of the server", || restarts(100)),
+    slow("screen.restarts.many", "half a minute: a hundred deaths of the server", || restarts(100)),
     test("screen.hostile", hostile),
     slow("screen.messages", "minutes: a million of them", messages),
     test("screen.tablet", tablet),
@@ -237,7 +237,7 @@ fn text() -> Result<()> {
     desk.until("the end", |picture| says(picture, "[root] every component has ended")).map(|_| ())
 }
 
-/// The kernel's last words are on the screen, whoever had it: it is set to text again, whose font is
+/// What the kernel says at a panic is on the screen, whoever had it: it is set to text, whose font is
 /// the firmware's.
 fn last_words() -> Result<()> {
     let options = Options { kdb: true, ..Options::default() };
