@@ -169,7 +169,7 @@ enum Command {
         /// Run also what passed before with the same inputs.
         #[arg(long, conflicts_with_all = ["shard", "table"])]
         fresh: bool,
-        /// Write what the shards left into docs/results.md.
+        /// Write what tests left here into docs/results.md.
         #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
         table: bool,
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.

@@ -35,3 +35,18 @@ pub fn clean() -> Result<()> {
     );
     Ok(())
 }
+
+/// The last commits, the one that is checked out first.
+///
+/// # Errors
+/// If this is no Git work tree, or its history is not all here.
+pub fn last(count: usize) -> Result<Vec<String>> {
+    ensure!(
+        git(&["rev-parse", "--is-shallow-repository"])? == "false",
+        "the history is not all here"
+    );
+    Ok(git(&["rev-list", "--max-count", &count.to_string(), "HEAD"])?
+        .lines()
+        .map(String::from)
+        .collect())
+}

@@ -45,7 +45,6 @@ pub use results::Shard;
 
 use crate::linux::programs;
 use crate::machine::board::{self, Board};
-use crate::process::git;
 use crate::{catalogue, description};
 use anyhow::{Context, Result, bail};
 use kept::Kept;
@@ -60,6 +59,11 @@ use tally::{Check, Tally, Test};
 const FOLDER: &str = "out/test";
 /// How names of tests begin whose failure tells most in the shortest time.
 const SOURCE: &str = "source.";
+
+/// The check of the table of results.
+const RESULTS: &str = "source.results";
+
+const OF_RESULTS: [Test; 1] = [tally::test(RESULTS, recent).reading(&["docs/results.md"])];
 
 /// So many of the tests that took longest are named at the end,
 const SLOWEST: usize = 40;
@@ -159,6 +163,7 @@ fn list() -> Result<Vec<Entry>> {
     }
     let checks = source::ALL
         .iter()
+        .chain(&OF_RESULTS)
         .chain(script::ALL)
         .chain(dialogue::ALL)
         .chain(terminal::ALL)
@@ -283,8 +288,13 @@ pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
     rest.sort_by_key(|test| {
         (!test.name.starts_with(SOURCE), std::cmp::Reverse(times.of(&test.name)))
     });
+    // Of a tree that differs from its commit, or is no work tree of Git, no result is kept.
+    let results = Results::open().ok();
     outcomes.extend(side_by_side(&rest, &kept));
     times.keep(&outcomes)?;
+    if let Some(Err(reason)) = results.map(|mut results| results.keep(&outcomes)) {
+        println!("# no result is kept for docs/results.md: {reason}");
+    }
     outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.seconds));
     for Outcome { test, seconds, .. } in
         outcomes.iter().take(SLOWEST).filter(|outcome| outcome.seconds >= LONG)
@@ -318,7 +328,6 @@ fn side_by_side(tests: &[&Entry], kept: &Kept) -> Vec<Outcome> {
 /// Runs a part of everything, but not what was run before at this commit.
 pub fn shard(shard: Shard) -> Result<()> {
     let start = Instant::now();
-    git::clean()?;
     let (mut results, kept) = (Results::open()?, Kept::read()?);
     let tests = list()?;
     let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
@@ -344,7 +353,7 @@ pub fn shard(shard: Shard) -> Result<()> {
                     );
                 }
                 let outcome = test.run(&kept);
-                results.keep(outcome.clone())?;
+                results.keep(std::slice::from_ref(&outcome))?;
                 outcome
             }
         };
@@ -353,10 +362,18 @@ pub fn shard(shard: Shard) -> Result<()> {
     tally.end(start)
 }
 
-/// Writes the table of what shards left.
+/// Writes what tests left here into the table.
 pub fn table() -> Result<()> {
     let tests = list()?;
     Results::open()?.table(&tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>())
+}
+
+/// Checks that the table has recent results of all tests that are not slow. Its own are those of
+/// the run that it is in.
+fn recent() -> Result<()> {
+    let tests = list()?;
+    let others = tests.iter().filter(|test| test.slow.is_none() && test.name != RESULTS);
+    results::check(&others.map(|test| test.name.as_str()).collect::<Vec<_>>())
 }
 
 fn add(tally: &mut Tally, outcome: Outcome) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results of the whole test run: split into shards, kept test by test under the commit, and
-//! written into a table.
+//! Results of tests: kept test by test with the commit, written into a table, which is checked; and
+//! everything split into shards.
 
 use crate::machine::board;
 use crate::process::{aside, git};
@@ -57,97 +57,202 @@ pub struct Outcome {
     pub seconds: u64,
 }
 
-/// The results of a commit.
-#[derive(Serialize, Deserialize)]
+/// What the last run of each test left, and at which commit.
 pub struct Results {
+    /// The commit that is checked out.
     commit: String,
-    outcomes: Vec<Outcome>,
+    kept: Vec<Kept>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    commit: String,
+    #[serde(flatten)]
+    outcome: Outcome,
 }
 
 impl Results {
-    /// Those of the commit that is checked out. Results of other commits are dropped.
+    /// Those that are kept here.
     ///
     /// # Errors
-    /// If this is no Git work tree, or what is kept cannot be read.
+    /// If this is no Git work tree, its tree differs from its commit, or what is kept cannot be
+    /// read.
     pub fn open() -> Result<Self> {
-        let commit = git::commit()?;
-        if let Ok(text) = std::fs::read_to_string(KEPT) {
-            let kept: Self = serde_json::from_str(&text)
-                .with_context(|| format!("{KEPT} cannot be read: delete it"))?;
-            if kept.commit == commit {
-                return Ok(kept);
-            }
-        }
-        Ok(Self { commit, outcomes: Vec::new() })
+        git::clean()?;
+        let kept = match std::fs::read_to_string(KEPT) {
+            Ok(text) => serde_json::from_str(&text)
+                .with_context(|| format!("{KEPT} cannot be read: delete it"))?,
+            Err(_) => Vec::new(),
+        };
+        Ok(Self { commit: git::commit()?, kept })
     }
 
-    /// What a test left, if it was run.
+    /// What a test left at this commit, if it was run.
     pub fn of(&self, test: &str) -> Option<&Outcome> {
-        self.outcomes.iter().find(|outcome| outcome.test == test)
+        self.kept
+            .iter()
+            .find(|kept| kept.outcome.test == test && kept.commit == self.commit)
+            .map(|kept| &kept.outcome)
     }
 
-    /// Keeps what a test left.
+    /// Keeps what tests left, in place of what they left before.
     ///
     /// # Errors
     /// If the tree has changed meanwhile, or the file cannot be written.
-    pub fn keep(&mut self, outcome: Outcome) -> Result<()> {
+    pub fn keep(&mut self, outcomes: &[Outcome]) -> Result<()> {
         git::clean()?;
         ensure!(
             self.commit == git::commit()?,
             "another commit was checked out while the tests ran"
         );
-        self.outcomes.push(outcome);
+        for outcome in outcomes {
+            self.kept.retain(|kept| kept.outcome.test != outcome.test);
+            self.kept.push(Kept { commit: self.commit.clone(), outcome: outcome.clone() });
+        }
         std::fs::create_dir_all("out")?;
         // Complete or as before: an interrupted run leaves no half of it.
-        let text = serde_json::to_string_pretty(self)?;
+        let text = serde_json::to_string_pretty(&self.kept)?;
         aside(Path::new(KEPT), |making| Ok(std::fs::write(making, text)?))
     }
 
-    /// Writes the table of these tests.
+    /// Writes the rows of these tests into the table. A test of which nothing is kept here has the
+    /// row that it had.
     ///
     /// # Errors
-    /// If one of them was not run.
+    /// If the table cannot be read or written.
     pub fn table(&self, tests: &[&str]) -> Result<()> {
-        let missing: Vec<&str> =
-            tests.iter().copied().filter(|test| self.of(test).is_none()).collect();
-        ensure!(
-            missing.is_empty(),
-            "at commit {} these tests were not run by a shard: {}",
-            self.commit,
-            missing.join(" ")
-        );
-        std::fs::write(TABLE, self.text(tests, &machine()?)?)?;
-        println!("wrote {TABLE}");
+        let before = std::fs::read_to_string(TABLE).unwrap_or_default();
+        let mut rows = rows(&before);
+        let kept: Vec<(&str, Row)> =
+            self.kept.iter().map(|kept| (kept.outcome.test.as_str(), kept.row())).collect();
+        let count = kept.len();
+        rows.extend(kept);
+        std::fs::write(TABLE, text(tests, &rows, &machine()?)?)?;
+        println!("wrote {TABLE}: {count} tests were run here");
         Ok(())
     }
+}
 
-    fn text(&self, tests: &[&str], machine: &str) -> Result<String> {
-        let mut text = format!(
-            "# Results\n\nAll tests at commit `{}`, run by `./macadamia test --all --shard I/N`; this table is written by\n\
-             `./macadamia test --all --table`. {machine}. Seconds are elapsed ones, with\n\
-             the building of what a test is the first to need.\n\n| test | passed | failed | seconds |\n|---|---|---|---|\n",
-            self.commit
-        );
-        let (mut passed, mut failures, mut seconds) = (0, Vec::new(), 0);
-        for outcome in tests.iter().filter_map(|test| self.of(test)) {
-            writeln!(
-                text,
-                "| {} | {} | {} | {} |",
-                outcome.test,
-                outcome.passed,
-                outcome.failures.len(),
-                outcome.seconds
-            )?;
-            passed += outcome.passed;
-            seconds += outcome.seconds;
-            failures.extend(&outcome.failures);
+impl Kept {
+    fn row(&self) -> Row {
+        Row {
+            passed: self.outcome.passed,
+            failed: self.outcome.failures.len(),
+            seconds: self.outcome.seconds,
+            commit: self.commit.chars().take(SHORT).collect(),
         }
-        writeln!(text, "\nTogether {passed} passed, {} failed, in {seconds} s.", failures.len())?;
-        for failure in failures {
-            write!(text, "\n* {}", failure.lines().next().unwrap_or_default())?;
-        }
-        Ok(text.trim_end().to_string() + "\n")
     }
+}
+
+/// How many digits of a commit's name the table has.
+const SHORT: usize = 12;
+
+/// What the table says of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    passed: usize,
+    failed: usize,
+    seconds: u64,
+    /// The commit at which it ran.
+    commit: String,
+}
+
+impl std::str::FromStr for Row {
+    type Err = anyhow::Error;
+
+    /// The cells after the name.
+    fn from_str(cells: &str) -> Result<Self> {
+        let cells: Vec<&str> = cells.split('|').map(str::trim).collect();
+        let &[passed, failed, seconds, commit, ""] = cells.as_slice() else {
+            bail!("five cells are wanted");
+        };
+        Ok(Self {
+            passed: passed.parse()?,
+            failed: failed.parse()?,
+            seconds: seconds.parse()?,
+            commit: commit.trim_matches('`').into(),
+        })
+    }
+}
+
+/// The rows of a table.
+fn rows(table: &str) -> BTreeMap<&str, Row> {
+    table
+        .lines()
+        .filter_map(|line| {
+            let (test, cells) = line.strip_prefix("| ")?.split_once(" | ")?;
+            Some((test, cells.parse().ok()?))
+        })
+        .collect()
+}
+
+fn text(tests: &[&str], rows: &BTreeMap<&str, Row>, machine: &str) -> Result<String> {
+    let mut text = format!(
+        "# Results\n\n\
+         What the last run of each test left, and at which commit.\n\
+         `./macadamia test` and `./macadamia test --all --shard I/N` keep results of a clean tree in `out/results.json`; `./macadamia test --all --table` writes them into this table.\n\
+         Tests that are not slow have a row of the last {OLDEST} commits: `./macadamia test source.results`.\n\
+         The last rows were written on {machine}.\n\
+         Seconds are elapsed ones, with the building of what a test is the first to need.\n\n\
+         | test | passed | failed | seconds | commit |\n|---|---|---|---|---|\n"
+    );
+    let (mut passed, mut failed, mut seconds, mut without) = (0, 0, 0, Vec::new());
+    for &test in tests {
+        let Some(row) = rows.get(test) else {
+            without.push(format!("`{test}`"));
+            continue;
+        };
+        let Row { commit, .. } = row;
+        writeln!(
+            text,
+            "| {test} | {} | {} | {} | `{commit}` |",
+            row.passed, row.failed, row.seconds
+        )?;
+        passed += row.passed;
+        failed += row.failed;
+        seconds += row.seconds;
+    }
+    writeln!(text, "\nTogether {passed} passed, {failed} failed, in {seconds} s.")?;
+    if !without.is_empty() {
+        writeln!(text, "\nNo run of these is on record: {}.", without.join(", "))?;
+    }
+    Ok(text)
+}
+
+/// The most commits that may lie between a row of the table and what is checked out.
+const OLDEST: usize = 150;
+
+/// Checks that the table has a row for each of these tests, of a run that passed, at most
+/// [`OLDEST`] commits ago.
+///
+/// # Errors
+/// If not.
+pub fn check(tests: &[&str]) -> Result<()> {
+    let table = std::fs::read_to_string(TABLE).with_context(|| format!("cannot read {TABLE}"))?;
+    // Without the history, as in a copy of the files, only the rows can be looked at.
+    let recent = git::last(OLDEST + 1).ok();
+    let wrong = wrong(tests, &rows(&table), recent.as_deref());
+    ensure!(
+        wrong.is_empty(),
+        "{TABLE}: {}; `./macadamia test NAME` on a clean tree and `./macadamia test --all --table` \
+         renew rows",
+        wrong.join("; ")
+    );
+    Ok(())
+}
+
+/// What is wrong with these tests' rows, if so many commits are the last ones.
+fn wrong(tests: &[&str], rows: &BTreeMap<&str, Row>, recent: Option<&[String]>) -> Vec<String> {
+    let of = |&test: &&str| {
+        let Some(row) = rows.get(test) else { return Some(format!("{test} has no row")) };
+        if row.failed > 0 {
+            return Some(format!("{test} failed"));
+        }
+        let is_recent =
+            recent.is_none_or(|recent| recent.iter().any(|commit| commit.starts_with(&row.commit)));
+        (!is_recent).then(|| format!("{test} has a row of before the last {OLDEST} commits"))
+    };
+    tests.iter().filter_map(of).collect()
 }
 
 /// What the tests run on.
@@ -167,14 +272,9 @@ fn machine() -> Result<String> {
     Ok(format!("{count} processors ({model}), {qemu}"))
 }
 
-/// How long tests took in a table's run, in seconds.
+/// How long tests took by a table, in seconds.
 fn durations(table: &str) -> BTreeMap<&str, u64> {
-    let row = |line| {
-        let cells: Vec<&str> = str::split(line, '|').map(str::trim).collect();
-        let &[_, test, _, _, seconds, _] = cells.as_slice() else { return None };
-        Some((test, seconds.parse().ok()?))
-    };
-    table.lines().filter_map(row).collect()
+    rows(table).into_iter().map(|(test, row)| (test, row.seconds)).collect()
 }
 
 /// How long tests take, in seconds: as they did here at last, or else when the table was made.
@@ -266,7 +366,8 @@ mod tests {
     #[test]
     fn shards_have_each_test_once() {
         let tests = ["a", "b", "c", "d", "e"];
-        let table = "| test | passed | failed | seconds |\n|---|---|---|---|\n| a | 1 | 0 | 100 |\n| d | 3 | 1 | 40 |\n";
+        let table = "| test | passed | failed | seconds | commit |\n|---|---|---|---|---|\n\
+                     | a | 1 | 0 | 100 | `c0ffee` |\n| d | 3 | 1 | 40 | `c0ffee` |\n";
         let durations = durations(table);
         assert_eq!(durations, BTreeMap::from([("a", 100), ("d", 40)]));
         let shares = split(&tests, &durations, 3);
@@ -285,23 +386,59 @@ mod tests {
         }
     }
 
+    fn row(failed: usize, seconds: u64, commit: &str) -> Row {
+        Row { passed: 2, failed, seconds, commit: commit.into() }
+    }
+
     #[test]
-    fn the_table_can_be_split_by() {
-        let outcome = |test: &str, seconds| Outcome {
-            test: test.into(),
-            passed: 2,
-            failures: vec![format!("{test}: no\nmore")],
-            seconds,
-        };
-        let results =
-            Results { commit: "c0ffee".into(), outcomes: vec![outcome("b", 7), outcome("a", 5)] };
-        let text = results.text(&["a", "b"], "A machine").unwrap_or_default();
+    fn a_table_has_the_rows_of_the_tests_that_there_are() {
+        let before = BTreeMap::from([
+            ("a", row(0, 5, "c0ffee")),
+            ("b", row(1, 7, "decade")),
+            ("gone", row(0, 9, "decade")),
+        ]);
+        let text = text(&["b", "new", "a"], &before, "a machine").expect("a table");
+        let after = BTreeMap::from([("a", row(0, 5, "c0ffee")), ("b", row(1, 7, "decade"))]);
+        assert_eq!(rows(&text), after);
         assert_eq!(durations(&text), BTreeMap::from([("a", 5), ("b", 7)]));
         assert!(
-            text.contains("`c0ffee`")
-                && text.ends_with("Together 4 passed, 2 failed, in 12 s.\n\n* a: no\n* b: no\n"),
+            text.ends_with(
+                "Together 4 passed, 1 failed, in 12 s.\n\nNo run of these is on record: `new`.\n"
+            ),
             "{text}"
         );
-        assert!(results.of("c").is_none());
+    }
+
+    #[test]
+    fn a_row_that_is_missing_old_or_of_a_failure_is_wrong() {
+        let rows = BTreeMap::from([
+            ("recent", row(0, 1, "c0ffee")),
+            ("old", row(0, 1, "decade")),
+            ("failed", row(1, 1, "c0ffee")),
+        ]);
+        let recent = ["c0ffee123".to_string()];
+        let all = ["recent", "old", "failed", "missing"];
+        assert_eq!(
+            wrong(&all, &rows, Some(&recent)),
+            ["old has a row of before the last 150 commits", "failed failed", "missing has no row"]
+        );
+        assert_eq!(wrong(&all, &rows, None), ["failed failed", "missing has no row"]);
+    }
+
+    #[test]
+    fn only_the_last_outcome_of_a_test_is_kept() {
+        let outcome = |test: &str, seconds| Outcome {
+            test: test.into(),
+            passed: 1,
+            failures: Vec::new(),
+            seconds,
+        };
+        let kept = |commit: &str| Kept { commit: commit.into(), outcome: outcome("a", 5) };
+        let results = |commit| Results { commit: "now".into(), kept: vec![kept(commit)] };
+        assert_eq!(results("before").of("a"), None);
+        assert_eq!(results("now").of("a"), Some(&outcome("a", 5)));
+        let text = serde_json::to_string(&[kept("now")]).expect("text");
+        let read: Vec<Kept> = serde_json::from_str(&text).expect("what was written");
+        assert_eq!(read.first().map(Kept::row), Some(Row { passed: 1, ..row(0, 5, "now") }));
     }
 }
