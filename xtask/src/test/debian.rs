@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 /// All of them.
 pub const ALL: &[Test] = &[
     slow("linux.debian", "it installs Debian", debian),
+    slow("linux.debian.build", "it builds the full Linux, which `linux.debian` runs", systems),
     slow("linux.debian.batch", "it installs Debian", batch),
     slow("linux.debian.bochs", "it installs Debian", on_bochs),
     slow("linux.debian.bombs", "it installs Debian", bombs),
@@ -26,6 +27,14 @@ pub const ALL: &[Test] = &[
 ];
 
 const SYSTEM: &str = "tests/systems/linux-debian.toml";
+
+/// What users run with Debian can be built.
+fn systems() -> Result<()> {
+    for system in ["systems/debian.toml", "systems/desktop.toml"] {
+        build::system(Path::new(system))?;
+    }
+    Ok(())
+}
 
 /// Its disk's image.
 fn image() -> PathBuf {

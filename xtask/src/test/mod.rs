@@ -43,7 +43,6 @@ mod tricks;
 
 pub use results::Shard;
 
-use crate::linux::programs;
 use crate::machine::board::{self, Board};
 use crate::{catalogue, description};
 use anyhow::{Context, Result, bail};
@@ -221,12 +220,10 @@ fn of_system(name: String, path: PathBuf, board: &'static Board) -> Entry {
     Entry { name, action: Action::System(path, board), slow, documents: &[], first: false }
 }
 
-/// Whether a system can be on the usual board at all.
+/// Whether a system says that it is tested on the usual board. The others are what tests run that
+/// know more of them than a description can say.
 fn is_for(path: &Path, board: &Board) -> Result<bool> {
-    let description = description::read(path, board)?;
-    let is_held =
-        description.disks.values().all(|disk| programs::can_hold(board, disk.holds).is_ok());
-    Ok(is_held && !description.test.is_some_and(|test| test.only))
+    Ok(description::read(path, board)?.test.is_some_and(|test| !test.only))
 }
 
 /// Systems on other boards than the usual one.

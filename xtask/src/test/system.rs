@@ -14,13 +14,6 @@ use std::time::Duration;
 
 /// Tests of systems that run only when they are named, or everything is asked for, and why.
 const SLOW: &[(&str, &str)] = &[
-    ("system.debian", "it builds the full Linux, which `linux.debian` runs"),
-    ("system.debian-screen", "it builds the full Linux, which `linux.screen` runs"),
-    ("system.desktop", "it builds the full Linux, which `linux.screen` runs"),
-    ("system.linux-debian", "it builds the full Linux, which `linux.debian` runs"),
-    ("system.linux-small", "it builds another Linux"),
-    ("system.linux-1g", "it builds another Linux"),
-    ("system.linux-2g", "it builds another Linux"),
     ("system.chaos-screen", "minutes; `system.chaos` has network and disk"),
     ("amigaone.system.chaos", "minutes"),
     ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
@@ -38,7 +31,7 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
         Err(error) => return tally.note(name, Err(error)),
     };
     let Some(test) = built.test.clone().map(|test| test.on(built.board)) else {
-        return tally.note(&format!("{name}.build"), Ok(()));
+        return tally.note(name, Err(anyhow::anyhow!("it does not say how it is tested")));
     };
     let timeout = Duration::from_secs(test.timeout);
     let model = match (test.latency || !test.limit.is_empty()).then(build::model).transpose() {
@@ -197,4 +190,37 @@ fn within(model: &model_core::Report, limit: &Limit) -> Result<()> {
         bail!("{found}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogue;
+    use std::path::Path;
+
+    /// All text of the files in a folder, and in the folders in it.
+    fn text(folder: &Path) -> String {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        let texts = entries.map(|entry| {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { text(&path) } else { std::fs::read_to_string(path).expect("text") }
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn a_system_that_does_not_say_how_it_is_tested_is_named_by_a_test() {
+        let tests = text(Path::new("src/test"));
+        for folder in ["systems", "tests/systems"] {
+            for path in catalogue::descriptions(&format!("../{folder}")).expect("descriptions") {
+                let says = std::fs::read_to_string(&path).expect("a description");
+                let name = catalogue::name(&path);
+                let names = [format!("{folder}/{name}.toml"), format!("\"{name}\"")];
+                assert!(
+                    says.contains("\n[test]\n") || names.iter().any(|name| tests.contains(name)),
+                    "no test runs {}",
+                    path.display()
+                );
+            }
+        }
+    }
 }
