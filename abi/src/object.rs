@@ -126,7 +126,7 @@ pub enum CacheOp {
     /// That, and the instruction side forgets, too: code was written.
     SyncCode = 2,
     /// The lines of the range are read, and stay, until they are unlocked, or invalidated by their
-    /// addresses, or the range is mapped anew. Whatever else the kernel does to them, they are back
+    /// addresses, or the range is remapped. Whatever else the kernel does to them, they are back
     /// when the Space next comes to them. The range is a part of one page that can be read and is
     /// cached, and has nothing in common with the Space's other ones. Its Quota is charged for it;
     /// of ranges there are four (`arch::armv5::layout::LOCKED_RANGES`).

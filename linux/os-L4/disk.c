@@ -161,7 +161,7 @@ static void end(unsigned int tag, blk_status_t status)
 	blk_mq_end_request(request, status);
 }
 
-/* Begins anew.  What was not answered is repeated: that does no harm, as its data is still in its slot. */
+/* Begins again.  What was not answered is repeated: that does no harm, as its data is still in its slot. */
 static void attach(void)
 {
 	if (state == ATTACHING || state == ATTACHING_AGAIN) {

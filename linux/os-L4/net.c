@@ -60,7 +60,7 @@ void l4_net_idle(void)
 		wake_switch(l4_net_reclaim());
 }
 
-/* Both directions begin anew.  The switch gives its slots, we give ours but those whose frames are in use. */
+/* Both directions begin again.  The switch gives its slots, we give ours but those whose frames are in use. */
 static void begin(void)
 {
 	DECLARE_BITMAP(kept, L4_NET_MOST_SLOTS);

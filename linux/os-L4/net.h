@@ -52,7 +52,7 @@ struct l4_net {
 	u32 held;
 	u32 told;		/* of the slots of `in` that are free the switch has been told so many */
 	u32 bell;		/* capability: notifies the switch */
-	bool attached;		/* both sides have begun anew, and the switch has kept to the protocol since */
+	bool attached;		/* both sides have begun again, and the switch has kept to the protocol since */
 	struct l4_async_call attach;
 	bool attaching;		/* that call is under way */
 	bool again;		/* the switch asks for another one */

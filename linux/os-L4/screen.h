@@ -24,7 +24,7 @@ struct l4_screen {
 	u32 refresh;		/* times a second */
 	u32 produced;		/* rectangles that were published since, modulo 2^32 */
 	u32 taken;		/* events that were taken */
-	bool attached;		/* both sides have begun anew, and the server has kept to the protocol since */
+	bool attached;		/* both sides have begun again, and the server has kept to the protocol since */
 	struct tasklet_struct tasklet;
 };
 

@@ -35,7 +35,7 @@ pub const GLOBAL: u32 = 1;
 pub const PARKED: u32 = 2;
 /// The first domain that is given to owners.
 pub const FIRST: u16 = 3;
-/// Most sections of an owner in the directory. With more it starts anew.
+/// Most sections of an owner in the directory. With more it starts again.
 pub const MOST: u16 = 256;
 
 /// The domain access register's bits that open a domain: as its pages say.

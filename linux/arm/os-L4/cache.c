@@ -94,7 +94,7 @@ static void note_dropped(u8 *lines, pte_t pte)
 }
 
 /*
- * Somebody is going to write to a page of a file where he has it mapped shared.  Others had it cached: they get it anew at their
+ * Somebody is going to write to a page of a file where he has it mapped shared.  Others had it cached: they get it again at their
  * next access.
  */
 static int share(struct page *page)
@@ -380,7 +380,7 @@ static const void *where_process_has(struct mm_struct *mm, const struct page *pa
 }
 
 /*
- * Nobody writes to a page of which a process gets a copy before it is mapped anew, and its lines are dropped then.  One that is
+ * Nobody writes to a page of which a process gets a copy before it is mapped again, and its lines are dropped then.  One that is
  * pinned can be written all the time, and so can one of a file, by those who have it uncached.
  */
 void copy_user_highpage(struct page *to, struct page *from, unsigned long address, struct vm_area_struct *vma)

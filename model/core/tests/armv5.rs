@@ -199,7 +199,7 @@ impl Machine {
 const FRAMES: [u32; 4] = [0x2_0000, 0x2_1000, 0x2_2000, 0x2_3000];
 
 /// Two processes get pages, use them, give them back, and get each other's; one of the pages is
-/// code that the kernel has loaded anew. A domain goes from one process to the other.
+/// code that the kernel has loaded again. A domain goes from one process to the other.
 fn scene(fault: Fault) -> Report {
     let mut machine = Machine::new(fault);
     machine.enter(SWI);

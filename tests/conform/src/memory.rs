@@ -160,7 +160,7 @@ fn revoke_takes_parts(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, ADDRESS, small, 0, PAGE, RW))?;
     good(revoke(whole))?;
     fails(identify(part), Error::NoCapability)?;
-    // The address is free: protecting it changes nothing, and mapping it anew works.
+    // The address is free: protecting it changes nothing, and mapping it again works.
     good(protect(SPACE, ADDRESS, PAGE, RW))?;
     good(map(SPACE, ADDRESS, memory, 0, PAGE, RW))?;
     good(delete(whole))

@@ -215,7 +215,7 @@ impl<M: Shared> Switch<M> {
         self.addresses.let_bridge(port);
     }
 
-    /// A client begins anew: its rings are empty. If it has an address nobody else can use that.
+    /// A client begins again: its rings are empty. If it has an address nobody else can use that.
     /// `large`: it takes large frames.
     pub fn attach(&mut self, port: usize, address: Option<Address>, large: bool) {
         // Who is behind the card does not change with its driver: no client gets such an address by

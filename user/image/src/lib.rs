@@ -161,7 +161,7 @@ pub struct Load {
 pub enum OnDeath {
     /// Say so, and leave it dead.
     Report,
-    /// Say so, and start it anew: after `first_ms`, doubled after each death
+    /// Say so, and start it again: after `first_ms`, doubled after each death
     /// within ten times that, up to `most_ms`.
     Restart {
         /// First delay in milliseconds.

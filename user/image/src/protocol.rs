@@ -74,8 +74,8 @@ pub mod clock {
 /// Between the disk server and its clients (docs/disk.md). Requests, answers and data go through
 /// memory that the server shares with each client.
 pub mod disk {
-    /// Request: this client begins anew at slot 0 of both rings. Reply: 0, or an error; the sectors
-    /// of its range: low word, high word.
+    /// Request: this client begins again at slot 0 of both rings. Reply: 0, or an error; the
+    /// sectors of its range: low word, high word.
     pub const ATTACH: u32 = 1;
 
     /// Operation: read sectors into the slot's data.
@@ -139,7 +139,7 @@ pub mod disk {
 /// Between the network switch and its clients, `nic` among them (docs/net.md). Frames go through a
 /// port's memory: a switch and a client share it.
 pub mod net {
-    /// Request: this client begins anew with rings that are empty. Word 1: [`TAKES_LARGE`]. Reply:
+    /// Request: this client begins again with rings that are empty. Word 1: [`TAKES_LARGE`]. Reply:
     /// 0; bytes 0 to 3 of its address, low byte first; bytes 4 and 5, and [`LINK_UP`].
     pub const ATTACH: u32 = 1;
     /// Request by the driver of the card: as [`ATTACH`]. Words 1 and 2 have the card's address,

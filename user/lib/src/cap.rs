@@ -52,7 +52,7 @@ pub(crate) fn or_none(named: Option<impl Into<Selector>>) -> Selector {
     named.map_or(Selector::NONE, Into::into)
 }
 
-/// A new thread, or one that was bound anew.
+/// A new thread, or one that was bound again.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
     /// Address of its UTCB slot.

@@ -48,8 +48,8 @@ impl Disk {
         self.layout
     }
 
-    /// Begins anew: nothing is under way. What was not answered is to be repeated. Also the sectors
-    /// of the range.
+    /// Begins again: nothing is under way. What was not answered is to be repeated. Also the
+    /// sectors of the range.
     ///
     /// # Errors
     /// `BadState` if there is no disk, or no such range on it; what the kernel says.

@@ -23,7 +23,7 @@ pub enum Use {
     Writes,
 }
 
-/// Maps the shared memory that this component was given as `name` anew, past the caches. All of
+/// Maps the shared memory that this component was given as `name` again, past the caches. All of
 /// those who have it do that, or none.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ impl Heart {
         Self { sign, bit, due: 0, set: None }
     }
 
-    /// Somebody else has used the alarm: it is set anew.
+    /// Somebody else has used the alarm: it is set again.
     pub const fn forget(&mut self) {
         self.set = None;
     }

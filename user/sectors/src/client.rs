@@ -13,7 +13,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Of memory whose rings were just begun anew.
+    /// Of memory whose rings were just begun again.
     #[must_use]
     pub const fn new(layout: Layout) -> Self {
         Self {

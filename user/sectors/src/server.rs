@@ -70,7 +70,7 @@ struct UnderWay {
     is_stale: bool,
 }
 
-/// Whether a client begins anew.
+/// Whether a client begins again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attach {
     /// It has, and its range has so many sectors.
@@ -118,7 +118,7 @@ impl<M: Shared> Server<M> {
         (clients.len() <= MOST_CLIENTS).then_some(Self { clients, under_way, turn: 0, broken: 0 })
     }
 
-    /// A client wants to begin anew.
+    /// A client wants to begin again.
     pub fn attach(&mut self, client: usize) -> Attach {
         let Some((peer, range)) =
             self.clients.get_mut(client).and_then(|peer| peer.range.map(|range| (peer, range)))

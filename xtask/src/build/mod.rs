@@ -114,7 +114,7 @@ impl Built {
         kept::forget(&self.kernel)
     }
 
-    /// The same with disks that are made anew, in a folder of their own.
+    /// The same with disks that are made again, in a folder of their own.
     pub fn with_new_disks(mut self, folder: &str) -> Result<Self> {
         for disk in &mut self.disks {
             disk.image = self

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A source tree out of an archive, with patches: after an edit of a patch only the files that
-//! change are written anew, so that `make` compiles what depends on them.
+//! change are written again, so that `make` compiles what depends on them.
 //!
 //! Beside the tree are a folder with the archive's own version of each file that a patch touches
 //! (`NAME.upstream`), and a stamp of what the tree was made from (`NAME.unpacked`).
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_tree_is_as_if_unpacked_anew() {
-        let place = Place::new("anew");
+        let place = Place::new("again");
         for (patches, expected) in [
             (&[CHANGES][..], ["I", "2", ""]),
             (&[CHANGES_OTHERWISE, MAKES], ["i", "2", "3"]),

@@ -206,9 +206,9 @@ impl std::str::FromStr for Insert {
                 "{guest:?}: GUEST is the path of a file, without `..` and line ends"
             ));
         }
-        if let Some(anew) = MADE_ANEW.iter().find(|folder| guest.starts_with(**folder)) {
+        if let Some(remade) = MADE_ANEW.iter().find(|folder| guest.starts_with(**folder)) {
             return Err(format!(
-                "{guest}: Linux makes {anew} anew when it starts; choose another place"
+                "{guest}: Linux makes {remade} again when it starts; choose another place"
             ));
         }
         let read = || {
@@ -261,7 +261,7 @@ mod tests {
         assert!(
             "Cargo.toml:/tmp/x"
                 .parse::<Insert>()
-                .is_err_and(|error| error.contains("makes /tmp/ anew"))
+                .is_err_and(|error| error.contains("makes /tmp/ again"))
         );
         for wrong in ["/opt/", "/opt/../tmp/x", "/opt/a\nb"] {
             assert!(

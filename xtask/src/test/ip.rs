@@ -299,7 +299,7 @@ fn flood(nic: Nic) -> Result<()> {
     results.lines().filter(|line| line.starts_with('#')).for_each(|line| println!("{line}"));
     ensure!(transcript.is_done() && results.contains("ok flood.card\n"), "{results}{console}");
     let died = console.lines().find(|line| {
-        [" died", " hangs", " ended with", "begins anew"].iter().any(|what| line.contains(what))
+        [" died", " hangs", " ended with", "begins again"].iter().any(|what| line.contains(what))
     });
     ensure!(died.is_none(), "{died:?}");
     answered.map(|_| ())

@@ -103,7 +103,7 @@ struct Ran {
 }
 
 impl Scene {
-    /// A machine where nothing is installed, made anew.
+    /// A machine where nothing is installed, made again.
     fn new(name: &str) -> Result<Self> {
         let folder = std::path::absolute(Path::new("out/script").join(name))?;
         remove(&folder)?;

@@ -238,7 +238,7 @@ impl Directory {
             return Err(Error::BadAddress);
         }
         let is_new = self.locks.add(space, range, is_paid)?;
-        // It may be there already: all are locked anew.
+        // It may be there already: all are locked again.
         locks::unlock();
         self.fault_in(pool, space, start);
         Ok(is_new)

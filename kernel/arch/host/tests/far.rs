@@ -285,11 +285,11 @@ proptest! {
             kernel.port.invalidated.clear();
             kernel.port.announced.clear();
             kernel.port.pending = interrupted;
-            let anew = step(&mut kernel, &mut model, numbers);
+            let remade = step(&mut kernel, &mut model, numbers);
             for (i, space) in spaces(&kernel).into_iter().enumerate() {
                 let after = pages_of(&kernel, space);
                 prop_assert_eq!(seen(&after), model.seen(SPACES[i]), "space {}", i);
-                if anew != Some(SPACES[i]) {
+                if remade != Some(SPACES[i]) {
                     check_flushes(&kernel, space, &before[i], &after);
                 }
                 for number in numbers {

@@ -51,7 +51,7 @@ const SIZES: [Word; 8] = [
 /// A Quota that pays for one of the homes and for a space of aliens.
 const OTHER_QUOTA: Word = slot::FREE + 22;
 
-/// Makes a space anew as it was at the beginning, or with its kernel's part elsewhere.
+/// Makes a space again as it was at the beginning, or with its kernel's part elsewhere.
 fn make(kernel: &mut Kernel<Host>, model: &mut Model, space: Word, number: Word) {
     let index = OWNERS.iter().position(|owner| *owner == space).expect("one of them");
     let place = match index {
@@ -336,7 +336,7 @@ impl Before {
 
 /// The kernel is as the model says. Of spaces that are others than before nothing needs to be
 /// flushed.
-fn check(kernel: &mut Kernel<Host>, model: &Model, before: &Before, anew: &[Word], start: u32) {
+fn check(kernel: &mut Kernel<Host>, model: &Model, before: &Before, remade: &[Word], start: u32) {
     let spaces: BTreeMap<Word, Ref<Space>> =
         model.spaces.keys().map(|space| (*space, space_of(kernel, *space))).collect();
     flush_homes(kernel, &before.moved);
@@ -353,7 +353,7 @@ fn check(kernel: &mut Kernel<Host>, model: &Model, before: &Before, anew: &[Word
             expected.retain(|at, _| !is_late(at));
         }
         assert!(now == expected, "space {slot}: {:?}", difference(&now, &expected));
-        if !anew.contains(slot) {
+        if !remade.contains(slot) {
             let of: Vec<u32> = [Some(space.address()), before.shown.get(&space.address()).copied()]
                 .into_iter()
                 .flatten()
@@ -429,8 +429,8 @@ proptest! {
                 aside(&mut kernel, |kernel| {
                     check(kernel, &model, &before, &[], start);
                     let before = Before::new(kernel, &model);
-                    let anew = step(kernel, &mut model, others);
-                    check(kernel, &model, &before, &anew, start);
+                    let remade = step(kernel, &mut model, others);
+                    check(kernel, &model, &before, &remade, start);
                 });
                 let before = Before::new(&mut kernel, &model);
                 end_small(&mut kernel, &mut model, begun, numbers[1] / 8 % 4 == 0);
@@ -438,9 +438,9 @@ proptest! {
                 check(&mut kernel, &model, &before, &[], start);
             } else {
                 kernel.port.pending = numbers[0] / 8 % 2 == 0;
-                let anew = step(&mut kernel, &mut model, others);
+                let remade = step(&mut kernel, &mut model, others);
                 kernel.port.pending = false;
-                check(&mut kernel, &model, &before, &anew, start);
+                check(&mut kernel, &model, &before, &remade, start);
             }
         }
         let mut objects: Vec<Word> = OWNERS.into_iter().chain([SHARED, OTHER_QUOTA]).chain(PARTS).chain(MEMORIES).chain(THREADS..LAST).collect();

@@ -202,14 +202,14 @@ proptest! {
             kernel.port.announced.clear();
             kernel.port.pending = interrupted;
             let shown = kernel.port.shown.clone();
-            let anew = step(&mut kernel, &mut model, numbers);
+            let remade = step(&mut kernel, &mut model, numbers);
             spaces = addresses(&kernel, &model);
             before.retain(|slot, _| spaces.contains_key(slot));
             for (slot, space) in &spaces {
                 check_space(&kernel, *space);
                 let after = found_in(&kernel, *space);
                 prop_assert!(seen(&after) == model.seen(*slot), "space {}", slot);
-                if anew != Some(*slot) {
+                if remade != Some(*slot) {
                     let of: Vec<u32> = [Some(space.address()), shown.get(&space.address()).copied()].into_iter().flatten().collect();
                     check_flushes_of(&kernel, &of, &before[slot], &after);
                 }

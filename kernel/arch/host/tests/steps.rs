@@ -74,7 +74,7 @@ fn a_stopped_call_is_not_carried_on() {
     assert_eq!(call(&mut kernel, Op::Start, [THREAD, 0x40_0000, 0x50_0000, 0]), 0);
     call(&mut kernel, Op::Yield, [0; 4]);
     assert_eq!(kernel.current(), Some(other));
-    assert!(!kernel.carry_on(), "a thread that was started anew makes no system call");
+    assert!(!kernel.carry_on(), "a thread that was started again makes no system call");
     assert_eq!(kernel.pool[other].progress, 0);
 }
 

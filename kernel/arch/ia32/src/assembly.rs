@@ -177,7 +177,7 @@ global_asm!(
     saved_eip = const saved(word::EIP),
     saved_eflags = const saved(word::EFLAGS),
     saved_esp = const saved(word::ESP),
-    // Words of the saved registers that every slow entry writes anew.
+    // Words of the saved registers that every slow entry writes again.
     scratch_1 = const saved(word::EAX),
     scratch_2 = const saved(word::ERROR),
     frame_bytes = const -saved(word::GS),

@@ -147,7 +147,7 @@ impl Machine {
 
 /// The mapping of what is accessed, and whether the tables were walked for it. The domain access
 /// control is looked at for each hit: of what an entry forbids the kernel would be told, and it
-/// would be entered anew.
+/// would be entered again.
 fn look_up(
     tlb: &mut Tlb,
     access: Access,

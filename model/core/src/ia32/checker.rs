@@ -4,7 +4,7 @@
 //! The checker keeps every translation that was ever used until an instruction flushes it: a TLB
 //! without limits, whose entries are those that some processor might have. It also knows where the
 //! tables are that those translations came from. A store into a table makes the entries that
-//! depend on it suspect; when a suspect one is used, the tables are walked anew and compared.
+//! depend on it suspect; when a suspect one is used, the tables are walked again and compared.
 //!
 //! A global entry stays when the directory changes. So it is compared, too, when it is first used
 //! below another directory than it was found or compared below last.

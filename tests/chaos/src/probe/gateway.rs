@@ -33,7 +33,7 @@ enum Outcome {
     Answered,
     /// None has, for a while.
     Silence,
-    /// The rings began anew, or are to.
+    /// The rings began again, or are to.
     Again,
 }
 

@@ -68,7 +68,7 @@ fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
     )?;
     good(set_thread_pointer(alien.thread, 0x5eed_1111))?;
     alien.run(r.handle)?;
-    check("as it was set anew", alien.word(register(2)) == 0x5eed_1111)
+    check("as it was set again", alien.word(register(2)) == 0x5eed_1111)
 }
 
 /// Its handler's domains do not open the place of its registers. (They are zero at first, so it

@@ -52,7 +52,7 @@ fn run(env: Env) {
             .unwrap_or_else(|error| panic!("{error}"));
         println!("listening at port {port}");
         if let Err(error) = serve(&listener, &mut site, limits) {
-            println!("{error}: begins anew");
+            println!("{error}: begins again");
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paints where the mouse is as long as its left button is down. R, G, B and W choose a colour, which
 //! the field in the upper left corner shows while the component has the keyboard; the wheel makes the
-//! brush larger, C begins anew.
+//! brush larger, C begins again.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -16,7 +16,7 @@ fn run(_: Env) {
         let listener = TcpListener::bind("0.0.0.0:7").unwrap_or_else(|error| panic!("{error}"));
         println!("listening at {}", listener.local_addr());
         if let Err(error) = serve(&listener) {
-            println!("{error}: begins anew");
+            println!("{error}: begins again");
         }
     }
 }

@@ -320,7 +320,7 @@ fn what_the_card_has_received_waits_for_who_reads() {
     net.settle();
     assert!(net.switch.round(0).look.is_some());
     assert_eq!(net.clients[CARD].output.room(&net.memories[CARD]), Ok(128 - 32));
-    // Who begins anew has lost it; the card gets the slots.
+    // Who begins again has lost it; the card gets the slots.
     net.attach(1);
     net.settle();
     assert_eq!(net.clients[CARD].output.room(&net.memories[CARD]), Ok(128));

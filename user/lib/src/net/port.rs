@@ -90,7 +90,7 @@ impl Port {
         }
     }
 
-    /// The rings, begun anew; all slots of *in* are the switch's to fill.
+    /// The rings, begun again; all slots of *in* are the switch's to fill.
     fn rings(&self) -> Result<Rings> {
         let (mut input, output) = (
             Receiver::new(self.layout.to_client(), &self.memory),
@@ -100,7 +100,7 @@ impl Port {
         Ok(Rings { input, output })
     }
 
-    /// Begins anew: what is in the rings is lost.
+    /// Begins again: what is in the rings is lost.
     ///
     /// # Errors
     /// `BadArgument` if the switch refuses; what the kernel says.

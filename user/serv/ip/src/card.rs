@@ -25,7 +25,7 @@ pub struct Card<'a> {
     /// The frame that was taken last, out of everybody else's reach.
     input: Buffer,
     sender: Sender<'a>,
-    /// Whether the switch has written an index that cannot be: the port is to be attached anew.
+    /// Whether the switch has written an index that cannot be: the port is to be attached again.
     is_broken: bool,
 }
 

@@ -119,8 +119,8 @@ fn run(env: Env) {
         };
         if broken && let Ok((rings, new)) = port.attach() {
             if new.address != link.address {
-                // Its addresses follow from the card's: it begins anew, as does everybody who has a
-                // connection.
+                // Its addresses follow from the card's: it begins again, as does everybody who has
+                // a connection.
                 println!("another card: {}", new.address);
                 start::exit(1);
             }
@@ -201,7 +201,7 @@ impl Server {
         if !self.sockets.users().is_empty() { at.min(self.look) } else { at }
     }
 
-    /// Takes a message. Whether the port is to be attached anew.
+    /// Takes a message. Whether the port is to be attached again.
     fn take(&mut self, received: &Received) -> bool {
         match received.kind {
             MessageKind::Notification => return received.words[0] as u32 & AGAIN != 0,

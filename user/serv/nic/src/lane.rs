@@ -11,7 +11,7 @@ use macadamia::card::{Card, Way};
 use macadamia::net::port::Port;
 use macadamia::pci::Failed;
 
-/// Why the port has to be attached anew.
+/// Why the port has to be attached again.
 #[derive(Clone, Copy, Debug)]
 pub enum Trouble {
     /// The switch wrote an index that cannot be.

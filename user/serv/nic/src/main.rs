@@ -3,7 +3,7 @@
 //! switch those that the card has filled. It sees descriptors and this memory, and no client's.
 //!
 //! The card is a virtio network card or an 82540EM (grants `card`, `queue`). Whenever the port is
-//! attached anew the card is reset first: from then on it writes to none of the slots.
+//! attached again the card is reset first: from then on it writes to none of the slots.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -61,7 +61,7 @@ fn run(env: Env) {
             if time::now() - began > LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
             }
-            println!("{trouble}: begins anew in {} ms", pause / 1_000_000);
+            println!("{trouble}: begins again in {} ms", pause / 1_000_000);
             pause_for(&mut heart, pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -102,7 +102,7 @@ fn idle(port: &Port, heart: &mut Heart) -> Result<(), Trouble> {
     }
 }
 
-/// Carries frames until the port has to be attached anew.
+/// Carries frames until the port has to be attached again.
 fn drive(
     port: &Port,
     heart: &mut Heart,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Making components, taking them down, and making them anew.
+//! Making components, taking them down, and making them again.
 //!
 //! What others know of a component outlives its restarts: its Thread, and what it
 //! was granted. Its Space, and all that the component made itself, does not; it is
@@ -64,7 +64,7 @@ pub struct Running<'a> {
     /// Calls the root server with this component's badge.
     handler: Thread,
     space_slot: u32,
-    /// Made anew at each start; `None` while it is dead.
+    /// Made again at each start; `None` while it is dead.
     space: Option<Space>,
     memory: Option<Piece>,
     /// The addresses that it serves in, if it is a server.

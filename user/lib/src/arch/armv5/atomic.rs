@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Atomic operations on a processor that has none but an exchange: by the kernel's
-//! compare-and-exchange, which begins anew when it was interrupted. The compiler calls these
+//! compare-and-exchange, which begins again when it was interrupted. The compiler calls these
 //! functions (`+atomics-32` in the target); loads and stores are plain instructions, and a fence
 //! keeps the compiler from moving accesses, as there is one processor.
 
