@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What the plugin is told when it is loaded.
 
+use model_core::powerpc::Function;
 use model_core::{Cpu, Latency, PerLine, Rule, Setup, Symbols, TraceGeometry};
 use std::ops::Range;
 
@@ -15,6 +16,8 @@ pub struct Arguments {
     cpu: Option<Cpu>,
     /// `check=on`: look for missing flushes, from the start.
     pub check: bool,
+    /// `vsid=NAME`: what makes the kernel's VSIDs, as its boot word says (PowerPC).
+    pub vsid: Function,
     /// `until=RULE`, any number of them: end the machine when one of these rules was broken once.
     pub until: Vec<Rule>,
     /// `latency=on`: measure how long the kernel looks at no interrupts. Needs its symbols.
@@ -59,6 +62,7 @@ impl Arguments {
                 self.window = linear..linear.saturating_add(bytes);
             }
             Some(("check", "on")) => self.check = true,
+            Some(("vsid", name)) => self.vsid = name.parse()?,
             Some(("until", rule)) => {
                 self.until.push(rule.parse().map_err(|error| format!("{error}"))?)
             }
@@ -77,7 +81,7 @@ impl Arguments {
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
-                let known = "out=, server=, user=, window=, check=on, until=, latency=on, look=, cpu=, variant=, symbols=, sample=, interval=, bounds=, code=";
+                let known = "out=, server=, user=, window=, check=on, vsid=, until=, latency=on, look=, cpu=, variant=, symbols=, sample=, interval=, bounds=, code=";
                 return Err(format!("is none of {known}"));
             }
         }

@@ -14,6 +14,7 @@ use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::machine::screen::{Screen, Wanted};
+use crate::machine::words;
 use crate::process::fresh;
 use crate::process::lock::{self, Lock};
 use crate::process::once::Once;
@@ -200,6 +201,12 @@ impl Model {
             // does what the tool maps for others.
             let end = server.map_or(0xc000_0000, |server| server.window);
             text += &format!(",check=on,user=0-{end:08x}");
+            // Whose a VSID is the checker tells by what made it.
+            let words = words::words();
+            if let Some(name) = words.split_whitespace().find_map(|word| word.strip_prefix("vsid="))
+            {
+                text += &format!(",vsid={name}");
+            }
         }
         self.until.iter().for_each(|rule| text += &format!(",until={rule:?}"));
         if let Some(sampling) = &self.sampling {

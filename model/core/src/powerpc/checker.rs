@@ -7,6 +7,7 @@ use super::lines::{LINE, Lines};
 use super::machine::{Access, DROP_CODE};
 use super::spaces::{Left, Spaces};
 use super::translations::Translations;
+use super::vsid::Function;
 use super::walk::{Controls, Mapping, Way};
 use crate::lines::lines;
 use crate::memory::Physical;
@@ -31,6 +32,12 @@ const fn sets(controls: &Controls) -> u32 {
 }
 
 impl Checker {
+    /// Of a kernel that makes its VSIDs so.
+    #[must_use]
+    pub fn new(function: Function) -> Self {
+        Self { spaces: Spaces::new(function), ..Self::default() }
+    }
+
     /// User mode goes on at an address, of this thread.
     pub fn enter_user(
         &mut self,

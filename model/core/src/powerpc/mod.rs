@@ -23,6 +23,7 @@ pub use checker::Checker;
 pub use counter::{Counted, PowerPc, Setup, VECTOR_NAMES, World, is_vector, latency};
 pub use instruction::{Class, Operation, marker, registers, special, word};
 pub use machine::{Access, Handler, Machine};
+pub use vsid::Function;
 pub use walk::{Bat, Controls, LINUX, Mapping, Way, search, walk};
 
 /// The instrument.

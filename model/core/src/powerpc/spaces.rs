@@ -8,7 +8,7 @@
 //! are a server's window, in which nothing is the space's own and which is open only while the
 //! server's code runs. That lies there, too.
 
-use super::vsid::{context, is_shut};
+use super::vsid::{Function, is_shut};
 use super::walk::{Belongs, Controls, belongs, is_hashed};
 use crate::memory::Physical;
 use crate::violation::Rule;
@@ -30,6 +30,8 @@ pub struct Left<'a, H, M> {
 /// Whose VSIDs are.
 #[derive(Default)]
 pub struct Spaces {
+    /// What made the VSIDs.
+    function: Function,
     owners: FxHashMap<u32, u32>,
     /// Who wrote each segment register last.
     writers: [u32; 16],
@@ -42,6 +44,11 @@ pub struct Spaces {
 }
 
 impl Spaces {
+    /// Of a kernel that makes its VSIDs so.
+    pub fn new(function: Function) -> Self {
+        Self { function, ..Self::default() }
+    }
+
     /// A segment register is written.
     pub fn write(&mut self, segment: usize, instruction: u32) {
         self.writers[segment] = instruction;
@@ -74,6 +81,7 @@ impl Spaces {
         left: &mut Left<'_, impl Fn(u32) -> bool, M>,
         found: &mut impl FnMut(Rule, u32, u32),
     ) {
+        let context = |vsid| self.function.context(vsid);
         let own = context(controls.segments[0]);
         self.window = 0;
         for segment in 0..USERS {
@@ -125,12 +133,40 @@ mod tests {
         }
     }
 
+    const FUNCTIONS: [Function; 3] =
+        [Function::Process, Function::ProcessAndSegment, Function::Scattered];
+
     #[test]
     fn contexts_are_the_kernels() {
-        for number in [0, 1, 0x1234_5678 & 0xff_ffff, 0xff_ffff] {
-            assert_eq!(context(number), vsid::context(number));
+        for (function, kernels) in FUNCTIONS.into_iter().zip(vsid::Function::ALL) {
+            for number in [0, 1, 0x1234_5678 & 0xff_ffff, 0xff_ffff] {
+                assert_eq!(function.context(number), kernels.context(number), "{function:?}");
+            }
         }
         assert!(is_shut(vsid(0, 7)) && !is_shut(vsid(1, 7)));
+    }
+
+    /// By each function that makes VSIDs a space's segments are its own, and what the last one
+    /// left open is found.
+    #[test]
+    fn whatever_makes_vsids() {
+        for (function, kernels) in FUNCTIONS.into_iter().zip(vsid::Function::ALL) {
+            for (last, found) in [(6, None), (5, Some(FOUND_OPEN))] {
+                let (mut spaces, mut rules) = (Spaces::new(function), Vec::new());
+                for (directory, contexts) in [(0x1000, [5; 3]), (0x2000, [6, 6, last])] {
+                    let mut controls = Controls { directory, ..Controls::default() };
+                    for (segment, context) in contexts.into_iter().enumerate() {
+                        controls.segments[segment] = kernels.vsid(context, segment as u32);
+                        spaces.write(segment, 7);
+                    }
+                    let left = Left { is_held: |_| true, memory: &mut Entry(0x100) };
+                    spaces.enter_user(0, &controls, left, |rule, address, _| {
+                        rules.push((rule, address));
+                    });
+                }
+                assert_eq!(rules, Vec::from_iter(found), "{function:?}");
+            }
+        }
     }
 
     /// Two spaces run, the first by context 5, the second with what the kernel left in its first

@@ -1,17 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! This kernel's VSIDs.
 
+use std::str::FromStr;
+
 /// What undoes this kernel's scattering of VSIDs (`kernel/mmu/src/vsid.rs`).
 const GATHER: u32 = 0x007a_1659;
+/// Bits of a VSID, and of a context.
+const VSID: u32 = 0xff_ffff;
+const CONTEXT: u32 = 0xf_ffff;
 
-/// The context that a VSID is of.
-#[must_use]
-pub const fn context(vsid: u32) -> u32 {
-    (vsid.wrapping_mul(GATHER) & 0xff_ffff) >> 4
+/// What made the VSIDs, as the kernel's boot word `vsid=` says (docs/powerpc.md, *Boot words*).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Function {
+    /// The context, for all segments.
+    Process,
+    /// Sixteen for each context.
+    ProcessAndSegment,
+    /// The kernel's own.
+    #[default]
+    Scattered,
 }
 
-/// Whether no space has this VSID: it stands in a segment that is shut.
+impl Function {
+    /// The context that a VSID is of.
+    #[must_use]
+    pub const fn context(self, vsid: u32) -> u32 {
+        match self {
+            Self::Process => vsid & CONTEXT,
+            Self::ProcessAndSegment => (vsid & VSID) >> 4,
+            Self::Scattered => (vsid.wrapping_mul(GATHER) & VSID) >> 4,
+        }
+    }
+}
+
+/// By what the boot word takes.
+impl FromStr for Function {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "pid" => Ok(Self::Process),
+            "pid16" => Ok(Self::ProcessAndSegment),
+            "scattered" => Ok(Self::Scattered),
+            _ => Err("is none of vsid=pid, vsid=pid16, vsid=scattered".into()),
+        }
+    }
+}
+
+/// Whether no space has this VSID, whatever makes those that spaces have: it stands in a segment
+/// that is shut.
 #[must_use]
 pub const fn is_shut(vsid: u32) -> bool {
-    context(vsid) == 0
+    Function::Scattered.context(vsid) == 0
 }

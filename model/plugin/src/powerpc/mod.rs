@@ -41,9 +41,10 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
         return Err("the checker knows this project's kernel only".into());
     }
     arguments.symbols.add(VECTOR_NAMES);
+    let function = arguments.vsid;
     let setup: Setup = arguments.setup(
         |cpu| Machine::new(&cpu.geometry),
-        |_| Checker::default(),
+        |_| Checker::new(function),
         |_| powerpc::latency(),
     );
     register(id, processor_starts, translate, machine_ends);
