@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 pub mod armv5;
+pub mod block;
 pub mod descriptor;
 pub mod fass;
 pub mod format;

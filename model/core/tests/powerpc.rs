@@ -254,6 +254,28 @@ fn what_the_hashed_table_keeps_is_found() {
     assert_eq!(rules, ["stale translation used"]);
 }
 
+/// What users see by a BAT is what the tables have, as long as they do.
+#[test]
+fn a_block_that_is_not_as_the_tables_is_found() {
+    let found = |frame: u32| {
+        let setup =
+            Setup { checker: Some(model_core::powerpc::Checker::default()), ..Setup::default() };
+        let mut system = System::new(setup, true, Fault::Nothing);
+        system.step(Privilege::Kernel, SC);
+        system.set(0, 0, FRAMES[0] | USED);
+        system.set(0, 1, frame | USED);
+        // The fourth of data: 128 KiB at 0.
+        for (register, value) in [(543, FRAMES[0] | 2), (542, 1)] {
+            system.operate(Operation::WriteSpecial(register), 0, value);
+        }
+        system.leave(0);
+        system.user(PAGE, true);
+        let rule = "stale translation used";
+        system.counter.report().violations.iter().any(|violation| violation.rule == rule)
+    };
+    assert_eq!(FRAMES.map(found), [true, false, true]);
+}
+
 /// Misses of the model's TLBs, and what each costs.
 #[test]
 fn who_fills_a_tlb_is_counted() {

@@ -23,6 +23,7 @@ pub const ALL: &[Test] = &[
     test("amigaone.search", || on_amigaone(searched)),
     slow("amigaone.tables", "two runs under the machine model", || on_amigaone(uncached)),
     slow("amigaone.preload", "two runs under the machine model", || on_amigaone(preloaded)),
+    slow("amigaone.server-bat", "four runs under the machine model", || on_amigaone(block)),
     test("amigaone.unmap", || on_amigaone(unmap)),
     slow("amigaone.idle", "five runs under the machine model", || on_amigaone(idle)),
     test("amigaone.misses", || on_amigaone(misses)),
@@ -35,6 +36,11 @@ pub const ALL: &[Test] = &[
 const UNMAP: u16 = 110;
 const UNMAP_ALONE: u16 = 111;
 const FAULT: u16 = 120;
+/// A server is shown: visit 0 goes to its alien, visit 1 comes from there; and to another alien.
+const ALIEN: u16 = 130;
+const OTHER_ALIEN: u16 = 131;
+/// Instructions by which a BAT is written on a fast path, and the jumps there and back.
+const BLOCK: u64 = 5;
 const RELOAD: u16 = 140;
 const WORK: u16 = 150;
 const USE: u16 = 151;
@@ -79,6 +85,7 @@ fn right() -> Result<()> {
         "tables=uncached",
         "preload=on",
         "idle=locked clear=cached",
+        "server-bat",
     ] {
         for cpu in &board::chosen().qemu.tested {
             run("tests/systems/conform-fast.toml", cpu, say)?;
@@ -140,6 +147,28 @@ fn preloaded() -> Result<()> {
         [kernel_instructions(&usual, UNMAP)?, kernel_instructions(&preloads, UNMAP)?];
     println!("# {usual} instructions of the kernel, {more} with those that ask for lines");
     ensure!((10..40).contains(&(more - usual)), "{usual} instructions, and {more}");
+    Ok(())
+}
+
+/// A crossing to a server that is shown, and back, with a BAT written each time: a few instructions
+/// more. Without the word there is none.
+fn block() -> Result<()> {
+    for (cpu, _) in CPUS {
+        let (usual, shows) = (tricks(cpu, "")?, tricks(cpu, "server-bat")?);
+        for (id, visit, what) in [
+            (ALIEN, 0, "to the alien"),
+            (ALIEN, 1, "to the server"),
+            (OTHER_ALIEN, 0, "to another alien"),
+        ] {
+            let of = |report| -> Result<u64> {
+                let visits = &interval(report, id)?.visits;
+                Ok(visits.get(visit).context("it was not left")?.kernel_instructions)
+            };
+            let (without, with) = (of(&usual)?, of(&shows)?);
+            println!("# {cpu}, {what}: {without} instructions, {with} with a BAT");
+            ensure!(with == without + BLOCK, "{cpu}, {what}: {without} instructions, and {with}");
+        }
+    }
     Ok(())
 }
 

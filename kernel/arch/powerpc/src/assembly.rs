@@ -23,7 +23,7 @@ use crate::contract::{KERNEL, PowerPc};
 use crate::layout::{CPU, HANDLERS, REACHED, RELOAD, Reload, UNCACHED};
 use crate::regs::dsisr;
 use crate::trap;
-use crate::window::{FIRST, SHOWN, Shown};
+use crate::window::{BLOCK, FIRST, SHOWN, Shown};
 use abi::frame::{GENERAL, USER_FLAGS, WORDS, fault, vector as named};
 use abi::kip::Clock;
 use abi::tag::REGISTER_WORDS;
@@ -145,6 +145,7 @@ global_asm!(
     below_fpu = const last_bit(msr::FPU) + 1,
     below_server = const last_bit(bits::SUPERVISOR) + 1,
     bit = const offset_of!(Attachment, bit),
+    block = sym BLOCK,
     brief = const flag::BRIEF,
     bug = sym trap::kernel_exception,
     call_right = const Rights::CALL.0,

@@ -14,14 +14,18 @@ fn page() -> &'static [u8] {
     unsafe { core::slice::from_raw_parts(WORDS as *const u8, PAGE_SIZE as usize) }
 }
 
-/// What is after a name and `=`.
-fn value(name: &str) -> Option<&'static str> {
-    let text = page()
+/// What they are.
+fn text() -> &'static str {
+    page()
         .split(|byte| *byte == 0)
         .next()
         .and_then(|text| core::str::from_utf8(text).ok())
-        .unwrap_or_default();
-    text.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+        .unwrap_or_default()
+}
+
+/// What is after a name and `=`.
+fn value(name: &str) -> Option<&'static str> {
+    text().split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// A number that the loader has to give.
@@ -67,6 +71,8 @@ pub struct Options {
     pub searches: bool,
     /// Whether who looks for a page that a TLB lacks reads the tables past the cache.
     pub uncached_tables: bool,
+    /// Whether a BAT shows a block of a server's memory while its window is open.
+    pub shows_blocks: bool,
     /// What becomes of pages that somebody wants to be cleared.
     pub clear: Clear,
     /// Whether the caches are locked while the processor has nothing to do.
@@ -90,6 +96,11 @@ fn also(name: &str, is: &str) -> bool {
     !unless(name, is)
 }
 
+/// Whether a word is there that takes nothing.
+fn is_said(word: &str) -> bool {
+    text().split_ascii_whitespace().any(|said| said == word)
+}
+
 /// Whether something is not to be done: the only thing that its word takes.
 fn unless(name: &str, is: &str) -> bool {
     chosen(name, true, is, |value| (value == is).then_some(false))
@@ -110,6 +121,7 @@ impl Options {
             function,
             searches: also("hash", "search"),
             uncached_tables: also("tables", "uncached"),
+            shows_blocks: is_said("server-bat"),
             clear: chosen("clear", Clear::Uncached, "off, cached, uncached or unused", |value| {
                 match value {
                     "off" => Some(Clear::Off),

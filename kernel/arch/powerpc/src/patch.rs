@@ -14,6 +14,7 @@ unsafe extern "C" {
     static uncached_jumps: u32;
     static uncached_insert_jumps: u32;
     static preload_jumps: u32;
+    static block_jumps: u32;
     static slow_jumps: u32;
 }
 
@@ -28,6 +29,8 @@ pub enum Jumps {
     UncachedInsert,
     /// Lines are asked for before they are needed.
     Preload,
+    /// A window opens and shuts with a block of the server's memory.
+    Block,
     /// The hashed table's misses go to the portable kernel.
     Slow,
 }
@@ -55,6 +58,7 @@ pub unsafe fn jump(jumps: Jumps) {
             Jumps::Uncached => &uncached_jumps,
             Jumps::UncachedInsert => &uncached_insert_jumps,
             Jumps::Preload => &preload_jumps,
+            Jumps::Block => &block_jumps,
             Jumps::Slow => &slow_jumps,
         });
         while at.read() != 0 {

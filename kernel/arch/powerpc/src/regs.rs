@@ -117,6 +117,24 @@ pub unsafe fn show_uncached(upper: u32, lower: u32) {
     };
 }
 
+/// Shows a block to user mode by the fourth BATs of code and of data, as `mmu::block` makes their
+/// upper words; nothing by 0.
+pub fn show_block(upper: u32) {
+    // SAFETY: the kernel does not see it, and the way to user mode orders accesses.
+    unsafe {
+        asm!("mtspr 534, {0}", "mtspr 542, {0}", in(reg) upper, options(nostack, preserves_flags))
+    };
+}
+
+/// Says where the block lies that they show from [`show_block`] on: their lower words.
+pub fn place_block(lower: u32) {
+    show_block(0);
+    // SAFETY: nothing is shown meanwhile.
+    unsafe {
+        asm!("mtspr 535, {0}", "mtspr 543, {0}", in(reg) lower, options(nostack, preserves_flags))
+    };
+}
+
 /// HID0: doze while the machine state says WAIT; invalidate the instruction cache; caches on;
 /// caches locked, so that nothing comes into them.
 const DOZE: u32 = 1 << 23;

@@ -62,6 +62,8 @@ pub struct Spaces {
     by_software: bool,
     /// Whether who looks for a page that a TLB lacks reads tables past the cache.
     uncached_tables: bool,
+    /// Whether a BAT shows a block of a server's memory while its window is open.
+    shows_blocks: bool,
     /// Which of the VSIDs that no space has the last segment has, where users have nothing.
     unused: u32,
 }
@@ -185,6 +187,7 @@ impl Spaces {
             hash,
             by_software: regs::fills_tlb_by_software(),
             uncached_tables: options.uncached_tables,
+            shows_blocks: options.shows_blocks,
             unused: 0,
         }
     }
@@ -312,8 +315,12 @@ impl Spaces {
             pool[space].hw[hw::SEGMENTS] |= used;
         }
         let hw = &mut pool[space].hw;
-        if hw[hw::SEGMENTS] != had {
+        let is_other = hw[hw::SEGMENTS] != had;
+        if is_other {
             hw[hw::SIMPLE] = 0;
+        }
+        // A server's block is found again then.
+        if is_other || self.shows_blocks {
             self.leave(space);
         }
     }
@@ -374,6 +381,9 @@ impl Spaces {
             let context =
                 if open.is_null() { None } else { self.context(pool, Owner::Space(server)) };
             window::set(pool, server, context, self.function);
+            if self.shows_blocks {
+                window::show_block(context.is_some());
+            }
         }
         self.open = open;
     }
@@ -421,6 +431,9 @@ impl Spaces {
             window::set(pool, server, None, self.function);
         }
         window::tell(pool, space, servers, (shows, self.function));
+        if self.shows_blocks {
+            window::find_block(pool, server);
+        }
         self.loaded = used | window;
         (self.entered, self.open, self.shown) =
             (space.link(), Link::NULL, Link::from_value(server.map_or(0, Ref::address)));

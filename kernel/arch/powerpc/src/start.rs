@@ -54,6 +54,7 @@ fn change_code(options: &Options) {
         (Jumps::Uncached, by_software && !options.searches && options.uncached_tables),
         (Jumps::UncachedInsert, options.uncached_tables),
         (Jumps::Preload, options.preloads),
+        (Jumps::Block, options.shows_blocks),
     ];
     for (jumps, _) in jumps.into_iter().filter(|(_, wanted)| *wanted) {
         // SAFETY: there is no user yet, and those of a 603 are for that.

@@ -10,6 +10,9 @@ use crate::regs;
 use abi::UserAddr;
 use arch_common::shared::Shared;
 use kcore::Space;
+use mmu::Format;
+use mmu::block::{Block, largest};
+use mmu::powerpc::PowerPc as Tables;
 use mmu::vsid::{Function, NO_TOKEN, SEGMENTS, SHUT, Segments, USER_SEGMENTS};
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
@@ -46,6 +49,11 @@ impl Shown {
 #[unsafe(link_section = ".hot")]
 pub static SHOWN: Shared<Shown> = Shared::new(Shown::NONE);
 
+/// By the boot word `server-bat`, of that server's memory the block that a BAT shows while the
+/// window is open: the upper word, or 0 if there is none. Assembly knows it (`words.S`).
+#[unsafe(link_section = ".hot")]
+pub static BLOCK: Shared<u32> = Shared::new(0);
+
 /// Whether a space is a server.
 pub fn is_server(pool: &Pool, space: Ref<Space>) -> bool {
     pool[space].window != UserAddr::default()
@@ -75,6 +83,26 @@ pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>, function: Func
     for segment in numbers(pool, server) {
         regs::set_segment(segment, open_by.map_or(SHUT, |context| function.vsid(context, segment)));
     }
+}
+
+/// Finds the block of a server's memory that a BAT can show, and shows nothing of it yet; nothing
+/// ever if there is no server.
+pub fn find_block(pool: &Pool, server: Option<Ref<Space>>) {
+    let found = server.and_then(|server| {
+        let (start, top) = (pool[server].window, pool[server].region.top.get()?);
+        largest(pool[top].entries::<Tables>().get(Tables::table_index(start)..)?, start)
+    });
+    let Block { upper, lower } = found.unwrap_or(Block { upper: 0, lower: 0 });
+    regs::place_block(lower);
+    // SAFETY: as of `SHOWN`, below.
+    unsafe { *BLOCK.get() = upper };
+}
+
+/// Shows it, or hides it.
+pub fn show_block(is_open: bool) {
+    // SAFETY: as of `SHOWN`, below.
+    let upper = unsafe { *BLOCK.get() };
+    regs::show_block(if is_open { upper } else { 0 });
 }
 
 /// Whether a server's window is one that fast paths open and shut.

@@ -139,6 +139,25 @@ enter_preloading:
     mfspr 0, 274
     b enter + 4
 
+// `server-bat`: where a fast path opens a server's window, a BAT of code and one of data show a block of its memory, too; and where it
+// shuts the window, nothing. The way to user mode orders accesses.
+.macro OPEN_BLOCK name
+\name\()_shows:
+    lwz 5, {block}@l(0)
+    mtspr 534, 5
+    mtspr 542, 5
+    lwz 5, {shown}@l + {shown_vsids}(0)
+    b \name\()_opens + 4
+.endm
+    OPEN_BLOCK alien_called
+    OPEN_BLOCK alien_failed
+resume_hiding:
+    li 16, 0
+    mtspr 534, 16
+    mtspr 542, 16
+    lis 16, {shut}
+    b resume_by_window + 4
+
 // Of each word the places that it changes, and where they go instead.
 .section .rodata.words, "a"
 .balign 4
@@ -155,6 +174,9 @@ uncached_insert_jumps:
 .global preload_jumps
 preload_jumps:
     .long leave_kernel, leave_preloading, enter, enter_preloading, 0
+.global block_jumps
+block_jumps:
+    .long alien_called_opens, alien_called_shows, alien_failed_opens, alien_failed_shows, resume_by_window, resume_hiding, 0
 .global slow_jumps
 slow_jumps:
     .long data_missed, data_slow, fetch_missed_here, fetch_slow, 0

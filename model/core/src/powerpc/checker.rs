@@ -8,9 +8,9 @@ use super::machine::{Access, DROP_CODE};
 use super::spaces::{Left, Spaces};
 use super::translations::Translations;
 use super::vsid::Function;
-use super::walk::{Controls, Mapping, Way};
+use super::walk::{Controls, Mapping, Way, walk};
 use crate::lines::lines;
-use crate::memory::Physical;
+use crate::memory::{NoMapping, Physical};
 use crate::violation::Rule;
 
 /// The checker.
@@ -29,6 +29,15 @@ pub type Finding = (Rule, u32, Option<u32>);
 /// Sets of a TLB: of the 603, and of the 604, which has a hashed table.
 const fn sets(controls: &Controls) -> u32 {
     if controls.hash == 0 { 32 } else { 64 }
+}
+
+/// Whether the tables have what a block shows at an address, and allow the access.
+fn is_as(now: Option<Mapping>, block: Mapping, address: u32, write: bool) -> bool {
+    now.is_some_and(|now| {
+        now.physical(address) == block.physical(address)
+            && now.is_cached() == block.is_cached()
+            && now.permits(write, false)
+    })
 }
 
 impl Checker {
@@ -80,7 +89,17 @@ impl Checker {
         let mut known = true;
         for address in lines(access.address, access.bytes, LINE) {
             let mapping = match controls.way(address, access.user, access.fetch) {
-                Way::Block(mapping) => Some(mapping),
+                Way::Block(mapping) => {
+                    // Of what users see by a BAT the tables have the same.
+                    if access.user {
+                        match walk(memory, controls, address, |_| ()) {
+                            Err(NoMapping::Unreachable) => known = false,
+                            now if is_as(now.ok(), mapping, address, access.write) => {}
+                            _ => found((Rule::StaleTranslation, address, None)),
+                        }
+                    }
+                    Some(mapping)
+                }
                 Way::Page(_) => {
                     let verdict = self.translations.access(address, access.write, controls, memory);
                     known &= verdict.known;

@@ -6,7 +6,7 @@
 //! may become another's only when nothing of it is left in a TLB or in the hashed table. Segments
 //! of another context have a Segment's pages only, which is many spaces' by the same VSIDs; or they
 //! are a server's window, in which nothing is the space's own and which is open only while the
-//! server's code runs. That lies there, too.
+//! server's code runs. That lies there, too, as do blocks that users see by a BAT.
 
 use super::vsid::{Function, is_shut};
 use super::walk::{Belongs, Controls, belongs, is_hashed};
@@ -67,6 +67,12 @@ impl Spaces {
         if self.written != 0 || self.directory != controls.directory {
             self.look(controls, &mut left, &mut found);
         }
+        let blocks = controls.bats.iter().flatten().filter(|bat| bat.is_users());
+        for segment in blocks.map(|bat| bat.upper >> 28) {
+            if self.window & 1 << segment == 0 {
+                found(Rule::OpenSegment, segment << 28, self.writers[segment as usize]);
+            }
+        }
         let outside = self.window != 0 && self.window & 1 << (at >> 28) == 0;
         if outside {
             let segment = self.window.trailing_zeros();
@@ -121,6 +127,7 @@ impl Spaces {
 mod tests {
     use super::*;
     use crate::memory::Physical;
+    use crate::powerpc::walk::Bat;
     use mmu::vsid::{self, vsid};
 
     const FOUND_OPEN: (Rule, u32) = (Rule::OpenSegment, 0x2000_0000);
@@ -222,6 +229,23 @@ mod tests {
             assert_eq!(run(with(5), true, entry, 0x1000), [(Rule::EarlyContext, 0x2000_0000)]);
         }
         assert_eq!(run(with(7), true, 0x101, 0x1000), [FOUND_OPEN], "a page of its own");
+    }
+
+    /// A BAT shows users the last segment while it is open or shut.
+    #[test]
+    fn a_block_is_seen_while_a_window_is_open() {
+        let open = |vsid: u32, at: u32| {
+            let (mut spaces, mut rules) = (Spaces::default(), Vec::new());
+            let mut controls = Controls { directory: 0x1000, ..Controls::default() };
+            controls.segments[..3].copy_from_slice(&[self::vsid(6, 0), self::vsid(6, 1), vsid]);
+            controls.bats[1][3] = Bat { upper: 0x2000_0001, lower: 2 };
+            spaces.write(2, 7);
+            let left = Left { is_held: |_| true, memory: &mut Entry(0x140) };
+            spaces.enter_user(at, &controls, left, |rule, address, _| rules.push((rule, address)));
+            rules
+        };
+        assert_eq!(open(vsid(7, 2), 0x2000_1000), []);
+        assert_eq!(open(vsid(0, 2), 0x1000), [FOUND_OPEN]);
     }
 
     #[test]

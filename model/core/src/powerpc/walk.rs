@@ -113,6 +113,12 @@ pub struct Bat {
 }
 
 impl Bat {
+    /// Whether user mode sees it.
+    #[must_use]
+    pub const fn is_users(self) -> bool {
+        self.upper & 1 != 0
+    }
+
     /// What it has for an address.
     #[must_use]
     pub const fn find(self, address: u32, user: bool) -> Option<Mapping> {

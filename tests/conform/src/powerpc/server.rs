@@ -22,6 +22,7 @@ pub const CASES: &[Case] = &[
     ("it_reaches_nobody_by_its_own_tables", alone),
     ("a_window_of_one_segment", one_segment),
     ("what_it_maps_is_there_at_once", there_at_once),
+    ("a_large_page_of_it_changes_at_once", large_page),
     ("who_shows_it_goes_on_without_it", goes_on_without),
 ];
 
@@ -236,6 +237,30 @@ fn there_at_once(bed: &mut Bed) -> Result<(), Why> {
         good(unmap(spaces.0, at, if turn == 0 { PAGE } else { TABLE_SPAN }))?;
         let f = crossing(bed, spaces, code::system_calls(), 0, adds)?;
         check("it is gone", (f.vector, f.address) == (vector::PAGE_FAULT, at))?;
+    }
+    Ok(())
+}
+
+/// It is written, only read, gone, and other memory.
+fn large_page(bed: &mut Bed) -> Result<(), Why> {
+    let (spaces, at) = (shown(bed)?, LARGE + 5 * PAGE);
+    let adds = || [run(), code::load(12, at), code::adds_far().into()].concat().repeat(2);
+    let first = (vector::PAGE_FAULT, at, fault::WRITE | fault::PROTECTION);
+    for (rights, half, came) in [
+        (RW, Some(0), None),
+        (Rights::READ, Some(0), Some(first)),
+        (RW, Some(1), None),
+        (RW, None, Some((vector::PAGE_FAULT, at, 0))),
+        (RW, Some(1), None),
+    ] {
+        good(unmap(spaces.0, LARGE, TABLE_SPAN))?;
+        if let Some(half) = half {
+            good(map(spaces.0, LARGE, bed.large, half * TABLE_SPAN, TABLE_SPAN, rights))?;
+        }
+        let f = crossing(bed, spaces, code::system_calls(), 0, adds)?;
+        let is =
+            came.map_or(f.vector == vector::PROGRAM, |came| came == (f.vector, f.address, f.error));
+        check("it is as it is mapped", is)?;
     }
     Ok(())
 }

@@ -87,8 +87,9 @@
 .endm
 
 // To the server that the alien's space shows: its window opens.
-.macro TELL_BY_WINDOW
+.macro TELL_BY_WINDOW name
     TELL
+\name\()_opens:
     lwz 5, {shown}@l + {shown_vsids}(0)
     lwz 6, {shown}@l + {shown_vsids} + 4(0)
     mtsr {window}, 5
@@ -130,7 +131,7 @@ alien_called:
     bne- alien_called_elsewhere
     lwz 11, {utcb}(11)
     SAVE_FRAME
-    TELL_BY_WINDOW
+    TELL_BY_WINDOW alien_called
 
 alien_called_elsewhere:
     lwz 11, {cpu}@l + {port}(0)

@@ -184,7 +184,7 @@ alien_failed:
     cmplw 30, 31                                        // A5
     bne- alien_failed_elsewhere
     SAVE_FAILED
-    TELL_BY_WINDOW
+    TELL_BY_WINDOW alien_failed
 
 alien_failed_elsewhere:
     lwz 30, {cpu}@l + {port}(0)
