@@ -254,6 +254,44 @@ fn what_the_hashed_table_keeps_is_found() {
     assert_eq!(rules, ["stale translation used"]);
 }
 
+/// A space has the context that another one had. The page at which it goes on was put into the table
+/// or the TLB since then; of any other page there must be nothing.
+#[test]
+fn a_context_is_anothers_when_nothing_of_it_is_left() {
+    let rules = |is_software: bool, gone: bool| {
+        let setup =
+            Setup { checker: Some(model_core::powerpc::Checker::default()), ..Setup::default() };
+        let mut system = System::new(setup, is_software, Fault::Context);
+        system.step(Privilege::Kernel, SC);
+        for page in [0, 65] {
+            system.set(0, page, FRAMES[0] | USED);
+        }
+        system.leave(0);
+        system.user(65 * PAGE, false);
+        system.step(Privilege::Kernel, SC);
+        system.set(0, 0, 0);
+        if gone {
+            system.set(0, 65, 0);
+        }
+        system.set(1, 0, FRAMES[1] | USED);
+        system.leave(1);
+        if is_software {
+            // The handler of the first fetch's miss.
+            system.step(Privilege::Kernel, 0x1000);
+            system.operate(Operation::WriteSpecial(special::LOADED), 0, FRAMES[1] | USED);
+            system.operate(Operation::Load { code: true }, 0, 0);
+        }
+        system.user(4, false);
+        let violations = system.counter.report().violations;
+        violations.into_iter().map(|violation| violation.rule).collect::<Vec<_>>()
+    };
+    for is_software in [false, true] {
+        assert_eq!(rules(is_software, true), [""; 0]);
+        let found = ["VSID of another space used again too early"];
+        assert_eq!(rules(is_software, false), found, "{is_software}");
+    }
+}
+
 /// What users see by a BAT is what the tables have, as long as they do.
 #[test]
 fn a_block_that_is_not_as_the_tables_is_found() {

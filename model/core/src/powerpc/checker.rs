@@ -58,7 +58,7 @@ impl Checker {
     ) {
         self.translations.enter_user();
         let translations = &self.translations;
-        let left = Left { is_held: |vsid| translations.has(vsid), memory };
+        let left = Left { is_held: |vsid, but| translations.has(vsid, but), memory };
         self.spaces.enter_user(at, controls, left, |rule, address, writer| {
             found((rule, address, Some(writer)))
         });

@@ -9,7 +9,7 @@
 //! server's code runs. That lies there, too, as do blocks that users see by a BAT.
 
 use super::vsid::{Function, is_shut};
-use super::walk::{Belongs, Controls, belongs, is_hashed};
+use super::walk::{Belongs, Controls, belongs, is_hashed, page};
 use crate::memory::Physical;
 use crate::violation::Rule;
 use rustc_hash::FxHashMap;
@@ -21,10 +21,17 @@ const SEGMENT: u32 = 1;
 
 /// What tells whether anything is left of a VSID.
 pub struct Left<'a, H, M> {
-    /// Whether a TLB may hold an entry of it.
+    /// Whether a TLB may hold an entry of it, but for that of one page.
     pub is_held: H,
     /// Where the hashed table is.
     pub memory: &'a mut M,
+}
+
+impl<H: Fn(u32, Option<u32>) -> bool, M: Physical> Left<'_, H, M> {
+    /// Whether anything is left of a VSID, but for entries of one page.
+    fn has(&mut self, vsid: u32, hash: u32, but: Option<u32>) -> bool {
+        (self.is_held)(vsid, but) || is_hashed(self.memory, hash, vsid, but)
+    }
 }
 
 /// Whose VSIDs are.
@@ -61,11 +68,11 @@ impl Spaces {
         &mut self,
         at: u32,
         controls: &Controls,
-        mut left: Left<'_, impl Fn(u32) -> bool, M>,
+        mut left: Left<'_, impl Fn(u32, Option<u32>) -> bool, M>,
         mut found: impl FnMut(Rule, u32, u32),
     ) {
         if self.written != 0 || self.directory != controls.directory {
-            self.look(controls, &mut left, &mut found);
+            self.look(at, controls, &mut left, &mut found);
         }
         let blocks = controls.bats.iter().flatten().filter(|bat| bat.is_users());
         for segment in blocks.map(|bat| bat.upper >> 28) {
@@ -83,12 +90,15 @@ impl Spaces {
     /// Looks at all segments.
     fn look<M: Physical>(
         &mut self,
+        at: u32,
         controls: &Controls,
-        left: &mut Left<'_, impl Fn(u32) -> bool, M>,
+        left: &mut Left<'_, impl Fn(u32, Option<u32>) -> bool, M>,
         found: &mut impl FnMut(Rule, u32, u32),
     ) {
         let context = |vsid| self.function.context(vsid);
         let own = context(controls.segments[0]);
+        // What is executed first was missed, and put in, before anything was executed.
+        let put_in = |segment: usize| (at >> 28 == segment as u32).then_some(page(at));
         self.window = 0;
         for segment in 0..USERS {
             let (vsid, start) = (controls.segments[segment] & 0xff_ffff, (segment as u32) << 28);
@@ -106,6 +116,13 @@ impl Spaces {
                     }
                     Belongs::Server => {
                         self.window |= 1 << segment;
+                        // It is the server's, whose directory is not known here. If nothing is
+                        // left of who had it before, it is not that one's any more.
+                        if self.owners.contains_key(&vsid)
+                            && !left.has(vsid, controls.hash, put_in(segment))
+                        {
+                            self.owners.remove(&vsid);
+                        }
                         continue;
                     }
                 }
@@ -115,7 +132,9 @@ impl Spaces {
             }
             if self.written & 1 << segment == 0 {
                 found(Rule::OpenSegment, start, self.writers[segment]);
-            } else if (left.is_held)(vsid) || is_hashed(left.memory, controls.hash, vsid) {
+                continue;
+            }
+            if left.has(vsid, controls.hash, put_in(segment)) {
                 found(Rule::EarlyContext, start, self.writers[segment]);
             }
         }
@@ -166,7 +185,7 @@ mod tests {
                         controls.segments[segment] = kernels.vsid(context, segment as u32);
                         spaces.write(segment, 7);
                     }
-                    let left = Left { is_held: |_| true, memory: &mut Entry(0x100) };
+                    let left = Left { is_held: |_, _| true, memory: &mut Entry(0x100) };
                     spaces.enter_user(0, &controls, left, |rule, address, _| {
                         rules.push((rule, address));
                     });
@@ -190,7 +209,7 @@ mod tests {
                 spaces.write(segment, 7);
             }
             controls.directory = directory;
-            let left = Left { is_held: |_| is_held, memory: &mut Entry(entry) };
+            let left = Left { is_held: |_, _| is_held, memory: &mut Entry(entry) };
             spaces.enter_user(at, &controls, left, |rule, address, _| rules.push((rule, address)));
         }
         rules
@@ -231,6 +250,30 @@ mod tests {
         assert_eq!(run(with(7), true, 0x101, 0x1000), [FOUND_OPEN], "a page of its own");
     }
 
+    /// A server has a VSID that another space had, at first in its window, then by its own tables.
+    #[test]
+    fn a_servers_vsids_are_its_own_from_its_window_on() {
+        for (is_held, found) in [(false, vec![]), (true, vec![(Rule::EarlyContext, 0x2000_0000)])] {
+            let (mut spaces, mut rules) = (Spaces::default(), Vec::new());
+            let mut enter = |directory, contexts: [u32; 3], entry, is_held, at| {
+                let mut controls = Controls { directory, ..Controls::default() };
+                for (segment, context) in contexts.into_iter().enumerate() {
+                    controls.segments[segment] = vsid(context, segment as u32);
+                    spaces.write(segment, 7);
+                }
+                let is_held = |number, _| is_held && number == vsid(5, 2);
+                let left = Left { is_held, memory: &mut Entry(entry) };
+                spaces.enter_user(at, &controls, left, |rule, address, _| {
+                    rules.push((rule, address))
+                });
+            };
+            enter(0x1000, [5, 5, 5], 0x100, false, 0);
+            enter(0x2000, [6, 6, 5], 0x140, is_held, 0x2000_1000);
+            enter(0x3000, [5, 5, 5], 0x140, true, 0x2000_1000);
+            assert_eq!(rules, found);
+        }
+    }
+
     /// A BAT shows users the last segment while it is open or shut.
     #[test]
     fn a_block_is_seen_while_a_window_is_open() {
@@ -240,7 +283,7 @@ mod tests {
             controls.segments[..3].copy_from_slice(&[self::vsid(6, 0), self::vsid(6, 1), vsid]);
             controls.bats[1][3] = Bat { upper: 0x2000_0001, lower: 2 };
             spaces.write(2, 7);
-            let left = Left { is_held: |_| true, memory: &mut Entry(0x140) };
+            let left = Left { is_held: |_, _| true, memory: &mut Entry(0x140) };
             spaces.enter_user(at, &controls, left, |rule, address, _| rules.push((rule, address)));
             rules
         };

@@ -45,9 +45,9 @@ impl Translations {
         self.stretch = self.stretch.wrapping_add(1);
     }
 
-    /// Whether an entry of a VSID may be held.
-    pub fn has(&self, vsid: u32) -> bool {
-        self.held.keys().any(|(held, _)| *held == vsid)
+    /// Whether an entry of a VSID may be held, but for that of one page.
+    pub fn has(&self, vsid: u32, but: Option<u32>) -> bool {
+        self.held.keys().any(|(held, page)| *held == vsid && but != Some(*page))
     }
 
     /// Software has filled a TLB (603).

@@ -302,14 +302,21 @@ pub fn search(
     Err(NoMapping::Absent)
 }
 
-/// Whether a valid entry of the hashed table has this VSID.
-pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32) -> bool {
+/// Whether a valid entry of the hashed table has this VSID, but for that of one page.
+pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32, but: Option<u32>) -> bool {
     let (table, bytes) = (hash & 0xffff_0000, ((hash & 0x1ff) + 1) << 16);
     let tag = 1 << 24 | vsid;
+    // Of a page's number the entry has the upper bits, and its group tells the lower ones.
+    let page = |offset: u32, word: u32| {
+        let first = if word & 1 << 6 == 0 { offset >> 6 } else { !(offset >> 6) };
+        (word & 0x3f) << 10 | (first ^ vsid) & 0x3ff
+    };
     hash != 0
-        && (0..bytes)
-            .step_by(8)
-            .any(|offset| memory.read(table | offset).is_some_and(|word| word >> 7 == tag))
+        && (0..bytes).step_by(8).any(|offset| {
+            memory
+                .read(table | offset)
+                .is_some_and(|word| word >> 7 == tag && but != Some(page(offset, word)))
+        })
 }
 
 /// What this kernel's tables have at an address, below the directory that the processor has. What
