@@ -22,6 +22,8 @@ mod handler;
 mod ia32;
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
+#[cfg(target_arch = "powerpc")]
+mod servers;
 
 #[cfg(target_arch = "arm")]
 use armv5 as processor;
@@ -191,8 +193,13 @@ fn empty() {
 }
 
 fn start(env: Env) {
-    if env.start.arguments.iter().any(|a| a == "handler") {
+    let has = |name| env.start.arguments.iter().any(|argument| argument == name);
+    if has("handler") {
         return handler::handle(env);
+    }
+    #[cfg(target_arch = "powerpc")]
+    if has("servers") {
+        return servers::go(env);
     }
     attack();
 }

@@ -153,6 +153,10 @@ pub mod code {
         loads_far: "lwz 6, 0(12)";
         /// Writes r6 there.
         stores_far: "stw 6, 0(12)";
+        /// Loads a register of the FPU from the argument, and stores it there.
+        loads_float: "lfd 1, 0(4)";
+        /// See [`loads_float`].
+        stores_float: "stfd 1, 0(4)";
         /// Uses the FPU.
         uses_fpu: "fmr 1, 1";
         /// The handle that a system call has, and has given, changes places with that in the

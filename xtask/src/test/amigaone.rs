@@ -207,6 +207,9 @@ fn flush() -> Result<()> {
 fn contexts() -> Result<()> {
     on_all("contexts=64")?;
     for cpu in &board::chosen().qemu.tested {
+        run("tests/systems/hostile-servers.toml", cpu, "contexts=64")?;
+    }
+    for cpu in &board::chosen().qemu.tested {
         let counts = Counts::of(LOAD, cpu, "contexts=64")?;
         ensure!(
             counts.turns > 2,

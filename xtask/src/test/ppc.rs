@@ -8,6 +8,7 @@ use super::model::{clean, finished, system};
 use super::tally::{Test, on_amigaone, slow, test};
 use crate::build::{self, Built, Model};
 use crate::emulator::{Machine, batch};
+use crate::machine::words;
 use anyhow::{Context, Result, ensure};
 use mmu::vsid::{USER_SEGMENTS, vsid};
 use model_core::{Report, Rule};
@@ -22,6 +23,7 @@ pub const ALL: &[Test] = &[
     slow("amigaone.model.hostile", "minutes under the checker", || {
         on_amigaone(|| checked("hostile", 1200))
     }),
+    slow("amigaone.model.servers", "minutes under the checker", || on_amigaone(servers)),
     test("amigaone.latency", || on_amigaone(worst)),
     test("amigaone.fault.page-flush", || {
         on_amigaone(|| fault(|words| without(words, TLBIE), Rule::StaleTranslation))
@@ -30,6 +32,11 @@ pub const ALL: &[Test] = &[
     slow("amigaone.fault.window", "minutes until a server is shown", || {
         on_amigaone(|| {
             fault(|words| SHUTS.map(|shut| without(words, shut)).iter().sum(), Rule::OpenSegment)
+        })
+    }),
+    test("amigaone.fault.shut", || {
+        on_amigaone(|| {
+            fault_of("hostile-servers", &CPUS[1..], without_looks, Rule::StaleTranslation)
         })
     }),
     test("amigaone.fault.context", || {
@@ -74,8 +81,18 @@ const STWCX: (u32, u32) = (u32::MAX, 0x7c60_192d);
 /// `mtsr 10, 16`, `mtsr 11, 16`: the fast path to an alien shuts the window.
 const SHUTS: [(u32, u32); 2] = [(u32::MAX, 0x7e0a_01a4), (u32::MAX, 0x7e0b_01a4)];
 
+/// `andis. 2, 2, 0x1000`: a 603's handler looks whether a window is shut; and the same of no bit.
+const LOOK: (u32, u32) = (u32::MAX, 0x7442_1000);
+const NO_LOOK: u32 = 0x7442_0000;
+
 fn is(word: u32, (mask, instruction): (u32, u32)) -> bool {
     word & mask == instruction
+}
+
+/// A 603's handlers fill the TLB with what a server has, also where its window is shut.
+fn without_looks(words: &mut [u32]) -> usize {
+    let looks = words.iter_mut().filter(|word| is(**word, LOOK));
+    looks.map(|word| *word = NO_LOOK).count()
 }
 
 /// A segment that the last space used and the next one does not is left as it is: where its null
@@ -114,7 +131,12 @@ fn without_numbers(words: &mut [u32]) -> usize {
 
 /// A kernel with this damage, on both processors, until the rule is broken.
 fn fault(damage: Damage, rule: Rule) -> Result<()> {
-    let built = system("conform-fast")?;
+    fault_of("conform-fast", &CPUS, damage, rule)
+}
+
+/// The same in a system, on some processors.
+fn fault_of(name: &str, cpus: &[(&str, &str)], damage: Damage, rule: Rule) -> Result<()> {
+    let built = system(name)?;
     let mut kernel = std::fs::read(&built.kernel)?;
     let mut words: Vec<u32> =
         kernel.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
@@ -132,7 +154,7 @@ fn fault(damage: Damage, rule: Rule) -> Result<()> {
         Built { kernel: path, ..built },
         Model { check: true, until: vec![rule], ..build::model()? },
     );
-    for (cpu, _) in CPUS {
+    for (cpu, _) in cpus {
         let machine = Machine::Qemu { cpu, icount: true, model: Some(&model) };
         let report = batch(&built, machine, Duration::from_secs(300))?
             .model
@@ -152,6 +174,14 @@ fn checked(name: &str, seconds: u64) -> Result<()> {
     for (cpu, _) in CPUS {
         let machine = Machine::Qemu { cpu, icount: true, model: Some(&model) };
         clean(&finished(batch(&built, machine, Duration::from_secs(seconds))?)?)?;
+    }
+    Ok(())
+}
+
+/// A server and processes that show it, by random steps, and by what boot words make of that.
+fn servers() -> Result<()> {
+    for say in ["", "contexts=64 server-bat", "vsid=pid", "vsid=pid16"] {
+        words::with(say, || checked("hostile-servers", 1200))?;
     }
     Ok(())
 }
