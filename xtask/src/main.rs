@@ -15,6 +15,7 @@ mod guest;
 mod linux;
 mod machine;
 mod manual;
+mod pages;
 mod process;
 mod profile;
 mod quotes;
@@ -233,6 +234,8 @@ enum Command {
     /// Write docs/system-calls.md out of the comments in abi/src/syscall and abi/src/error.rs, and
     /// mend what documents quote.
     Manual,
+    /// Build the book of docs/, and print where its first page is: docs/book/index.html.
+    Book,
     /// Delete what was built.
     Clean,
     /// Say which tools are there.
@@ -503,6 +506,7 @@ fn carry_out() -> Result<u8> {
             manual::write()?;
             quotes::renew()?;
         }
+        Command::Book => show(&format!("{}\n", pages::make()?.display()))?,
         Command::Clean => {
             for folder in ["target", "out"] {
                 if Path::new(folder).exists() {
@@ -601,16 +605,7 @@ mod tests {
         for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md"))
         {
             let text = std::fs::read_to_string(&page).expect("a page");
-            let typed = text
-                .lines()
-                .filter_map(|line| line.strip_prefix("    ./macadamia "))
-                .map(|line| line.split('#').next().unwrap_or(line));
-            let inline = text
-                .split('`')
-                .skip(1)
-                .step_by(2)
-                .filter_map(|code| code.strip_prefix("./macadamia "));
-            for command in typed.chain(inline) {
+            for command in pages::commands(&text) {
                 // What stands for something else is in capitals or brackets; a shell has its own
                 // words.
                 let stands = |word: &str| {

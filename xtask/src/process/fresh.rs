@@ -23,7 +23,7 @@ const PACKAGES: &str = "/var/lib/dpkg/status";
 /// The compiler that comes in a package.
 const COMPILER: &str = "/usr/bin/rustc";
 /// Folders that hold nothing that anything is built from.
-const MADE: [&str; 4] = ["./target", "./out", "./.git", "./bench/report"];
+const MADE: [&str; 5] = ["./target", "./out", "./.git", "./bench/report", "./docs/book"];
 /// The folder of documents, and how the name of a document ends that lies elsewhere: nothing that
 /// runs in an emulator is built from them.
 const DOCUMENTS: (&str, &str) = ("./docs", "md");

@@ -44,15 +44,15 @@ mod tricks;
 pub use results::Shard;
 
 use crate::machine::board::{self, Board};
-use crate::{catalogue, description};
-use anyhow::{Context, Result, bail};
+use crate::{catalogue, description, pages};
+use anyhow::{Context, Result, bail, ensure};
 use kept::Kept;
 use results::{Outcome, Results, Times};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use tally::{Check, Tally, Test};
+use tally::{Check, DOCUMENTS, Tally, Test, test};
 
 /// Where each test has a folder for what it makes, which is left if something failed.
 const FOLDER: &str = "out/test";
@@ -61,8 +61,11 @@ const SOURCE: &str = "source.";
 
 /// The check of the table of results.
 const RESULTS: &str = "source.results";
-
-const OF_RESULTS: [Test; 1] = [tally::test(RESULTS, recent).reading(&["docs/results.md"])];
+/// The tests that know the names of all.
+const OF_ALL: &[Test] = &[
+    test("source.pages", sound_pages).reading(DOCUMENTS),
+    test(RESULTS, recent).reading(&["docs/results.md"]),
+];
 
 /// So many of the tests that took longest are named at the end,
 const SLOWEST: usize = 40;
@@ -162,7 +165,7 @@ fn list() -> Result<Vec<Entry>> {
     }
     let checks = source::ALL
         .iter()
-        .chain(&OF_RESULTS)
+        .chain(OF_ALL)
         .chain(script::ALL)
         .chain(dialogue::ALL)
         .chain(terminal::ALL)
@@ -254,6 +257,35 @@ pub fn names() -> Result<Vec<(String, String)>> {
         Ok((entry.name, what))
     };
     list()?.into_iter().map(row).collect()
+}
+
+/// Pages are in the book, their links lead somewhere, and tests that they name are there.
+fn sound_pages() -> Result<()> {
+    pages::check()?;
+    let pages = pages::all()?;
+    let named = pages.iter().flat_map(|(page, text)| {
+        let tests = pages::commands(text).filter_map(|command| command.strip_prefix("test "));
+        // No option, and no name that stands for others.
+        let names = tests
+            .filter_map(|words| words.split_whitespace().next())
+            .filter(|name| !name.starts_with('-') && name.contains(char::is_lowercase));
+        names.map(move |name| (page.display(), name))
+    });
+    let wrong = without_test(named)?;
+    ensure!(wrong.is_empty(), "no test is called so:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// Names that select no test, and where each stands.
+fn without_test<'a>(
+    names: impl Iterator<Item = (impl std::fmt::Display, &'a str)>,
+) -> Result<Vec<String>> {
+    let tests = list()?;
+    let selects = |name: &str| tests.iter().any(|test| test.is_selected(name, false, true));
+    Ok(names
+        .filter(|(_, name)| !selects(name))
+        .map(|(place, name)| format!("{place}: {name}"))
+        .collect())
 }
 
 /// Runs the test that is called `filter` with those of its group, or everything whose name contains

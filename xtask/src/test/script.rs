@@ -436,6 +436,7 @@ const WITHOUT: &[&str] = &[
     "./target/release",
     "./out",
     "./bench/report",
+    "./docs/book",
 ];
 
 /// All files below a folder, but for those of [`WITHOUT`].

@@ -5,7 +5,7 @@ use super::tally::{DOCUMENTS, Test, slow, test};
 use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
 use crate::machine::{board, processor};
 use crate::process::run;
-use crate::{check, manual, quotes};
+use crate::{check, manual, pages, quotes};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::path::Path;
@@ -19,6 +19,7 @@ pub const ALL: &[Test] = &[
     test("source.dependencies", check::dependencies).reading(DOCUMENTS),
     test("source.manual", manual::check).reading(&["docs/system-calls.md", "docs/contract.md"]),
     test("source.figures", quotes::check).reading(DOCUMENTS),
+    slow("source.book", "it compiles mdbook, once", || pages::make().map(drop)).reading(DOCUMENTS),
     test("source.clippy.host", || {
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
     }),

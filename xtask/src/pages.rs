@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The documents as a book: docs/SUMMARY.md says in which order. Nothing is there twice: pages are
+//! chapters as they are.
+//!
+//! A link leads to a page, with a heading's anchor or without, or to a file or folder of the tree.
+//! If it is one to a file of source, its title is text that stands there:
+//! `[`send`](../kernel/core/src/ipc.rs "fn send(")`. So whoever gives a thing that a page explains
+//! another name finds the page. Titles that are quotes of numbers are those of `quotes`.
+
+mod chapters;
+mod links;
+mod made;
+mod sound;
+
+pub use chapters::all;
+pub use links::commands;
+pub use made::make;
+pub use sound::check;
