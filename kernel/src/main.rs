@@ -11,6 +11,8 @@ use arch_common::words::State;
 use arch_ia32 as arch;
 #[cfg(target_arch = "powerpc")]
 use arch_powerpc as arch;
+#[cfg(target_arch = "x86_64")]
+use arch_x86_64 as arch;
 use core::panic::PanicInfo;
 
 #[panic_handler]

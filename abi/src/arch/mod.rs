@@ -39,7 +39,8 @@ pub struct Registers {
 }
 
 /// Those of all ports.
-pub const REGISTERS: [Registers; 3] = [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS];
+pub const REGISTERS: [Registers; 4] =
+    [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS, x86_64::REGISTERS];
 
 pub mod armv5;
 pub mod ia32;

@@ -2,7 +2,7 @@
 //! What a PC and boards that descend from it have in common: I/O ports, and the first serial line.
 #![no_std]
 
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 pub mod io;
 
 /// The first serial line, a 16550.

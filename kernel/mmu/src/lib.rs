@@ -22,5 +22,6 @@ pub mod slots;
 pub mod sweep;
 pub mod tags;
 pub mod vsid;
+pub mod x86_64;
 
 pub use format::{Attributes, Format, Leaf};

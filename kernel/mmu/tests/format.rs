@@ -5,6 +5,7 @@ use abi::{PhysAddr, Rights};
 use mmu::armv5::{self, Armv5, SECTION_BYTES, SECTIONS};
 use mmu::ia32::{Ia32, bits};
 use mmu::powerpc::{self, PowerPc};
+use mmu::x86_64::{X86_64, bits as wide};
 use mmu::{Attributes, Format, Leaf};
 use proptest::prelude::*;
 
@@ -22,6 +23,25 @@ fn leaf() -> impl Strategy<Value = Leaf> {
             global,
         },
     )
+}
+
+/// Rights that x86-64 can tell apart: what can be reached can be read.
+fn wide_rights() -> impl Strategy<Value = Rights> {
+    prop_oneof![
+        Just(Rights::READ),
+        Just(Rights::READ.union(Rights::WRITE)),
+        Just(Rights::READ.union(Rights::EXECUTE)),
+        Just(Rights::RWX)
+    ]
+}
+
+fn wide_leaf() -> impl Strategy<Value = Leaf> {
+    let rights = prop_oneof![Just(Rights::NONE), wide_rights()];
+    (leaf(), rights, wide_rights()).prop_map(|(leaf, rights, most)| Leaf {
+        rights: rights.intersection(most),
+        most,
+        ..leaf
+    })
 }
 
 proptest! {
@@ -71,6 +91,33 @@ proptest! {
         let nothing = Ia32::shared(0, rights);
         prop_assert!(nothing != 0, "the place is the Segment's");
         prop_assert_eq!((Ia32::decode_table(nothing), Ia32::decode_large(nothing)), (None, None));
+    }
+
+    #[test]
+    fn a_wide_entry_says_what_was_put_into_it(leaf in wide_leaf()) {
+        let entry = X86_64::leaf(leaf);
+        prop_assert_eq!(X86_64::decode(entry), Some(leaf));
+        prop_assert_eq!(entry & wide::PRESENT != 0, leaf.rights != Rights::NONE);
+        prop_assert_eq!(entry & wide::WRITABLE != 0, leaf.rights.contains(Rights::WRITE));
+        prop_assert_eq!(entry & wide::NO_EXECUTE == 0, leaf.rights.contains(Rights::EXECUTE));
+        prop_assert_eq!(X86_64::decode_table(X86_64::table(leaf.physical)), Some((leaf.physical, false)));
+        prop_assert_eq!(X86_64::decode_large(X86_64::table(leaf.physical)), None);
+        let leaf = Leaf { physical: leaf.physical.align_down(X86_64::SPAN), ..leaf };
+        let large = X86_64::large(leaf);
+        prop_assert_eq!((X86_64::decode_large(large), X86_64::decode_table(large)), (Some((leaf, false)), None));
+    }
+
+    #[test]
+    fn a_wide_shared_entry_gives_at_most_its_rights(leaf in wide_leaf(), rights in wide_rights()) {
+        let table = X86_64::shared(X86_64::table(leaf.physical), rights);
+        prop_assert_eq!(X86_64::decode_table(table), Some((leaf.physical, true)));
+        prop_assert_eq!(X86_64::table_rights(table), rights);
+        let leaf = Leaf { physical: leaf.physical.align_down(X86_64::SPAN), ..leaf };
+        let given = Leaf { rights: leaf.rights.intersection(rights), ..leaf };
+        prop_assert_eq!(X86_64::decode_large(X86_64::shared(X86_64::large(leaf), rights)), Some((given, true)));
+        let nothing = X86_64::shared(0, rights);
+        prop_assert!(nothing != 0, "the place is the Segment's");
+        prop_assert_eq!((X86_64::decode_table(nothing), X86_64::decode_large(nothing)), (None, None));
     }
 
     #[test]

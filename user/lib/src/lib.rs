@@ -32,7 +32,6 @@ pub mod interval;
 pub mod ipc;
 pub mod map;
 pub mod net;
-#[cfg(target_pointer_width = "32")]
 pub mod pci;
 pub mod ranges;
 pub mod region;
@@ -51,7 +50,7 @@ pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use arch::board;
 #[cfg(target_arch = "powerpc")]
 pub use arch::counts;
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 pub use board::io as port;
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
 pub use image::slot;

@@ -118,7 +118,8 @@ pub fn find(bus: &impl Bus, device: u8) -> Option<Found> {
 fn whole_pages(bar: BarInfo) -> Option<Range> {
     let (address, bytes) = bar.memory_address_size()?;
     let (address, bytes) = (u32::try_from(address).ok()?, u32::try_from(bytes).ok()?);
-    let whole = address.is_multiple_of(abi::PAGE_SIZE) && bytes.is_multiple_of(abi::PAGE_SIZE);
+    let page = abi::PAGE_SIZE as u32;
+    let whole = address.is_multiple_of(page) && bytes.is_multiple_of(page);
     (address != 0 && bytes != 0 && whole).then_some(Range { address, bytes })
 }
 

@@ -7,10 +7,11 @@ use crate::linux::server;
 use crate::machine::processor::Processor;
 use abi::TABLE_SPAN;
 use abi::boot::{HEADER_BYTES, Header, MAGIC, VERSION, header_crc};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use image::{Component, Grant, Load, Resource, Shared, Small, System, Window, layout};
-use object::read::elf::{ElfFile32, ElfSymbol32, FileHeader, ProgramHeader};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::elf::{FileHeader32, FileHeader64, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, FileKind, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -37,24 +38,35 @@ struct Elf {
 
 fn read_elf(path: &Path) -> Result<Elf> {
     let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let file: ElfFile32 = ElfFile32::parse(&*data)
-        .with_context(|| format!("{} is no 32-bit ELF file", path.display()))?;
-    let endian = file.endian();
+    match FileKind::parse(&*data) {
+        Ok(FileKind::Elf32) => elf_of::<FileHeader32<Endianness>>(path, &data),
+        Ok(FileKind::Elf64) => elf_of::<FileHeader64<Endianness>>(path, &data),
+        _ => bail!("{} is no ELF file", path.display()),
+    }
+}
+
+/// What such a file loads: all of it lies in the first 4 GiB.
+fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8]) -> Result<Elf> {
+    let damaged = || format!("{} is damaged", path.display());
+    let file = H::parse(data).with_context(damaged)?;
+    let endian = file.endian().with_context(damaged)?;
+    let low = |value: u64| {
+        u32::try_from(value)
+            .with_context(|| format!("{} has something beyond 4 GiB", path.display()))
+    };
     let mut parts = Vec::new();
-    for header in file.elf_program_headers() {
-        if header.p_type(endian) != object::elf::PT_LOAD || header.p_memsz(endian) == 0 {
+    for header in file.program_headers(endian, data).with_context(damaged)? {
+        let memory_bytes = low(header.p_memsz(endian).into())?;
+        if header.p_type(endian) != PT_LOAD || memory_bytes == 0 {
             continue;
         }
-        let bytes = header
-            .data(endian, &*data)
-            .ok()
-            .with_context(|| format!("{} is damaged", path.display()))?;
+        let bytes = header.data(endian, data).ok().with_context(damaged)?;
         // Whole pages: the head of the first page is part of it.
-        let address = header.p_vaddr(endian);
+        let address = low(header.p_vaddr(endian).into())?;
         let lead = address % PAGE;
         let mut data = vec![0; lead as usize];
         data.extend_from_slice(bytes);
-        let memory_bytes = header.p_memsz(endian) + lead;
+        let memory_bytes = memory_bytes + lead;
         parts.push(Part {
             address: address - lead,
             data,
@@ -72,7 +84,7 @@ fn read_elf(path: &Path) -> Result<Elf> {
         );
     }
     ensure!(!parts.is_empty(), "{} has nothing to load", path.display());
-    Ok(Elf { entry: file.elf_header().e_entry(endian), parts: joined(parts) })
+    Ok(Elf { entry: low(file.e_entry(endian).into())?, parts: joined(parts) })
 }
 
 /// Makes one part of those that adjoin, but for a gap, and may be written alike: it is mapped at
@@ -472,10 +484,11 @@ fn seal(
     image
 }
 
-/// The kernel's symbols, for backtraces: `xxxxxxxx name`, sorted.
+/// The kernel's symbols, for backtraces: `xxxxxxxx name`, sorted. Of 64 bits of an address these are
+/// the lower half.
 pub fn symbols(kernel: &Path) -> Result<String> {
     let data = std::fs::read(kernel)?;
-    let file: ElfFile32 = ElfFile32::parse(&*data)?;
+    let file = object::File::parse(&*data)?;
     let text = file
         .section_by_name(".text")
         .map_or(0..0, |section| section.address()..section.address() + section.size());
@@ -485,11 +498,11 @@ pub fn symbols(kernel: &Path) -> Result<String> {
             || (kind == SymbolKind::Unknown && text.contains(&address))
     };
     // ARM's assembler marks code and data by names that begin so (IHI 0044, section 4.5.5).
-    let is_mark = |s: &ElfSymbol32| s.name().is_ok_and(|name| name.starts_with('$'));
+    let is_mark = |s: &Symbol<'_, '_>| s.name().is_ok_and(|name| name.starts_with('$'));
     let functions = file.symbols().filter(|s| is_function(s.kind(), s.address()) && !is_mark(s));
-    let mut all: Vec<(u64, String)> = functions
+    let mut all: Vec<(u32, String)> = functions
         .filter_map(|s| {
-            Some((s.address(), format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))
+            Some((s.address() as u32, format!("{:#}", rustc_demangle::demangle(s.name().ok()?))))
         })
         .collect();
     all.sort();

@@ -34,6 +34,8 @@ pub const ALL: &[Test] = &[
             "--quiet",
             "-p",
             HOST,
+            "-p",
+            WIDE_CONTEXT,
             "--features",
             WIDE,
             "--all-targets",
@@ -57,7 +59,9 @@ pub const ALL: &[Test] = &[
     ),
     test("host", host),
     test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
-    test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
+    test("host.wide", || {
+        cargo(&["test", "--quiet", "-p", HOST, "-p", WIDE_CONTEXT, "--features", WIDE])
+    }),
     slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
     test("host.contracts", || contracts(&["test", "--quiet"], &[])),
     slow("host.fuzz", "a million of each of which `host` tries thousands", fuzz),
@@ -69,6 +73,8 @@ const TOOL: &str = "xtask";
 /// The port to the host, and the feature with which it has 64-bit words and four levels of tables.
 const HOST: &str = "arch-host";
 const WIDE: &str = "wide";
+/// The saved registers of the processor with such words.
+const WIDE_CONTEXT: &str = "x86_64-context";
 
 /// What holds fast paths against the portable kernel.
 const DIFFERENTIAL: &str = "differential";

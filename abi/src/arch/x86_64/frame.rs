@@ -46,9 +46,17 @@ pub const STACK: usize = offset_of!(Frame, rsp) / 8;
 /// See [`STACK`].
 pub const INSTRUCTION: usize = offset_of!(Frame, rip) / 8;
 
-/// Values of `Frame::vector`: below 256 the processor's exceptions.
+/// Values of `Frame::vector`: 0 to 31 are the processor's exceptions.
 pub mod vector {
-    /// An alien made a system call.
+    /// Debug exception (single step).
+    pub const DEBUG: u64 = 1;
+    /// Invalid opcode.
+    pub const INVALID_OPCODE: u64 = 6;
+    /// General protection.
+    pub const GENERAL_PROTECTION: u64 = 13;
+    /// Page fault: `address` is valid, `error` has the bits of [`super::fault`].
+    pub const PAGE_FAULT: u64 = 14;
+    /// An alien executed `syscall`: its `rcx` is `rip`, and its `r11` is `rflags`.
     pub const SYSTEM_CALL: u64 = 0x80;
     /// An alien that was created or reset and has not run yet.
     pub const CREATED: u64 = 0x100;
@@ -56,4 +64,16 @@ pub mod vector {
     pub const INTERRUPTED: u64 = 0x101;
     /// A thread that another one stopped.
     pub const STOPPED: u64 = 0x102;
+}
+
+/// Bits of `Frame::error` in a page fault.
+pub mod fault {
+    /// The page was there, the right was not.
+    pub const PROTECTION: u64 = 1;
+    /// It was a write.
+    pub const WRITE: u64 = 2;
+    /// It was an access at ring 3.
+    pub const USER: u64 = 4;
+    /// It was a fetch.
+    pub const FETCH: u64 = 16;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! x86-64. There is no port yet: this is what the portable crates are compiled for.
+//! x86-64.
+//!
+//! A thread starts with its UTCB's address in rdi, the argument in rsi and its stack pointer in
+//! rsp, all else zero.
 
 pub mod frame;
 pub mod layout;
@@ -9,6 +12,20 @@ pub mod state;
 /// The processor, by which other crates say what depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Processor;
+
+/// The registers of a system call.
+pub const REGISTERS: super::Registers = super::Registers {
+    processor: "x86-64",
+    instruction: "`syscall`",
+    tag: "`rax`",
+    arguments: ["`rdi`", "`rsi`", "`rdx`", "`r8`"],
+    results: ["`rax`", "`rdi`", "`rsi`", "`rdx`", "`r8`"],
+    words: "3 to 5 in `r9`, `r10` and `r12`, 6 and 7 in `r13` and `r14`; further ones in the UTCB",
+    others: &[
+        ("kept", "`rsp`, the base of FS"),
+        ("lost", "`rbx`, `rbp`, `rcx`, `r11`, `r15`, flags"),
+    ],
+};
 
 /// A user register.
 pub type Word = u64;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parts of a thread's state that `set_state` sets (x86-64).
 
-/// The thread pointer that programs read. Returns 0.
+/// The base of FS, which programs have as their thread pointer: an address below `USER_END`.
+/// Returns 0.
 pub const THREAD_POINTER: u32 = 0;

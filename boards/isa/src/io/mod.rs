@@ -3,9 +3,9 @@
 //! component a port that it was not given raises an exception, so it can harm nobody else. The
 //! kernel has all ports, and uses those that its board's crate names.
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod ia32;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub use ia32::*;
 
 #[cfg(target_arch = "powerpc")]

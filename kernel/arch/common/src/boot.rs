@@ -3,9 +3,9 @@
 //! pool gets a place.
 
 use crate::platform::{Platform, refuse, say};
-use crate::words;
+use crate::{shared, words};
 use abi::boot::Refusal;
-use abi::{PAGE_SIZE, PhysAddr};
+use abi::{PAGE_SIZE, PhysAddr, Word};
 use core::ops;
 use kcore::boot::{Machine, Range, thread_table};
 use kcore::ram::Ram;
@@ -35,10 +35,10 @@ pub trait Mapping: Platform + Sized {
     /// By default as high as it goes: the pool is mapped.
     #[must_use]
     fn place_pool(ram: &[Range]) -> Option<Range> {
-        let bytes = pool_bytes::<Self>(ram);
+        let bytes = pool_bytes::<Self>(ram) as Word;
         let base = |r: &Range| {
             r.end()
-                .align_down(Self::PAGE)
+                .align_down(Self::PAGE as Word)
                 .0
                 .checked_sub(bytes)
                 .map(PhysAddr)
@@ -84,7 +84,7 @@ impl Boot {
     pub unsafe fn new_pool(&self) -> Pool {
         let (_, reserved) = thread_table(self.pool.bytes as u32);
         // SAFETY: the caller's, and `Boot` has it from RAM that is free.
-        unsafe { Pool::new(pool::BASE as *mut u8, self.pool.bytes as u32, reserved) }
+        unsafe { Pool::new(shared::at(pool::BASE), self.pool.bytes as u32, reserved) }
     }
 
     /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows.
@@ -138,7 +138,7 @@ fn check_image<M: Mapping>(image: Range) -> abi::boot::Header {
     }
     let address = M::map(M::IMAGE.start, image);
     // SAFETY: mapped just now; it is RAM, and nobody writes it (`look`).
-    let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, image.bytes as usize) };
+    let bytes = unsafe { core::slice::from_raw_parts(shared::at(address), image.bytes as usize) };
     let checked = abi::boot::check(bytes);
     M::unmap(M::IMAGE.start, image);
     match checked {
@@ -168,8 +168,8 @@ pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
     let header = check_image::<M>(found.image);
     ram.exclude(found.kernel);
     ram.exclude(found.image);
-    let after =
-        Range { base: found.image.base + header.total, bytes: found.image.bytes - header.total };
+    let total = header.total as Word;
+    let after = Range { base: found.image.base + total, bytes: found.image.bytes - total };
     let symbols = found.symbols.unwrap_or(after);
     if fits::<M>(symbols, &M::SYMBOLS) {
         ram.exclude(symbols);

@@ -27,6 +27,15 @@ impl<T> Shared<T> {
     }
 }
 
+/// The upper half of each of the kernel's addresses: with 64 bits it lives in the last 4 GiB
+/// (`pool`). A test on the host says whole addresses.
+const ONES: usize = if cfg!(target_os = "none") { !(u32::MAX as usize) } else { 0 };
+
+/// What is at an address of the kernel's.
+pub const fn at<T>(address: u32) -> *mut T {
+    core::ptr::with_exposed_provenance_mut(ONES | address as usize)
+}
+
 /// Whole pages.
 #[repr(C, align(4096))]
 pub struct Page<T>(pub T);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's stacks: one for all entries, one for its last words.
 
-use crate::shared::{Page, Shared};
+use crate::shared::{self, Page, Shared};
 
 /// Bytes of the kernel's stack.
 pub const STACK_BYTES: usize = 16384;
@@ -14,12 +14,14 @@ pub static KERNEL_STACK: Shared<Page<[u8; STACK_BYTES]>> = Shared::new(Page([0; 
 /// Where the kernel says its last words.
 pub static PANIC_STACK: Shared<Page<[u8; PANIC_BYTES]>> = Shared::new(Page([0; PANIC_BYTES]));
 
-/// The two words at a place of the kernel's stack, if it is one.
+/// The two words at a place of the kernel's stack, if it is one: the lower 32 bits of each.
 pub fn words(address: u32) -> Option<[u32; 2]> {
+    const BYTES: u32 = size_of::<[usize; 2]>() as u32;
     let start = KERNEL_STACK.address();
     let inside = address >= start
-        && address.checked_add(8)? <= start + STACK_BYTES as u32
-        && address.is_multiple_of(4);
+        && address.checked_add(BYTES)? <= start + STACK_BYTES as u32
+        && address.is_multiple_of(BYTES / 2);
     // SAFETY: inside the stack and aligned.
-    inside.then(|| unsafe { (address as *const [u32; 2]).read() })
+    let read = || unsafe { shared::at::<[usize; 2]>(address).read() };
+    inside.then(read).map(|words| words.map(|word| word as u32))
 }

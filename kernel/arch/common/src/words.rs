@@ -2,7 +2,8 @@
 //! The kernel's last words: cause, thread, registers, backtrace.
 
 use crate::platform::Platform;
-use crate::stack;
+use crate::{shared, stack};
+use abi::Word;
 use core::fmt::{Display, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,7 +28,7 @@ fn symbols() -> &'static str {
         return "";
     }
     // SAFETY: `set_symbols`.
-    let text = unsafe { core::slice::from_raw_parts(address as *const u8, bytes as usize) };
+    let text = unsafe { core::slice::from_raw_parts(shared::at(address), bytes as usize) };
     core::str::from_utf8(text).unwrap_or("")
 }
 
@@ -53,7 +54,7 @@ pub struct State<'a> {
     /// The current thread; 0: none.
     pub thread: u32,
     /// Registers by their names.
-    pub registers: &'a [(&'a str, u32)],
+    pub registers: &'a [(&'a str, Word)],
     /// Where it was, if that is known.
     pub pc: Option<u32>,
     /// The frame pointer to start a backtrace from; 0: none.

@@ -23,9 +23,9 @@
 //! The functions of a [`Port`] are called with interrupts off. Each takes a bounded time: no longer
 //! than 10,000 instructions for the largest range that a caller can name, or it puts the rest off.
 //!
-//! The columns of the tables in the parts say what the ports do that exist (IA-32, ARMv5, PowerPC)
-//! or are planned. A cell begins with *as it is* if the port leaves the function's body as it is:
-//! `./macadamia test source.manual` holds that, and the page docs/contract.md is made of all this.
+//! The columns of the tables in the parts say what the ports do. A cell begins with *as it is* if
+//! the port leaves the function's body as it is: `./macadamia test source.manual` holds that, and
+//! the page docs/contract.md is made of all this.
 
 mod board;
 mod caches;

@@ -113,7 +113,7 @@ pub trait Placement {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | none: a PCID makes the switch cheap |
+    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | as it is: there are none yet |
     ///
     /// # Errors
     /// `Unsupported`: there are none on this machine. `BadAddress`: a window cannot begin there.

@@ -65,7 +65,7 @@ pub trait Processor {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | as IA-32 |
+    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | the FPU; the kernel has the truth of the base of FS |
     fn unload(&mut self, _pool: &mut Pool, _thread: Ref<Thread>, _keep: bool) {}
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     ///
@@ -73,6 +73,6 @@ pub trait Processor {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `xsave` has it |
+    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `fxsave` has it |
     fn clear_fpu(_area: &mut [u8]) {}
 }

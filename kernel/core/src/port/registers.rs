@@ -22,7 +22,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | `eax`, `ebx`, `esi`, `edi`, `ebp` | `r0` to `r4` | `r3` to `r7` | five registers |
+    /// | `eax`, `ebx`, `esi`, `edi`, `ebp` | `r0` to `r4` | `r3` to `r7` | `rax`, `rdi`, `rsi`, `rdx`, `r8` |
     fn argument(context: &Context, index: usize) -> Word;
     /// Sets result register `index`, `r0` to `r4`: 0 delivery or status, 1 handle or first result,
     /// and so on.
@@ -61,7 +61,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | all general registers, flags and selectors | `r0` to `pc`, and `cpsr` | 32 registers, LR, CTR, CR, XER, and the machine state | as IA-32 |
+    /// | all general registers, flags and selectors | `r0` to `pc`, and `cpsr` | 32 registers, LR, CTR, CR, XER, and the machine state | all general registers, flags, the base of FS |
     fn frame(thread: &Thread) -> Frame;
     /// Takes registers from a frame that a user wrote, whatever that says. Afterwards the thread
     /// has no right that it did not have. What `Frame::changed` does not name stays as it is.
@@ -70,7 +70,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | masks flags, replaces selectors that cannot be loaded by null, ignores `cs` and `ss` | masks `cpsr` | masks the machine state | as IA-32 |
+    /// | masks flags, replaces selectors that cannot be loaded by null, ignores `cs` and `ss` | masks `cpsr` | masks the machine state | masks flags, takes no base of FS that is no user's |
     fn load_frame(thread: &mut Thread, frame: &Frame);
     /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument. All else is
     /// zero.
@@ -79,7 +79,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | UTCB in `ebx`, argument in `esi` | UTCB in `r0`, argument in `r1`; an odd entry is Thumb | UTCB in `r3`, argument in `r4` | as IA-32 |
+    /// | UTCB in `ebx`, argument in `esi` | UTCB in `r0`, argument in `r1`; an odd entry is Thumb | UTCB in `r3`, argument in `r4` | UTCB in `rdi`, argument in `rsi` |
     fn start(
         context: &mut Context,
         entry: UserAddr,
@@ -94,7 +94,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | if it entered by `sysenter`, is no alien, and has nothing in `lazy` | if it entered by `swi`, is no alien, and has nothing in `lazy` | if it entered by `sc`, is no alien, and has nothing in `lazy` | as IA-32 |
+    /// | if it entered by `sysenter`, is no alien, and has nothing in `lazy` | if it entered by `swi`, is no alien, and has nothing in `lazy` | if it entered by `sc`, is no alien, and has nothing in `lazy` | as it is: there is no fast path |
     fn resumes_fast(_thread: &Thread) -> bool {
         false
     }
@@ -107,7 +107,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | TLS descriptors, debug registers | the thread pointer | as it is | FS, GS, debug registers |
+    /// | TLS descriptors, debug registers | the thread pointer | as it is | the base of FS |
     ///
     /// # Errors
     /// `BadArgument` if there is no such part, or the value could reach the kernel.

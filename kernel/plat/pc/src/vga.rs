@@ -56,17 +56,23 @@ const ROWS: u32 = 16;
 const VECTOR: u32 = 0x43 * 4;
 const FIRMWARE: core::ops::Range<u32> = 0xc_0000..0x10_0000 - CHARACTERS * ROWS;
 
+/// Where a physical address of the first MiB is. With 64 bits the port has it in the last 4 GiB.
+const fn at<T>(physical: u32) -> *mut T {
+    const ONES: usize = !(u32::MAX as usize);
+    core::ptr::with_exposed_provenance_mut(ONES | (WINDOW + physical) as usize)
+}
+
 /// Reads from the first MiB.
 fn load<T: Copy>(physical: u32) -> T {
     // SAFETY: the port maps it first of all and for good; what is asked for are integers of the
     // firmware's and the card's memory, where no Rust object lies.
-    unsafe { ((WINDOW + physical) as *const T).read_volatile() }
+    unsafe { at::<T>(physical).read_volatile() }
 }
 
 /// Writes to the card's memory.
 fn store<T: Copy>(physical: u32, value: T) {
     // SAFETY: as `load`.
-    unsafe { ((WINDOW + physical) as *mut T).write_volatile(value) };
+    unsafe { at::<T>(physical).write_volatile(value) };
 }
 
 struct Text;

@@ -43,7 +43,7 @@ fn show(env: &Env) -> Result<()> {
         };
         let Ok(_) = line(time_of_day, 28, large).draw(&mut screen);
         let Ok(_) = line(day, 48, small).draw(&mut screen);
-        time::alarm(time::now() + SECOND - u64::from(now.nanoseconds), ALARM)?;
+        time::alarm(time::now() + SECOND - u64::from(now.nanoseconds), ALARM.into())?;
         // There are events, too, which it has no use for.
         while screen.wait(ALARM)? == 0 {
             while screen.event()?.is_some() {}

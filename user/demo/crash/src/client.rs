@@ -2,19 +2,20 @@
 //! The component that goes on with what it has.
 
 use crate::{request, victim};
-use macadamia::{Env, Error, println, result, start};
+use macadamia::{Env, Error, Word, println, result, start};
 
+const LIVES: Word = victim::LIVES as Word;
 /// Calls to the victim once it behaves.
 const LAST: u32 = 1000;
 
 /// What became of the calls.
 #[derive(Default)]
 struct Count {
-    answered: u32,
+    answered: Word,
     wrong: u32,
-    restarted: u32,
+    restarted: Word,
     failed: u32,
-    life: u32,
+    life: Word,
 }
 
 /// Calls the victim until it has behaved for a while, then asks the rhythm.
@@ -29,7 +30,7 @@ pub fn run(env: &Env) {
                 count.answered += 1;
                 count.wrong += u32::from(next != number + 1);
                 count.life = life;
-                behaved += u32::from(life == victim::LIVES);
+                behaved += u32::from(life == LIVES);
             }
             Err(Error::PeerRestarted) => count.restarted += 1,
             Err(error) => {
@@ -47,7 +48,7 @@ fn report(env: &Env, count: &Count) {
         "{answered} calls answered in {} lives ({wrong} wrong), {restarted} cut off by a restart",
         life + 1
     );
-    let survived = *failed == 0 && *wrong == 0 && *life == victim::LIVES && *restarted >= *life;
+    let survived = *failed == 0 && *wrong == 0 && *life == LIVES && *restarted >= *life;
     verdict("crash.client", survived, "lost the victim");
     match start::status("victim") {
         Ok(status) => {

@@ -19,11 +19,13 @@ macadamia::main!(run);
 
 /// Requests of the client to the victim and to the rhythm.
 mod request {
+    use macadamia::Word;
+
     /// To the victim, which answers with the word behind it plus one, and its life.
-    pub const ADD_ONE: u32 = 1;
+    pub const ADD_ONE: Word = 1;
     /// To the rhythm, which answers with its beats, those missed, and the latest's delay in
     /// microseconds.
-    pub const REPORT: u32 = 2;
+    pub const REPORT: Word = 2;
 }
 
 fn run(env: Env) {

@@ -5,16 +5,16 @@
 
 use crate::request;
 use macadamia::ipc::{Message, reply_wait};
-use macadamia::{MessageKind, time, utcb};
+use macadamia::{MessageKind, Word, time, utcb};
 
 /// Nanoseconds between beats.
 const BEAT: u64 = 10_000_000;
 /// Notification bit of the alarm.
-const ALARM: u32 = 1;
+const ALARM: Word = 1;
 
 /// Beats for ever.
 pub fn run() {
-    utcb::accept(ALARM);
+    utcb::accept(ALARM as u32);
     let (mut beats, mut missed, mut latest) = (0, 0, 0);
     let mut due = time::now() + BEAT;
     let (mut handle, mut answer) = (0, Message::default());
@@ -28,13 +28,13 @@ pub fn run() {
         if received.kind == MessageKind::Notification {
             let late = time::now().saturating_sub(due);
             beats += 1;
-            missed += (late / BEAT) as u32;
+            missed += (late / BEAT) as Word;
             latest = late.max(latest);
             due += BEAT * (1 + late / BEAT);
             let _ = time::alarm(due, ALARM);
         } else if received.words[0] == request::REPORT {
             handle = received.handle;
-            answer = Message::new([beats, missed, (latest / 1000) as u32]);
+            answer = Message::new([beats, missed, (latest / 1000) as Word]);
         }
     }
 }

@@ -5,16 +5,16 @@ use crate::request;
 use core::hint::black_box;
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{self, Message};
-use macadamia::{Env, Error, MessageKind, Quota, Thread, println, slot, start, utcb};
+use macadamia::{Env, Error, MessageKind, Quota, Thread, Word, println, slot, start, utcb};
 
 /// Notification bit of the alarm for its signs of life.
-const ALARM: u32 = 1;
+const ALARM: Word = 1;
 /// Calls that it answers before it misbehaves.
 const CALLS: u32 = 20;
 /// Messages in a flood.
-const FLOOD: u32 = 100_000;
+const FLOOD: Word = 100_000;
 /// Mapped by nobody.
-const NOWHERE: u32 = 0x7000_0000;
+const NOWHERE: Word = 0x7000_0000;
 
 /// What it does, life after life; afterwards it behaves.
 const MISDEEDS: [fn(&mut Env); 8] = [
@@ -37,7 +37,7 @@ pub fn run(mut env: Env) {
     let misdeed = MISDEEDS.get(life as usize);
     let (mut handle, mut answer, mut calls) = (0, Message::default(), 0);
     let mut heart = Heart::new(&env, ALARM);
-    utcb::accept(ALARM);
+    utcb::accept(ALARM as u32);
     loop {
         if let Err(error) = heart.alarm(None) {
             println!("cannot give a sign of life: {}", error.text());
@@ -47,7 +47,7 @@ pub fn run(mut env: Env) {
             Ok(received) => {
                 let [asked, number, _] = received.words;
                 let number = if asked == request::ADD_ONE { number.wrapping_add(1) } else { 0 };
-                (handle, answer) = (received.handle, Message::new([number, life, 0]));
+                (handle, answer) = (received.handle, Message::new([number, life as Word, 0]));
                 calls += 1;
             }
             // The caller is gone.
@@ -72,7 +72,7 @@ fn write_kernel_page(_: &mut Env) {
 }
 
 /// By the port of the interrupt controller, which is nobody's but the kernel's.
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn mask_interrupts(_: &mut Env) {
     const MASK: u16 = 0x21;
     println!("executing a privileged instruction: masking every interrupt");
@@ -138,7 +138,7 @@ fn hang(_: &mut Env) {
 /// Makes spaces until it cannot pay for another, and threads until there is no room either.
 fn exhaust_quota(env: &mut Env) {
     println!("making spaces and threads until the Quota is used up");
-    let quota = Quota(slot::QUOTA);
+    let quota = Quota(slot::QUOTA as Word);
     let count = |make: &mut dyn FnMut() -> Result<(), Error>| {
         let mut made = 0;
         loop {
@@ -149,7 +149,7 @@ fn exhaust_quota(env: &mut Env) {
         }
     };
     let (spaces, space_error) = count(&mut || quota.create_space(16, env.free_slot()).map(|_| ()));
-    let own = macadamia::Space(slot::SPACE);
+    let own = macadamia::Space(slot::SPACE as Word);
     let (threads, thread_error) = count(&mut || {
         quota.create_thread(own, env.free_slot(), None).map(|(_, _): (Thread, _)| ())
     });

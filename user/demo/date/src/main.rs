@@ -25,7 +25,8 @@ fn date(env: Env) {
         println!("{}.{:03} UTC", calendar::date(wall.seconds), wall.nanoseconds / 1_000_000);
         sound &= wall.seconds >= YOUNGEST && last.is_none_or(|last| last < wall);
         last = Some(wall);
-        if let Err(error) = time::alarm(time::now() + PAUSE, ALARM).and_then(|()| ipc::wait(ALARM))
+        if let Err(error) =
+            time::alarm(time::now() + PAUSE, ALARM.into()).and_then(|()| ipc::wait(ALARM))
         {
             panic!("no alarm: {}", error.text());
         }

@@ -61,7 +61,7 @@ fn steps(env: &mut Env) -> Result<Vec<Step>> {
         [0, 1].map(|reader| others.walk(reader, head, 0)) == [Ok(SUM); 2],
     ));
     let (at, error) = others.touch(0, head | 1)?;
-    let forbidden = fault::PROTECTION | fault::WRITE;
+    let forbidden = (fault::PROTECTION | fault::WRITE) as u32;
     steps.push(("who may only read has a fault", at == head && error & forbidden == forbidden));
     let written = others.walk(1, head, MORE)? == SUM && walk(&list, head, 0)? == SUM + NODES * MORE;
     steps.push((

@@ -15,8 +15,8 @@ use abi::frame::{fault, vector};
 use macadamia::cap::{self, copy};
 use macadamia::map::{Window, map, unmap};
 use macadamia::{
-    Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, ipc, println, result,
-    slot, time,
+    Env, Memory, MessageKind, Quota, Received, Result, Rights, Space, Thread, Word, ipc, println,
+    result, slot, time,
 };
 
 #[cfg(target_arch = "arm")]
@@ -28,20 +28,26 @@ mod program;
 #[cfg(target_arch = "x86")]
 #[path = "program/ia32.rs"]
 mod program;
+#[cfg(target_arch = "x86_64")]
+#[path = "program/x86_64.rs"]
+mod program;
 
-use program::{PROGRAM, RANGE, VIEW};
+use program::PROGRAM;
 
 macadamia::main!(run);
 
-const PAGE: u32 = abi::PAGE_SIZE;
+const PAGE: Word = abi::PAGE_SIZE;
 /// The thread's code in the space that is made.
-const CODE: u32 = 0x0100_0000;
+const CODE: Word = 0x0100_0000;
 /// Bytes of the range that it walks: a power of two.
-const BYTES: u32 = 64 * PAGE;
+const BYTES: Word = 64 * PAGE;
 const PAGES: u64 = (BYTES / PAGE) as u64;
 const SECOND: u64 = 1_000_000_000;
-const BADGE: u32 = 7;
-const SLOTS: u32 = 16;
+const BADGE: Word = 7;
+/// Where the range is, and where the pager itself sees the memory.
+const RANGE: Word = program::RANGE as Word;
+const VIEW: Word = program::VIEW as Word;
+const SLOTS: Word = 16;
 const RW: Rights = Rights::READ.union(Rights::WRITE);
 
 /// The space with the thread, and what it is given.
@@ -60,7 +66,7 @@ fn run(mut env: Env) {
 
 /// Makes the space, and serves its faults for a second.
 fn page(env: &mut Env) -> Result<()> {
-    let (quota, all) = (Quota(slot::QUOTA), env.memory("frames"));
+    let (quota, all) = (Quota(slot::QUOTA as Word), env.memory("frames"));
     let lent = all.derive(0, BYTES, env.free_slot(), quota)?;
     let code = all.derive(BYTES, PAGE, env.free_slot(), quota)?;
     let space = quota.create_space(SLOTS, env.free_slot())?;
@@ -70,7 +76,7 @@ fn page(env: &mut Env) -> Result<()> {
 
     let (thread, _) = quota.create_thread(space, env.free_slot(), None)?;
     let handler = Thread(env.free_slot());
-    copy(slot::THREAD, None, handler.0, Rights::CALL, BADGE)?;
+    copy(slot::THREAD as Word, None, handler.0, Rights::CALL, BADGE)?;
     thread.set_handler(Some(handler))?;
     thread.start(CODE, 0, RANGE)?;
 
@@ -127,7 +133,7 @@ impl Ward {
             waiting = fault(ipc::map_reply_wait(waiting, &page)?, next);
         }
         let lost = (0..PAGES)
-            .filter(|page| self.view.read(*page as u32 * PAGE) != (count + page) as u32)
+            .filter(|page| self.view.read(*page as Word * PAGE) != (count + page) as u32)
             .count() as u64;
         if (count / PAGES).is_multiple_of(2) {
             unmap(self.space, RANGE, BYTES)?;
@@ -141,10 +147,10 @@ impl Ward {
 }
 
 /// The handle of a message, which has to be the write fault at `address`.
-fn fault(received: Received, address: u32) -> u32 {
+fn fault(received: Received, address: Word) -> Word {
     let [vector, at, error] = received.words;
     let expected = received.kind == MessageKind::Exception
-        && received.badge == BADGE
+        && received.badge == BADGE as u32
         && (vector, at) == (vector::PAGE_FAULT, address)
         && error & fault::WRITE != 0;
     assert!(expected, "not the fault at {address:#x}: {:?} {vector} at {at:#x}", received.kind);

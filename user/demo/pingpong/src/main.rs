@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use macadamia::ipc::{Message, call, reply_wait};
-use macadamia::{Env, Thread, println, result, thread, time};
+use macadamia::{Env, Thread, Word, println, result, thread, time};
 
 macadamia::main!(start);
 
@@ -31,7 +31,7 @@ fn start(mut env: Env) {
 }
 
 /// Answers every message with its words.
-extern "C" fn pong(_: u32) -> ! {
+extern "C" fn pong(_: Word) -> ! {
     let (mut handle, mut answer) = (0, Message::default());
     loop {
         match reply_wait(handle, answer) {
@@ -46,7 +46,7 @@ fn measure(what: &str, name: &str, to: Thread) {
     let (mut calls, mut wrong) = (0, 0u64);
     while time::now() - start < SECOND {
         for i in 0..ROUND {
-            let words = [calls as u32, i as u32, 42];
+            let words = [calls as Word, i as Word, 42];
             wrong += u64::from(!call(to, Message::new(words)).is_ok_and(|r| r.words == words));
         }
         calls += ROUND;

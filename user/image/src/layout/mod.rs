@@ -8,6 +8,7 @@ use crate::{Places, Small, Window};
 pub mod armv5;
 pub mod ia32;
 pub mod powerpc;
+pub mod x86_64;
 
 #[cfg(target_arch = "arm")]
 pub use armv5 as current;
@@ -17,12 +18,13 @@ pub use armv5 as current;
 #[cfg(any(
     target_arch = "x86",
     target_arch = "riscv64",
-    target_arch = "x86_64",
     all(not(target_os = "none"), not(any(target_arch = "arm", target_arch = "powerpc")))
 ))]
 pub use ia32 as current;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc as current;
+#[cfg(all(target_arch = "x86_64", target_os = "none"))]
+pub use x86_64 as current;
 
 #[cfg(all(
     target_os = "none",
@@ -51,9 +53,10 @@ pub const PCI_SPAN: u32 = 64 << 20;
 /// is mapped below the first thread's, so that an overflow is an exception.
 pub const STACK_BYTES: u32 = 65536;
 /// So far below the end of the first thread's stack is the word in which a component counts the
-/// messages that its threads send: calls, sends and replies, modulo 2^32. The word behind it, of
-/// every stack, is its address.
-pub const MESSAGES: u32 = 12;
+/// messages that its threads send: calls, sends and replies, modulo 2^32. The last word but one of
+/// every stack is its address.
+pub const MESSAGES: u32 =
+    if cfg!(all(target_pointer_width = "64", target_os = "none")) { 24 } else { 12 };
 /// End of all windows.
 pub const WINDOW_END: u32 = Layout::CURRENT.windows.end;
 /// The start block of every component with a window, and the end of its memory and files.

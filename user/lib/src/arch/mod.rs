@@ -22,7 +22,12 @@ mod powerpc;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc::*;
 
-#[cfg(not(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc")))]
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::*;
+
+#[cfg(target_arch = "riscv64")]
 mod none;
-#[cfg(not(any(target_arch = "x86", target_arch = "arm", target_arch = "powerpc")))]
+#[cfg(target_arch = "riscv64")]
 pub use none::*;

@@ -8,9 +8,9 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 mod mc146818;
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 use mc146818::Clock;
 #[cfg(target_arch = "arm")]
 mod pl031;
@@ -18,7 +18,7 @@ mod pl031;
 use pl031::Clock;
 
 use macadamia::clock::NOW;
-use macadamia::{Env, MessageKind, ipc, println, time, utcb};
+use macadamia::{Env, MessageKind, Word, ipc, println, time, utcb};
 
 macadamia::main!(serve);
 
@@ -27,7 +27,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Seconds from the start to the first check; each later one comes after twice the time.
 const FIRST_CHECK: u64 = 8;
 /// Notification bit of the alarm.
-const ALARM: u32 = 1;
+const ALARM: Word = 1;
 
 fn serve(env: Env) {
     let clock = Clock::find(&env);
@@ -35,7 +35,7 @@ fn serve(env: Env) {
     let start = time::now();
     let boot = read * SECOND - start;
     let mut check = FIRST_CHECK;
-    utcb::accept(ALARM);
+    utcb::accept(ALARM as u32);
     alarm(start + check * SECOND);
     ipc::serve(|received| {
         if received.kind == MessageKind::Notification {
@@ -55,10 +55,10 @@ fn serve(env: Env) {
         let [request, ..] = received.words;
         let now = boot + time::now();
         let seconds = now / SECOND;
-        Some(if request == NOW {
-            [seconds as u32, (seconds >> 32) as u32, (now % SECOND) as u32]
+        Some(if request == NOW as Word {
+            [seconds as u32, (seconds >> 32) as u32, (now % SECOND) as u32].map(Word::from)
         } else {
-            [u32::MAX; 3]
+            [u32::MAX as Word; 3]
         })
     });
 }

@@ -13,11 +13,11 @@ use macadamia::alloc::collections::{BTreeMap, VecDeque};
 use macadamia::alloc::format;
 use macadamia::console::{READERS, RESIZED};
 use macadamia::ipc::{Message, reply};
-use macadamia::{Error, Irq};
+use macadamia::{Error, Irq, Word};
 
 /// The answer to a request that fails.
-pub const fn failure(error: Error) -> [u32; 3] {
-    [u32::MAX, error as u32, 0]
+pub const fn failure(error: Error) -> [Word; 3] {
+    [u32::MAX as Word, error as Word, 0]
 }
 
 /// Most input that waits for one component. More stays in the serial line, Ctrl-T, too.
@@ -70,7 +70,7 @@ impl Size {
 
 /// Who waits for input: its reply handle, and what size it takes the terminal to have, if it wants
 /// to know that.
-type Reader = (u32, Option<u32>);
+type Reader = (Word, Option<u32>);
 
 /// Input and readers. A component that takes the focus away from another takes nothing
 /// that was typed for that one.
@@ -202,7 +202,7 @@ impl Input {
         while let (Some(byte), false) = (held.front(), readers.is_empty()) {
             let Some((handle, _)) = readers.pop_front() else { return };
             // A reader that died keeps no input from the next one.
-            if reply(handle, Message::new([u32::from(*byte), 0, 0])).is_ok() {
+            if reply(handle, Message::new([(*byte).into(), 0, 0])).is_ok() {
                 held.pop_front();
             }
         }
@@ -215,7 +215,7 @@ fn tell_size(readers: &mut VecDeque<Reader>, size: u32) {
         let wrong = known.is_some_and(|known| known != size);
         if wrong {
             // It may have died.
-            let _ = reply(*handle, Message::new([RESIZED, size, 0]));
+            let _ = reply(*handle, Message::new([RESIZED as Word, size as Word, 0]));
         }
         !wrong
     });

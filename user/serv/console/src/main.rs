@@ -55,7 +55,8 @@ fn run(env: Env) {
         if received.kind != MessageKind::Call || output.name(client).is_none() {
             return Some(input::failure(Error::BadOperation));
         }
-        match received.words[0] {
+        let [request, size, _] = received.words.map(|word| u32::try_from(word).unwrap_or_default());
+        match request {
             console::PRINT => output.print(client, &received.text()),
             console::RAW if !output.may_paint(client) => {
                 output.note_refusal(
@@ -75,9 +76,9 @@ fn run(env: Env) {
                 output.note_refusal(client, "read what is typed", "terminal = \"read\"");
                 return Some(input::failure(Error::NoRight));
             }
-            request @ (console::READ | console::READ_SIZED) => {
+            console::READ | console::READ_SIZED => {
                 output.prompt(client);
-                let size = (request == console::READ_SIZED).then_some(received.words[1]);
+                let size = (request == console::READ_SIZED).then_some(size);
                 input.read(client, (received.handle, size));
                 if input.is_stopped() {
                     input.fetch(&terminal, irq, &mut output);

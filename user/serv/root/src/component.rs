@@ -22,24 +22,24 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{Counts, copy, delete, identify, revoke};
 use macadamia::map::Window;
-use macadamia::{Error, Memory, Quota, Result, Rights, Segment, Space, Thread, map, time};
+use macadamia::{Error, Memory, Quota, Result, Rights, Segment, Space, Thread, Word, map, time};
 use sha2::{Digest, Sha256};
 
 /// The name of the component that others print with.
 const CONSOLE: &str = "console";
 
 /// Where the root server looks at a component's memory.
-const LOOK: u32 = Places::LOW.own_end - PAGE_SIZE;
+const LOOK: Word = Places::LOW.own_end as Word - PAGE_SIZE;
 
 /// What a grant hands out.
 enum Object {
     /// Nothing of its own: a capability to another component, or a file of the boot image.
     Peer,
     /// A Memory or Irq that outlives the component.
-    Lent(u32),
+    Lent(Word),
     /// Memory that others have, too; its physical address if the component may know it; and the
     /// Segment that it is, if any.
-    Shared(u32, u32, Option<Segment>),
+    Shared(Word, Word, Option<Segment>),
     /// RAM of the component alone.
     Own(Piece),
     /// The part of the component's memory that lies behind its image.
@@ -63,14 +63,14 @@ pub struct Running<'a> {
     pub quota: Quota,
     /// Calls the root server with this component's badge.
     handler: Thread,
-    space_slot: u32,
+    space_slot: Word,
     /// Made again at each start; `None` while it is dead.
     space: Option<Space>,
     memory: Option<Piece>,
     /// The addresses that it serves in, if it is a server.
     window: Option<Memory>,
     /// Its home and its place there, while its space is small.
-    home: Option<(Space, u32)>,
+    home: Option<(Space, Word)>,
     /// In the order of the description: the slots from `slot::GRANTS` on.
     granted: Vec<Granted<'a>>,
     /// How often it was started again.
@@ -95,8 +95,8 @@ impl Running<'_> {
         if let Some(space) = self.space {
             space
                 .cache(
-                    component.places().stack_end - MESSAGES,
-                    size_of::<u32>() as u32,
+                    (component.places().stack_end - MESSAGES) as Word,
+                    size_of::<u32>() as Word,
                     CacheOp::Clean,
                 )
                 .ok()?;
@@ -104,12 +104,12 @@ impl Running<'_> {
         let page = Window::open(
             LOOK,
             self.memory.as_ref()?.memory,
-            end - PAGE_SIZE,
+            end as Word - PAGE_SIZE,
             PAGE_SIZE,
             Rights::READ,
         )
         .ok()?;
-        Some(page.read(PAGE_SIZE - MESSAGES))
+        Some(page.read(PAGE_SIZE - MESSAGES as Word))
     }
 
     /// Makes its space large, if it is small; whether it was.
@@ -157,6 +157,7 @@ pub fn create_all<'a>(
 /// Memory that components share. Where caches are virtual it is a Segment: it has a domain, and
 /// nothing is flushed when one of them comes to it after another.
 fn share(resources: &mut Resources, bytes: u32) -> Result<(Piece, Option<Segment>)> {
+    let bytes = bytes as Word;
     let piece = resources.ram(bytes)?;
     if !crate::arch::SHARES_SEGMENTS {
         return Ok((piece, None));
@@ -196,12 +197,13 @@ fn promise(
     let from = resources.quota;
     let threads = component.threads + threads_a_space(time::kip().max_threads);
     let counts = Counts {
-        threads,
-        relocation_slots: component.relocation_slots,
-        locked_ranges: component.locked_ranges,
+        threads: threads as Word,
+        relocation_slots: component.relocation_slots as Word,
+        locked_ranges: component.locked_ranges as Word,
     };
-    let made =
-        resources.slot().and_then(|slot| from.create_quota_with(component.quota, counts, slot));
+    let made = resources
+        .slot()
+        .and_then(|slot| from.create_quota_with(component.quota as Word, counts, slot));
     made.map_err(|error| match (error, from.info(), from.threads()) {
         // Of slots and ranges there are enough: the tool has counted them.
         (Error::QuotaExceeded, Ok((used, limit)), Ok((taken, most))) => format!(
@@ -221,21 +223,25 @@ fn prepare<'a>(
     index: usize,
     shared: &[(Piece, Option<Segment>)],
 ) -> Result<Running<'a>> {
-    let memory = resources.ram(load::bytes(component)?)?;
+    let memory = resources.ram(load::bytes(component)? as Word)?;
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
-    copy(root_slot::THREAD, None, handler.0, Rights::CALL, index as u32 + 1)?;
+    copy(root_slot::THREAD as Word, None, handler.0, Rights::CALL, index as Word + 1)?;
     let mut granted = Vec::new();
     for grant in &component.grants {
         let object = match grant.what {
-            Resource::Ports { base, count } => Object::Lent(resources.ports(base, count)?.0),
-            Resource::Addresses { bytes } => Object::Lent(resources.window(bytes)?.0),
-            Resource::Device { base, bytes, .. } => Object::Lent(resources.device(base, bytes)?.0),
+            Resource::Ports { base, count } => {
+                Object::Lent(resources.ports(base as Word, count as Word)?.0)
+            }
+            Resource::Addresses { bytes } => Object::Lent(resources.window(bytes as Word)?.0),
+            Resource::Device { base, bytes, .. } => {
+                Object::Lent(resources.device(base as Word, bytes as Word)?.0)
+            }
             Resource::Shared { region, dma, .. } => {
                 let (piece, segment) = shared.get(usize::from(region)).ok_or(Error::BadArgument)?;
                 Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 }, *segment)
             }
-            Resource::Irq { line } => Object::Lent(root_slot::IRQ + line),
+            Resource::Irq { line } => Object::Lent((root_slot::IRQ + line) as Word),
             Resource::Pci { device, address } => Object::Pci(pci::find(
                 resources,
                 &grant.name,
@@ -243,9 +249,10 @@ fn prepare<'a>(
                 address..component.places().grants_end,
             )),
             Resource::Memory { bytes, behind_image: true } => {
-                Object::Behind(resources.part(&memory, load::image_bytes(component)?, bytes)?)
+                let offset = load::image_bytes(component)? as Word;
+                Object::Behind(resources.part(&memory, offset, bytes as Word)?)
             }
-            Resource::Memory { bytes, .. } => Object::Own(resources.ram(bytes)?),
+            Resource::Memory { bytes, .. } => Object::Own(resources.ram(bytes as Word)?),
             Resource::Call { .. }
             | Resource::Notify { .. }
             | Resource::Control { .. }
@@ -286,7 +293,7 @@ fn window(resources: &mut Resources, component: &Component) -> Result<Option<Mem
     }
     let bytes = window.bytes(&Layout::CURRENT.windows);
     say(format_args!("{name}: {}, window {} MiB", crate::arch::SERVER, bytes >> 20));
-    resources.window(bytes).map(Some)
+    resources.window(bytes as Word).map(Some)
 }
 
 /// Starts a component that does not live: space, image, capabilities, start block.
@@ -299,7 +306,8 @@ pub fn start(
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     let place = crate::arch::place_of(component.window);
-    let space = running.quota.create_space_at(component.slots, running.space_slot, place)?;
+    let space =
+        running.quota.create_space_at(component.slots as Word, running.space_slot, place)?;
     running.space = Some(space);
     if let Some(window) = running.window {
         space.serve(window, system.has_one_server())?;
@@ -307,9 +315,7 @@ pub fn start(
     running.thread.reset(space, None)?;
     // The component may have named another one in its last life.
     running.thread.set_handler(Some(running.handler))?;
-    running
-        .thread
-        .set_priority(u32::from(component.priority), u32::from(component.max_priority))?;
+    running.thread.set_priority(component.priority.into(), component.max_priority.into())?;
     let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
     let mut filler = Filler::new(resources, space, memory);
     filler.load(component, resources)?;
@@ -334,13 +340,15 @@ pub fn start(
         .small
         .and_then(|small| Some((small, resources.homes.get(usize::from(small.home))?)))
     {
-        home.take_in(small.address, space, small.bytes)?;
-        running.home = Some((*home, small.address));
+        home.take_in(small.address as Word, space, small.bytes as Word)?;
+        running.home = Some((*home, small.address as Word));
     }
     running.started = time::now();
     watchdog::begins(watchdog::bit(system, index));
     let places = component.places();
-    running.thread.start(component.entry, places.stack_end, places.start_block)
+    let [entry, stack, block] =
+        [component.entry, places.stack_end, places.start_block].map(|at| at as Word);
+    running.thread.start(entry, stack, block)
 }
 
 /// Each life of a component has a seed of its own, from which nobody learns another.
@@ -357,17 +365,21 @@ fn give(system: &System, all: &[Running<'_>], index: usize, space: Space) -> Res
     } else {
         0
     };
-    copy(running.quota.0, Some(space), slot::QUOTA, Rights::ALL, 0)?;
-    copy(space.0, Some(space), slot::SPACE, Rights::ALL, 0)?;
-    copy(running.thread.0, Some(space), slot::THREAD, Rights::ALL, 0)?;
-    copy(running.handler.0, Some(space), slot::ROOT, Rights::CALL, 0)?;
+    for (object, slot, rights) in [
+        (running.quota.0, slot::QUOTA, Rights::ALL),
+        (space.0, slot::SPACE, Rights::ALL),
+        (running.thread.0, slot::THREAD, Rights::ALL),
+        (running.handler.0, slot::ROOT, Rights::CALL),
+    ] {
+        copy(object, Some(space), slot as Word, rights, 0)?;
+    }
     match console(system).filter(|console| *console != index).and_then(|console| all.get(console)) {
         Some(console) => copy(
             console.thread.0,
             Some(space),
-            slot::CONSOLE,
+            slot::CONSOLE as Word,
             Rights::CALL,
-            may | (index as u32 + 1),
+            (may | (index as u32 + 1)) as Word,
         ),
         None => Ok(()),
     }
@@ -389,7 +401,8 @@ fn grant(
     let component = system.components.get(index).ok_or(Error::BadArgument)?;
     let all_granted = &all.get(index).ok_or(Error::BadArgument)?.granted;
     let (mut given, mut devices) = (Vec::new(), Vec::new());
-    for (to, granted) in (slot::GRANTS..).zip(all_granted) {
+    for (slot, granted) in (slot::GRANTS..).zip(all_granted) {
+        let to = slot as Word;
         let (object, physical) = match &granted.object {
             Object::Peer | Object::Pci(None) => (0, 0),
             Object::Lent(object) => (*object, 0),
@@ -411,17 +424,18 @@ fn grant(
         let (mut address, mut bytes) = (0, 0);
         match *granted.resource {
             Resource::Call { component, badge } => {
-                copy(peer(component)?, Some(space), to, Rights::CALL, badge)?
+                copy(peer(component)?, Some(space), to, Rights::CALL, badge as Word)?
             }
             Resource::Notify { component, bits } => {
-                copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits)?
+                copy(peer(component)?, Some(space), to, Rights::NOTIFY, bits as Word)?
             }
             Resource::Control { component } => {
                 copy(peer(component)?, Some(space), to, Rights::CONTROL, 0)?
             }
             Resource::Heartbeat { ms } => {
                 let watchdog = watchdog.ok_or(Error::BadState)?;
-                copy(watchdog.0, Some(space), to, Rights::NOTIFY, watchdog::bit(system, index))?;
+                let bit = watchdog::bit(system, index) as Word;
+                copy(watchdog.0, Some(space), to, Rights::NOTIFY, bit)?;
                 bytes = ms;
             }
             Resource::Irq { .. } => {}
@@ -432,31 +446,32 @@ fn grant(
                 bytes = size;
             }
             Resource::Ports { base, count } => {
-                map::map(space, 0, Memory(object), 0, count, Rights::WRITE)?;
+                map::map(space, 0, Memory(object), 0, count as Word, Rights::WRITE)?;
                 (address, bytes) = (base, count);
             }
             Resource::Device { bytes: size, address: at, .. } => {
-                map::map(space, at, Memory(object), 0, size, RW)?;
+                map::map(space, at as Word, Memory(object), 0, size as Word, RW)?;
                 (address, bytes) = (at, size);
             }
             Resource::Shared { address: at, writable, .. } => {
                 rights = if writable { RW } else { Rights::READ };
-                [_, _, bytes] = identify(object)?;
+                let (to, [_, _, size]) = (at as Word, identify(object)?);
                 match &granted.object {
                     Object::Shared(.., Some(segment)) if writable => {
-                        space.attach(at, *segment, RW)?
+                        space.attach(to, *segment, RW)?
                     }
-                    _ => map::map(space, at, Memory(object), 0, bytes, rights)?,
+                    _ => map::map(space, to, Memory(object), 0, size, rights)?,
                 }
+                bytes = size as u32;
                 address = at;
             }
             Resource::File { offset, bytes: size, address: at } => {
                 map::map(
                     space,
-                    at,
-                    Memory(root_slot::IMAGE),
-                    offset,
-                    size.next_multiple_of(abi::PAGE_SIZE),
+                    at as Word,
+                    Memory(root_slot::IMAGE as Word),
+                    offset as Word,
+                    (size as Word).next_multiple_of(abi::PAGE_SIZE),
                     Rights::READ,
                 )?;
                 (address, bytes) = (at, size);
@@ -467,7 +482,8 @@ fn grant(
         }
         let nothing =
             object == 0 && matches!(granted.resource, Resource::File { .. } | Resource::Pci { .. });
-        let slot = if nothing { 0 } else { to };
+        let slot = if nothing { 0 } else { slot };
+        let physical = physical as u32;
         given.push(Given { name: granted.name.into(), slot, address, bytes, physical });
     }
     Ok((given, devices))
@@ -482,7 +498,7 @@ pub fn take_down(
     resources: &mut Resources,
     running: &mut Running<'_>,
     again: bool,
-) -> Result<[u32; 3]> {
+) -> Result<[Word; 3]> {
     let Some(space) = running.space.take() else { return Ok([0; 3]) };
     if again {
         running.thread.reset(resources.limbo, None)?;

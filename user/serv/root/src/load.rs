@@ -11,17 +11,17 @@
 //! place in the boot image has room for no large page.
 
 use crate::resources::{RW, Resources};
-use abi::CacheOp;
+use abi::{CacheOp, Word};
 use image::layout::GRANTS;
 use image::{Component, Load, Places, Start};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Error, Memory, Result, Rights, Space, map, start};
 
 /// Where the boot image is mapped.
-pub const IMAGE: u32 = Places::LOW.own;
+pub const IMAGE: Word = Places::LOW.own as Word;
 /// Where the root server maps what it fills.
-const FILL: u32 = GRANTS + (256 << 20);
-const PAGE: u32 = abi::PAGE_SIZE;
+const FILL: Word = GRANTS as Word + (256 << 20);
+const PAGE: u32 = abi::PAGE_SIZE as u32;
 /// Room for the start block.
 const BLOCK_BYTES: u32 = 4 * PAGE;
 
@@ -64,7 +64,7 @@ fn text(resources: &mut Resources, part: &Load) -> Result<Memory> {
         return Ok(*memory);
     }
     let bytes = pages(part.memory_bytes);
-    let memory = resources.ram(bytes)?.memory;
+    let memory = resources.ram(bytes as Word)?.memory;
     fill(resources.space, (memory, 0), bytes, contents(part), true)?;
     resources.texts.push((part.clone(), memory));
     Ok(memory)
@@ -72,7 +72,7 @@ fn text(resources: &mut Resources, part: &Load) -> Result<Memory> {
 
 /// What the boot image has of a part.
 fn contents(part: &Load) -> &'static [u8] {
-    start::bytes(IMAGE + part.offset, part.file_bytes)
+    start::bytes(IMAGE + part.offset as Word, part.file_bytes as Word)
 }
 
 /// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros. Code reaches
@@ -84,6 +84,7 @@ fn fill(
     with: &[u8],
     is_code: bool,
 ) -> Result<()> {
+    let (offset, bytes) = (offset as Word, bytes as Word);
     map::map(own, FILL, memory, offset, bytes, RW)?;
     start::fill(FILL, bytes, with);
     if is_code {
@@ -118,7 +119,8 @@ impl Filler {
             return Ok(());
         }
         fill(self.own, (self.memory, self.offset), bytes, contents, false)?;
-        map::map(self.space, address, self.memory, self.offset, bytes + more, rights)?;
+        let (offset, all) = (self.offset as Word, (bytes + more) as Word);
+        map::map(self.space, address as Word, self.memory, offset, all, rights)?;
         self.offset += bytes + more;
         Ok(())
     }
@@ -134,10 +136,10 @@ impl Filler {
             } else {
                 map::map(
                     self.space,
-                    part.address,
+                    part.address as Word,
                     text(resources, part)?,
                     0,
-                    bytes,
+                    bytes as Word,
                     Rights::READ.union(Rights::EXECUTE),
                 )?;
             }
@@ -154,7 +156,7 @@ impl Filler {
         let words = [places.heap, component.heap, encoded.len() as u32, text.len() as u32];
         let all: Vec<u8> = words
             .into_iter()
-            .flat_map(u32::to_ne_bytes)
+            .flat_map(|word| (word as Word).to_ne_bytes())
             .chain(encoded)
             .chain(text.into_bytes())
             .collect();

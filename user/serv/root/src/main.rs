@@ -24,14 +24,14 @@ use load::IMAGE;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::cap::identify;
-use macadamia::{Memory, Rights, Space, map, start};
+use macadamia::{Memory, Rights, Space, Word, map, start};
 use machine::{power_off, say};
 use resources::Resources;
 
 /// Makes the system and watches it; an error that leaves nothing to watch ends the machine.
 fn run(info: abi::boot::Info) -> ! {
     // What the root server uses itself of the board.
-    let resources = board::open(Space(slot::SPACE)).and_then(|()| Resources::new(&info));
+    let resources = board::open(Space(slot::SPACE as Word)).and_then(|()| Resources::new(&info));
     let mut resources = match resources {
         Ok(resources) => resources,
         Err(error) => panic!("cannot take stock: {}", error.text()),
@@ -52,24 +52,24 @@ fn run(info: abi::boot::Info) -> ! {
     }
 }
 
-fn map_image(resources: &Resources) -> Result<u32, String> {
-    let mapped = identify(slot::IMAGE).and_then(|[_, _, bytes]| {
-        map::map(resources.space, IMAGE, Memory(slot::IMAGE), 0, bytes, Rights::READ)?;
+fn map_image(resources: &Resources) -> Result<Word, String> {
+    let mapped = identify(slot::IMAGE as Word).and_then(|[_, _, bytes]| {
+        map::map(resources.space, IMAGE, Memory(slot::IMAGE as Word), 0, bytes, Rights::READ)?;
         Ok(bytes)
     });
     mapped.map_err(|error| format!("cannot map it: {}", error.text()))
 }
 
 /// The checked description.
-fn decode(info: &abi::boot::Info, bytes: u32) -> Result<System, String> {
+fn decode(info: &abi::boot::Info, bytes: Word) -> Result<System, String> {
     let end = info.system_offset.checked_add(info.system_bytes);
-    if end.is_none_or(|end| end > bytes) {
+    if end.is_none_or(|end| end as Word > bytes) {
         return Err("the system description lies outside it".into());
     }
-    let encoded = start::bytes(IMAGE + info.system_offset, info.system_bytes);
+    let encoded = start::bytes(IMAGE + info.system_offset as Word, info.system_bytes as Word);
     let system: System = postcard::from_bytes(encoded)
         .map_err(|error| format!("the system description is damaged: {error}"))?;
-    system.check(bytes)?;
+    system.check(bytes as u32)?;
     Ok(system)
 }
 

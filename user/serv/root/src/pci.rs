@@ -12,11 +12,11 @@ use image::pci::{BARS, Device, Range as Place};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::{Memory, Result, Space, map, pci};
+use macadamia::{Memory, Result, Space, Word, map, pci};
 
 /// A device that was assigned to a component.
 pub struct Assigned {
-    irq: Option<u32>,
+    irq: Option<Word>,
     /// Its ranges, and where they are mapped.
     ranges: Vec<(Memory, Place)>,
     device: Device,
@@ -24,7 +24,7 @@ pub struct Assigned {
 
 impl Assigned {
     /// Capability of its interrupt line, if it has one.
-    pub const fn irq(&self) -> Option<u32> {
+    pub const fn irq(&self) -> Option<Word> {
         self.irq
     }
 
@@ -36,7 +36,7 @@ impl Assigned {
     /// Maps its ranges.
     pub fn map(&self, space: Space) -> Result<()> {
         self.ranges.iter().try_for_each(|(memory, place)| {
-            map::map(space, place.address, *memory, 0, place.bytes, RW)
+            map::map(space, place.address as Word, *memory, 0, place.bytes as Word, RW)
         })
     }
 }
@@ -70,7 +70,7 @@ fn assign(
     resources: &mut Resources,
     name: &str,
     found: pci::Found,
-    (irq, addresses): (Option<u32>, Range<u32>),
+    (irq, addresses): (Option<Word>, Range<u32>),
 ) -> Result<Assigned> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
     let mut address = addresses.start;
@@ -85,7 +85,7 @@ fn assign(
         let fits =
             |place: &Place| place.address.checked_add(place.bytes).is_some_and(|end| end <= most);
         let Some(place) = place.filter(fits) else { continue };
-        let memory = resources.device(range.address, range.bytes)?;
+        let memory = resources.device(range.address as Word, range.bytes as Word)?;
         ranges.push((memory, place));
         *mapped = Some(place);
         address = place.address + place.bytes;

@@ -2,19 +2,19 @@
 //! What the kernel left to the root server: slots, RAM, devices.
 
 use abi::boot::{Info, RAM_RANGES, slot};
-use abi::{PAGE_SIZE, TABLE_SPAN};
+use abi::{PAGE_SIZE, TABLE_SPAN, Word};
 use image::Load;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread};
 
 /// Slots of the space in which threads wait for their restart: none is used.
-const LIMBO_SLOTS: u32 = 1;
+const LIMBO_SLOTS: Word = 1;
 /// The last page of the first 4 GiB belongs to nobody, so that ends fit into a word.
-const DEVICES_END: u32 = 0xffff_f000;
+const DEVICES_END: Word = 0xffff_f000;
 /// The display's and the firmware's part of the first MiB.
-const LEGACY: u32 = 0xa_0000;
-const LEGACY_END: u32 = 0x10_0000;
+const LEGACY: Word = 0xa_0000;
+const LEGACY_END: Word = 0x10_0000;
 
 /// Read and write.
 pub const RW: Rights = Rights::READ.union(Rights::WRITE);
@@ -22,18 +22,18 @@ pub const RW: Rights = Rights::READ.union(Rights::WRITE);
 /// Free bytes in a RAM capability.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
-    ram: u32,
-    offset: u32,
-    bytes: u32,
+    ram: Word,
+    offset: Word,
+    bytes: Word,
 }
 
 /// The Memory of devices in which physical address `base` is, and where.
-pub fn registers(base: u32) -> Result<(Memory, u32)> {
+pub fn registers(base: Word) -> Result<(Memory, Word)> {
     let (from, first) = if (LEGACY..LEGACY_END).contains(&base) {
-        (slot::LEGACY, LEGACY)
+        (slot::LEGACY as Word, LEGACY)
     } else {
-        let [_, _, size] = identify(slot::DEVICES)?;
-        (slot::DEVICES, DEVICES_END - size)
+        let [_, _, size] = identify(slot::DEVICES as Word)?;
+        (slot::DEVICES as Word, DEVICES_END - size)
     };
     base.checked_sub(first).map(|offset| (Memory(from), offset)).ok_or(Error::BadArgument)
 }
@@ -43,7 +43,7 @@ pub struct Piece {
     /// Its Memory.
     pub memory: Memory,
     /// Its first physical address.
-    pub physical: u32,
+    pub physical: Word,
     range: Range,
 }
 
@@ -55,13 +55,13 @@ pub struct Resources {
     pub quota: Quota,
     /// Where threads are bound between death and restart: they exist, but do not run.
     pub limbo: Space,
-    next_slot: u32,
-    slots: u32,
-    free_slots: Vec<u32>,
+    next_slot: Word,
+    slots: Word,
+    free_slots: Vec<Word>,
     /// Sorted; neighbours are merged.
     free_ram: Vec<Range>,
     /// Physical address of each RAM capability.
-    ram: [u32; RAM_RANGES],
+    ram: [Word; RAM_RANGES],
     /// Interrupt lines that nobody was given.
     free_lines: Vec<u32>,
     /// The homes of groups, by their index in the description; none where the kernel has no small
@@ -77,11 +77,11 @@ pub struct Resources {
 impl Resources {
     /// What the kernel reports.
     pub fn new(info: &Info) -> Result<Self> {
-        let (space, quota) = (Space(slot::SPACE), Quota(slot::QUOTA));
-        let first = slot::IRQ + info.irq_count;
+        let (space, quota) = (Space(slot::SPACE as Word), Quota(slot::QUOTA as Word));
+        let first = (slot::IRQ + info.irq_count) as Word;
         let limbo = quota.create_space(LIMBO_SLOTS, first)?;
         let mut free_ram = Vec::new();
-        for ram in slot::RAM..slot::RAM + info.ram_count {
+        for ram in (slot::RAM..slot::RAM + info.ram_count).map(|slot| slot as Word) {
             let [_, _, bytes] = identify(ram)?;
             free_ram.push(Range { ram, offset: 0, bytes });
         }
@@ -90,7 +90,7 @@ impl Resources {
             quota,
             limbo,
             next_slot: first + 1,
-            slots: info.slots,
+            slots: info.slots as Word,
             free_slots: Vec::new(),
             homes: Vec::new(),
             texts: Vec::new(),
@@ -98,13 +98,13 @@ impl Resources {
             free_ram,
             ram: info.ram.map(|at| at.0),
             free_lines: (0..info.irq_count)
-                .filter(|line| identify(slot::IRQ + line).is_ok())
+                .filter(|line| identify((slot::IRQ + line) as Word).is_ok())
                 .collect(),
         })
     }
 
     /// An empty slot.
-    pub fn slot(&mut self) -> Result<u32> {
+    pub fn slot(&mut self) -> Result<Word> {
         if let Some(slot) = self.free_slots.pop() {
             return Ok(slot);
         }
@@ -116,12 +116,12 @@ impl Resources {
     }
 
     /// How many slots there are, in use or not.
-    pub const fn slots(&self) -> u32 {
+    pub const fn slots(&self) -> Word {
         self.slots
     }
 
     /// Deletes what is in a slot; the slot can be used again.
-    pub fn discard(&mut self, slot: u32) -> Result<()> {
+    pub fn discard(&mut self, slot: Word) -> Result<()> {
         delete(slot)?;
         self.free_slots.push(slot);
         Ok(())
@@ -129,7 +129,7 @@ impl Resources {
 
     /// A piece of RAM, from the first range that is large enough. One that has room for large pages
     /// begins with one, if there is such a place.
-    pub fn ram(&mut self, bytes: u32) -> Result<Piece> {
+    pub fn ram(&mut self, bytes: Word) -> Result<Piece> {
         let to = self.slot()?;
         let aligned = (bytes >= TABLE_SPAN).then(|| self.place(bytes, TABLE_SPAN)).flatten();
         let (index, range) =
@@ -147,12 +147,12 @@ impl Resources {
     }
 
     /// Physical address of a RAM capability.
-    fn base(&self, ram: u32) -> u32 {
-        self.ram.get((ram - slot::RAM) as usize).copied().unwrap_or_default()
+    fn base(&self, ram: Word) -> Word {
+        self.ram.get((ram - slot::RAM as Word) as usize).copied().unwrap_or_default()
     }
 
     /// Where a piece would be: in which free range, and which part of it.
-    fn place(&self, bytes: u32, alignment: u32) -> Option<(usize, Range)> {
+    fn place(&self, bytes: Word, alignment: Word) -> Option<(usize, Range)> {
         // Ranges are sorted by address: from the end, what devices can reach goes last.
         self.free_ram.iter().enumerate().rev().find_map(|(index, free)| {
             let base = self.base(free.ram);
@@ -163,7 +163,7 @@ impl Resources {
     }
 
     /// A part of a piece, as a Memory of its own.
-    pub fn part(&mut self, piece: &Piece, offset: u32, bytes: u32) -> Result<Memory> {
+    pub fn part(&mut self, piece: &Piece, offset: Word, bytes: Word) -> Result<Memory> {
         let to = self.slot()?;
         piece.memory.derive(offset, bytes, to, self.quota)
     }
@@ -184,36 +184,36 @@ impl Resources {
     }
 
     /// Device registers as a Memory of their own.
-    pub fn device(&mut self, base: u32, bytes: u32) -> Result<Memory> {
+    pub fn device(&mut self, base: Word, bytes: Word) -> Result<Memory> {
         let to = self.slot()?;
         let (memory, offset) = registers(base)?;
         memory.derive(offset, bytes, to, self.quota)
     }
 
     /// The capability of an interrupt line, of which nobody else was given it.
-    pub fn line(&mut self, line: u32) -> Result<u32> {
+    pub fn line(&mut self, line: u32) -> Result<Word> {
         let index = self.free_lines.iter().position(|free| *free == line).ok_or(Error::Occupied)?;
         self.free_lines.swap_remove(index);
-        Ok(slot::IRQ + line)
+        Ok((slot::IRQ + line) as Word)
     }
 
     /// Whether nobody has a line.
-    #[cfg(target_arch = "x86")]
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     pub fn is_spare(&self, line: u32) -> bool {
         self.free_lines.contains(&line)
     }
 
     /// The addresses of a window as a Memory of their own.
-    pub fn window(&mut self, bytes: u32) -> Result<Memory> {
-        let [_, _, all] = identify(slot::WINDOWS)?;
+    pub fn window(&mut self, bytes: Word) -> Result<Memory> {
+        let [_, _, all] = identify(slot::WINDOWS as Word)?;
         let offset = all.checked_sub(bytes).ok_or(Error::BadArgument)?;
         let to = self.slot()?;
-        Memory(slot::WINDOWS).derive(offset, bytes, to, self.quota)
+        Memory(slot::WINDOWS as Word).derive(offset, bytes, to, self.quota)
     }
 
     /// I/O ports as a Memory of their own.
-    pub fn ports(&mut self, base: u32, count: u32) -> Result<Memory> {
+    pub fn ports(&mut self, base: Word, count: Word) -> Result<Memory> {
         let to = self.slot()?;
-        Memory(slot::PORTS).derive(base, count, to, self.quota)
+        Memory(slot::PORTS as Word).derive(base, count, to, self.quota)
     }
 }

@@ -12,16 +12,20 @@ use image::{Component, OnDeath, Places, System};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
 use macadamia::start::Usage;
-use macadamia::{Error, MessageKind, Thread, cap, start, time, utcb};
+use macadamia::{Error, MessageKind, Thread, Word, cap, start, time, utcb};
 
 /// Notification bit of the alarm for restarts.
-const RESTART: u32 = 1 << 31;
+const RESTART: Word = 1 << 31;
 /// Its priority once everything runs: burying and starting a component takes
 /// milliseconds, which drivers and whoever keeps a rhythm must not feel.
-const PRIORITY: u32 = 128;
+const PRIORITY: Word = 128;
+const PRIORITIES: Word = abi::PRIORITIES as Word;
 const MILLISECOND: u64 = 1_000_000;
 /// A component that dies within so many of its delays is put off twice as long.
 const SOON: u64 = 10;
+
+/// First word of an answer that says why there is none.
+const REFUSED: Word = u32::MAX as Word;
 
 /// The system that is watched.
 struct Watch<'a> {
@@ -38,12 +42,12 @@ struct Watch<'a> {
 pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running<'_>>) -> ! {
     settle();
     let mut watch = Watch { resources, system, all, due: Vec::new() };
-    utcb::accept(RESTART | HANG);
+    utcb::accept(RESTART as u32 | HANG);
     loop {
         let Ok(received) = receive(None) else { continue };
         match received.kind {
             MessageKind::Notification => {
-                if received.words[0] & HANG != 0 {
+                if received.words[0] & HANG as Word != 0 {
                     watch.bury_hung();
                 }
                 watch.restart_due();
@@ -60,7 +64,7 @@ pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running<'_>>) 
 
 /// Takes the priority that the root server has while everything runs.
 fn settle() {
-    if let Err(error) = Thread(slot::THREAD).set_priority(PRIORITY, abi::PRIORITIES - 1) {
+    if let Err(error) = Thread(slot::THREAD as Word).set_priority(PRIORITY, PRIORITIES - 1) {
         say(format_args!("cannot lower the own priority: {}", error.text()));
     }
 }
@@ -86,6 +90,10 @@ impl Watch<'_> {
     }
 
     fn message(&mut self, received: &Received) {
+        const EXIT: Word = start::EXIT as Word;
+        const STATUS: Word = start::STATUS as Word;
+        const COMPONENT: Word = start::COMPONENT as Word;
+        const USAGE: Word = start::USAGE as Word;
         // Badges are indices plus one: nobody else has a capability to this thread.
         let index = (received.badge as usize).wrapping_sub(1);
         // What is dead says nothing: it is buried once.
@@ -112,38 +120,36 @@ impl Watch<'_> {
                 ));
                 self.bury(index, true);
             }
-            (MessageKind::Call, start::EXIT) => {
+            (MessageKind::Call, EXIT) => {
                 if argument != 0 {
                     say(format_args!("`{}` ended with code {argument}", self.name(index)));
                 }
                 self.bury(index, argument != 0);
             }
-            (MessageKind::Call, start::STATUS | start::COMPONENT | start::USAGE)
-                if !self.watches(index) =>
-            {
+            (MessageKind::Call, STATUS | COMPONENT | USAGE) if !self.watches(index) => {
                 // A caller that died in the meantime needs no answer.
-                let _ = reply(received.handle, Message::new([u32::MAX, Error::NoRight as u32, 0]));
+                let _ = reply(received.handle, Message::new([REFUSED, Error::NoRight as Word, 0]));
             }
-            (MessageKind::Call, start::STATUS) => {
+            (MessageKind::Call, STATUS) => {
                 let answer = self.status(&received.text());
                 let _ = reply(received.handle, Message::new(answer));
             }
-            (MessageKind::Call, start::COMPONENT) => {
+            (MessageKind::Call, COMPONENT) => {
                 let _ = reply(received.handle, self.component(argument as usize));
             }
-            (MessageKind::Call, start::USAGE) => {
+            (MessageKind::Call, USAGE) => {
                 let _ = reply(received.handle, Usage::own(self.resources.slots()).message());
             }
             _ => {
                 let _ =
-                    reply(received.handle, Message::new([u32::MAX, Error::BadOperation as u32, 0]));
+                    reply(received.handle, Message::new([REFUSED, Error::BadOperation as Word, 0]));
             }
         }
     }
 
     /// Makes a component's space large, if it is small: its instruction may want an address that
     /// only a large one has. Whether it was.
-    fn grow(&mut self, index: usize, vector: u32) -> bool {
+    fn grow(&mut self, index: usize, vector: Word) -> bool {
         let grown = self.all.get_mut(index).map_or(Ok(false), Running::grow);
         match grown {
             Ok(true) => say(format_args!(
@@ -160,7 +166,7 @@ impl Watch<'_> {
     }
 
     /// What [`start::STATUS`] is answered with.
-    fn status(&self, name: &str) -> [u32; 3] {
+    fn status(&self, name: &str) -> [Word; 3] {
         match self
             .system
             .components
@@ -169,11 +175,11 @@ impl Watch<'_> {
             .find(|(component, _)| component.name == name)
         {
             Some((_, running)) => [
-                u32::from(running.is_alive()),
-                running.restarts,
+                running.is_alive().into(),
+                running.restarts.into(),
                 running.quota.info().map_or(0, |(used, _)| used),
             ],
-            None => [u32::MAX, Error::BadArgument as u32, 0],
+            None => [REFUSED, Error::BadArgument as Word, 0],
         }
     }
 
@@ -181,14 +187,14 @@ impl Watch<'_> {
     fn component(&self, index: usize) -> Message {
         let Some((component, running)) = self.system.components.get(index).zip(self.all.get(index))
         else {
-            return Message::new([u32::MAX, Error::BadArgument as u32, 0]);
+            return Message::new([REFUSED, Error::BadArgument as Word, 0]);
         };
         let (used, limit) = running.quota.info().unwrap_or_default();
         // To look needs the UTCB, too: before the text is put there.
         let messages = running.messages(component).unwrap_or_default();
-        let text = Message::text(u32::from(running.is_alive()), component.name.as_bytes());
-        let words = [text.words[0], text.words[1], running.restarts];
-        let more = [used, limit, messages];
+        let text = Message::text(running.is_alive().into(), component.name.as_bytes());
+        let words = [text.words[0], text.words[1], running.restarts.into()];
+        let more = [used, limit, messages.into()];
         (text.count..).zip(more).for_each(|(index, word)| utcb::set_word(index as usize, word));
         Message { words, count: text.count + more.len() as u32, caps: 0 }
     }
@@ -264,10 +270,11 @@ impl Watch<'_> {
 }
 
 /// An exception in words.
-fn cause(vector: u32, error: u32, (address, stack_end): (u32, u32)) -> &'static str {
+fn cause(vector: Word, error: Word, (address, stack_end): (Word, u32)) -> &'static str {
     use abi::frame::fault;
     use abi::frame::vector::PAGE_FAULT;
-    let below_stack = stack_end - 2 * STACK_BYTES..stack_end - STACK_BYTES;
+    let [stack_end, stack] = [stack_end, STACK_BYTES].map(Word::from);
+    let below_stack = stack_end - 2 * stack..stack_end - stack;
     match vector {
         PAGE_FAULT if below_stack.contains(&address) => "stack overflow",
         PAGE_FAULT if error & fault::PROTECTION == 0 => "access to memory that it does not have",

@@ -13,13 +13,14 @@ use image::{Resource, System};
 use macadamia::cap::copy;
 use macadamia::ipc::wait;
 use macadamia::thread::spawn_handled;
-use macadamia::{Result, Rights, Thread, time};
+use macadamia::{Result, Rights, Thread, Word, time};
 
 /// Notification bit of the first thread that says that something hangs.
 pub const HANG: u32 = 1;
 /// Notification bit of the alarm, above all badges.
 const TICK: u32 = 1 << 31;
 const MILLISECOND: u64 = 1_000_000;
+const PRIORITIES: Word = abi::PRIORITIES as Word;
 /// Most components with a heartbeat.
 const MOST: usize = Resource::MOST_HEARTBEATS;
 
@@ -57,10 +58,10 @@ pub fn start(resources: &mut Resources, system: &System) -> Result<Option<Thread
         return Ok(None);
     }
     let bell = resources.slot()?;
-    copy(slot::THREAD, None, bell, Rights::NOTIFY, HANG)?;
-    FIRST_THREAD.store(bell, Ordering::Relaxed);
+    copy(slot::THREAD as Word, None, bell, Rights::NOTIFY, HANG as Word)?;
+    FIRST_THREAD.store(bell as u32, Ordering::Relaxed);
     let thread = spawn_handled(run, 0, resources.slot()?, None)?;
-    thread.set_priority(abi::PRIORITIES - 1, abi::PRIORITIES - 1)?;
+    thread.set_priority(PRIORITIES - 1, PRIORITIES - 1)?;
     Ok(Some(thread))
 }
 
@@ -85,7 +86,7 @@ pub fn hung(system: &System) -> impl Iterator<Item = usize> {
         .map(|(_, (index, _))| index)
 }
 
-extern "C" fn run(_: u32) -> ! {
+extern "C" fn run(_: Word) -> ! {
     let patience = PATIENCE.each_ref().map(|ms| ms.load(Ordering::Relaxed));
     // A component is silent for so long at least, and half as long again at most, before it is
     // noticed.
@@ -98,7 +99,7 @@ extern "C" fn run(_: u32) -> ! {
         // to.
         at = time::now().max(at) + u64::from(tick) * MILLISECOND;
         // An error is none that waiting could change.
-        let _ = time::alarm(at, TICK);
+        let _ = time::alarm(at, TICK as Word);
         loop {
             let bits = wait(u32::MAX).unwrap_or(0);
             (0..MOST).filter(|k| bits >> k & 1 != 0).for_each(|k| silent[k] = 0);
@@ -118,8 +119,9 @@ extern "C" fn run(_: u32) -> ! {
         }
         if hung != 0 {
             HUNG.fetch_or(hung, Ordering::Relaxed);
-            let first = Thread(slot::THREAD).set_priority(abi::PRIORITIES - 2, abi::PRIORITIES - 1);
-            let _ = first.and_then(|()| Thread(FIRST_THREAD.load(Ordering::Relaxed)).notify());
+            let first = Thread(slot::THREAD as Word).set_priority(PRIORITIES - 2, PRIORITIES - 1);
+            let bell = FIRST_THREAD.load(Ordering::Relaxed) as Word;
+            let _ = first.and_then(|()| Thread(bell).notify());
         }
     }
 }

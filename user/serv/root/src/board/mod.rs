@@ -5,12 +5,12 @@
 //! `Line` is the first serial line, for what the root server says without the console; `open` lets
 //! it use that; `power_off` ends the machine; `Bus` is PCI.
 
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 mod ports;
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod pc;
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub use pc::*;
 
 #[cfg(target_arch = "arm")]

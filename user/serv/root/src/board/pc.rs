@@ -9,24 +9,24 @@ pub use macadamia::board::power_off;
 
 use super::ports;
 use crate::resources::{RW, registers};
-use abi::PAGE_SIZE;
+use abi::{PAGE_SIZE, Word};
 use image::Places;
 use macadamia::Result;
 use macadamia::board::text::{self, PHYSICAL, Words};
 use macadamia::map::Window;
 
 /// Where the screen's text is seen: below where the root server looks at components.
-const TEXT: u32 = Places::LOW.own_end - 2 * PAGE_SIZE;
+const TEXT: Word = Places::LOW.own_end as Word - 2 * PAGE_SIZE;
 
 struct Text(Window);
 
 impl Words for Text {
     fn read(&self, offset: u32) -> u32 {
-        self.0.read(offset)
+        self.0.read(offset as Word)
     }
 
     fn write(&self, offset: u32, value: u32) {
-        self.0.write(offset, value);
+        self.0.write(offset as Word, value);
     }
 }
 
@@ -40,7 +40,7 @@ pub struct Line {
 impl Line {
     /// Maps the screen.
     pub fn open() -> Result<Self> {
-        let window = registers(PHYSICAL)
+        let window = registers(PHYSICAL as Word)
             .and_then(|(memory, offset)| Window::open(TEXT, memory, offset, PAGE_SIZE, RW));
         Ok(Self { line: ports::Line::open()?, text: window.ok().map(Text) })
     }

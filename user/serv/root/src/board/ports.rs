@@ -4,7 +4,7 @@
 
 use abi::boot::slot;
 use macadamia::board::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};
-use macadamia::{Memory, Result, Rights, Space, map, port};
+use macadamia::{Memory, Result, Rights, Space, Word, map, port};
 
 /// The first serial line, polled.
 pub struct Line;
@@ -25,5 +25,5 @@ impl Line {
 
 /// Opens every port to the root server itself, for the serial line and the switch.
 pub fn open(space: Space) -> Result<()> {
-    map::map(space, 0, Memory(slot::PORTS), 0, 1 << 16, Rights::WRITE)
+    map::map(space, 0, Memory(slot::PORTS as Word), 0, 1 << 16, Rights::WRITE)
 }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A thread's saved registers on x86-64: where each is in a context, what a handler sees of them,
+//! and what the kernel takes of what a handler writes. Nothing here touches the processor, so that
+//! the host can test it.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+// The contract's frame is that of the processor that is compiled for.
+#[cfg(any(all(target_arch = "x86_64", target_os = "none"), feature = "wide"))]
+mod registers;
+mod saved;
+
+#[cfg(any(all(target_arch = "x86_64", target_os = "none"), feature = "wide"))]
+pub use registers::{State, X86_64, goes_nowhere, state};
+pub use saved::{FIXED_FLAGS, hw, lazy, selector, word};

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where each register is saved, what the port keeps of a space, and values of registers.
+
+/// RFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
+pub const FIXED_FLAGS: u64 = 1 << 9 | 2;
+
+/// Which word of a context is what. The general registers are in the frame's order, and behind them
+/// is what an entry pushes first.
+pub mod word {
+    /// rax; the others follow as a frame has them: rbx rcx rdx rsi rdi rbp, r8 to r15.
+    pub const GENERAL: usize = 10;
+    /// See `GENERAL`.
+    pub const RAX: usize = GENERAL;
+    /// See `GENERAL`.
+    pub const RCX: usize = GENERAL + 2;
+    /// See `GENERAL`.
+    pub const RDX: usize = GENERAL + 3;
+    /// See `GENERAL`.
+    pub const RSI: usize = GENERAL + 4;
+    /// See `GENERAL`.
+    pub const RDI: usize = GENERAL + 5;
+    /// r8; the others follow.
+    pub const R8: usize = GENERAL + 7;
+    /// See `R8`.
+    pub const R11: usize = R8 + 3;
+    /// Why the thread entered: an exception's number, an interrupt's vector, or one of
+    /// `Frame::vector`.
+    pub const VECTOR: usize = 25;
+    /// Error code or 0.
+    pub const ERROR: usize = 26;
+    /// What the processor pushes.
+    pub const RIP: usize = 27;
+    /// See `RIP`.
+    pub const CS: usize = 28;
+    /// See `RIP`.
+    pub const RFLAGS: usize = 29;
+    /// See `RIP`.
+    pub const RSP: usize = 30;
+    /// See `RIP`.
+    pub const SS: usize = 31;
+}
+
+/// Which parts of its rarely loaded state a thread has: bits of `Thread::lazy`.
+pub mod lazy {
+    /// A base of FS.
+    pub const FS: u32 = 1;
+    /// It used an I/O port, and its space has some.
+    pub const PORTS: u32 = 2;
+}
+
+/// What the port keeps of a space: which word of `Space::hw` is what.
+pub mod hw {
+    /// The physical address of its highest table, which is below 4 GiB as all of the pool is.
+    pub const TABLE: usize = 0;
+    /// Nothing yet: a PCID.
+    pub const TAG: usize = 1;
+}
+
+/// Selectors: `syscall` and `sysret` want them in this order.
+pub mod selector {
+    /// Ring-0 code.
+    pub const KERNEL_CODE: u16 = 0x08;
+    /// Ring-0 data.
+    pub const KERNEL_DATA: u16 = 0x10;
+    /// What `sysret` counts from: ring-3 data is the next one, and ring-3 code the one after it.
+    pub const USER_BASE: u16 = 0x1b;
+    /// Ring-3 data.
+    pub const USER_DATA: u16 = 0x23;
+    /// Ring-3 code.
+    pub const USER_CODE: u16 = 0x2b;
+    /// The task-state segment, whose descriptor is two entries.
+    pub const TASK: u16 = 0x30;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel takes of a frame that a hostile handler wrote.
+#![cfg(feature = "wide")]
+
+use abi::frame::{CHANGED_STATE, GENERAL, USER_FLAGS};
+use abi::{Error, Frame, USER_END, UserAddr};
+use bytemuck::Zeroable;
+use kcore::Thread;
+use kcore::port::Registers;
+use proptest::prelude::*;
+use x86_64_context::{FIXED_FLAGS, X86_64, goes_nowhere, lazy, selector, state, word};
+
+fn thread() -> Box<Thread> {
+    let mut thread = Box::new(Thread::zeroed());
+    X86_64::start(&mut thread.context, UserAddr(1), UserAddr(2), UserAddr(3), 4);
+    thread
+}
+
+proptest! {
+    #[test]
+    fn a_frame_says_what_was_put_into_it_and_gives_no_right(words in prop::array::uniform23(any::<u64>())) {
+        let frame: Frame = bytemuck::cast(words);
+        let mut thread = thread();
+        X86_64::load_frame(&mut thread, &frame);
+        let c = &thread.context;
+        prop_assert_eq!(&c[word::GENERAL..word::GENERAL + GENERAL], &frame.r);
+        prop_assert_eq!(c[word::RFLAGS] & !USER_FLAGS, FIXED_FLAGS);
+        prop_assert_eq!(c[word::CS], u64::from(selector::USER_CODE));
+        prop_assert_eq!(c[word::SS], u64::from(selector::USER_DATA));
+        prop_assert_eq!(goes_nowhere(c), frame.rip >= USER_END);
+        let took = frame.changed & CHANGED_STATE != 0 && frame.fs_base < USER_END;
+        prop_assert_eq!(state(&thread).fs_base, if took { frame.fs_base } else { 0 });
+        prop_assert_eq!(thread.lazy & lazy::FS != 0, state(&thread).fs_base != 0);
+        let seen = X86_64::frame(&thread);
+        prop_assert_eq!((seen.r, seen.rsp, seen.rip), (frame.r, frame.rsp, frame.rip));
+        prop_assert_eq!((seen.vector, seen.error), (frame.vector, frame.error));
+    }
+
+    #[test]
+    fn a_base_that_is_no_users_is_refused(base in any::<u64>(), shift in 0..64u32) {
+        let (base, mut thread) = (base >> shift, thread());
+        let answer = X86_64::set_state(&mut thread, 0, [base, 0]);
+        prop_assert_eq!(answer, if base < USER_END { Ok(0) } else { Err(Error::BadArgument) });
+        prop_assert_eq!(state(&thread).fs_base, if base < USER_END { base } else { 0 });
+    }
+}
+
+#[test]
+fn the_words_of_a_call_are_ten_registers() {
+    let mut thread = thread();
+    for index in 0..2 + abi::tag::REGISTER_WORDS as usize {
+        X86_64::set_result(&mut thread.context, index, 100 + index as u64);
+        assert_eq!(X86_64::argument(&thread.context, index), 100 + index as u64);
+    }
+    // rax rbx rcx rdx rsi rdi rbp, r8 to r15.
+    let expected = [100, 0, 0, 103, 102, 101, 0, 104, 105, 106, 0, 107, 108, 109, 0];
+    assert_eq!(thread.context[word::GENERAL..word::VECTOR], expected);
+}

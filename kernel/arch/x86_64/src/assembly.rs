@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's assembly, all that it knows of Rust, and the labels that Rust knows of it.
+//!
+//! | file | room for |
+//! |---|---|
+//! | `entry.S` | entry by interrupt, exception and `syscall`; saving all registers; exit |
+//!
+//! A name in braces is a constant or a symbol of the list below. The compiler refuses a name that
+//! is not in the list, and one in the list that nobody uses.
+
+use crate::interrupts::{self, VECTORS};
+use crate::layout::{CPU, SCRATCH, TSS, wide};
+use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF};
+use crate::trap;
+use abi::frame::vector;
+use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
+use core::arch::global_asm;
+use core::mem::offset_of;
+use kcore::Cpu;
+use kcore::port::CONTEXT_WORDS;
+use plat_pc::pic;
+use x86_64_context::{selector, word};
+
+/// Address of a word of the processor's, as an operand: 32 bits that are extended by their sign.
+const fn word_at(address: u32) -> i32 {
+    address as i32
+}
+
+/// Where a saved register is, from the last one that an entry pushes.
+const fn saved(word: usize) -> usize {
+    (word - word::GENERAL) * 8
+}
+
+global_asm!(
+    include_str!("entry.S"),
+    // --- The processor's words ---------------------------------------------------------------
+    current = const word_at(CPU + offset_of!(Cpu, current) as u32),
+    scratch = const word_at(SCRATCH),
+    stack_of_ring_0 = const word_at(TSS + 4),
+    // --- Saved registers ---------------------------------------------------------------------
+    pushed = const saved(CONTEXT_WORDS),
+    rcx = const saved(word::RCX),
+    r11 = const saved(word::R11),
+    vector = const saved(word::VECTOR),
+    rip = const saved(word::RIP),
+    cs = const saved(word::CS),
+    rflags = const saved(word::RFLAGS),
+    rsp = const saved(word::RSP),
+    ss = const saved(word::SS),
+    // --- Vectors, flags and selectors --------------------------------------------------------
+    vectors = const VECTORS,
+    vector_call = const vector::SYSTEM_CALL,
+    first_line = const pic::FIRST_VECTOR,
+    last_line = const pic::LAST_VECTOR,
+    interrupt_flag = const RFLAGS_IF,
+    trap_flag = const RFLAGS_TF,
+    not_by_sysret = const RFLAGS_TF | RFLAGS_RF,
+    user_code = const selector::USER_CODE,
+    user_data = const selector::USER_DATA,
+    // --- What is called, and on which stack --------------------------------------------------
+    bug = sym trap::kernel_exception,
+    enter = sym trap::enter,
+    panic_stack = sym PANIC_STACK,
+    panic_stack_bytes = const size_of_val(&PANIC_STACK),
+    pending = sym interrupts::PENDING,
+    stack = sym KERNEL_STACK,
+    stack_bytes = const size_of_val(&KERNEL_STACK),
+);
+
+unsafe extern "C" {
+    /// Leaves to the thread in `Cpu::current`.
+    pub fn leave_kernel() -> !;
+    fn syscall_entry();
+    static vector_table: [u64; VECTORS];
+}
+
+/// Entry points for the interrupt table.
+pub fn handlers() -> &'static [u64; VECTORS] {
+    // SAFETY: a constant table that the assembly lays down.
+    unsafe { &vector_table }
+}
+
+/// Lets users enter by `syscall`.
+///
+/// # Safety
+/// Once, at boot: the descriptors are loaded, and `Cpu::current` is set before user mode is
+/// entered.
+pub unsafe fn open_syscall() {
+    let segments = u64::from(selector::USER_BASE) << 48 | u64::from(selector::KERNEL_CODE) << 32;
+    let cleared =
+        RFLAGS_TF | RFLAGS_IF | regs::RFLAGS_DF | regs::RFLAGS_NT | RFLAGS_RF | regs::RFLAGS_AC;
+    for (register, value) in [
+        (regs::STAR, segments),
+        (regs::LSTAR, syscall_entry as *const () as u64),
+        (regs::FMASK, cleared),
+    ] {
+        // SAFETY: every processor with `syscall` has them; the entry is the kernel's, and is ready.
+        unsafe { regs::write_msr(register, value) };
+    }
+    // SAFETY: as above. Boot has set the other bits, and looked whether the processor has this one.
+    unsafe { regs::write_msr(regs::EFER, regs::read_msr(regs::EFER) | regs::EFER_SCE) };
+}
+
+// The upper half of ring 0's stack pointer is ones.
+const _: () = assert!(wide(CPU) as i64 == word_at(CPU) as i64);

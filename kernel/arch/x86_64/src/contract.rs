@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
+
+use crate::layout::{CPU, wide};
+use crate::lazy::Lazy;
+use crate::space::Spaces;
+use crate::{fpu, interrupts, paging, time};
+use abi::kip::Clock;
+use abi::{PhysAddr, UserAddr};
+use arch_common::lock::Lock;
+use arch_common::place;
+use core::ops::Range;
+use kcore::port::{Board, Caches, Placement, Processor, Translation};
+use kcore::{Charge, Cpu, Irq, Space, Thread};
+use mmu::x86_64::X86_64 as Format;
+use plat_pc::pic;
+use pool::{Link, Pool, Ref};
+use port_map::PortMap;
+use x86_64_context::X86_64 as Registers;
+
+/// The processor and its board.
+pub struct X86_64 {
+    clock: Clock,
+    lazy: Lazy,
+    spaces: Spaces,
+}
+
+impl X86_64 {
+    /// The port, with the clock as it is now.
+    pub const fn new(clock: Clock) -> Self {
+        Self { clock, lazy: Lazy::new(), spaces: Spaces::new() }
+    }
+
+    /// Whose tables there are, and the state that is loaded rarely.
+    pub const fn parts(&mut self) -> (&mut Spaces, &mut Lazy) {
+        (&mut self.spaces, &mut self.lazy)
+    }
+}
+
+/// The kernel.
+pub static KERNEL: Lock<X86_64> = Lock::new();
+
+impl Processor for X86_64 {
+    type Registers = Registers;
+    type Special = PortMap;
+
+    fn cpu(&mut self) -> &mut Cpu {
+        // SAFETY: boot mapped the processor's page, the words are plain data, and the entry reads
+        // them only while no Rust runs; `&mut self` keeps it unique.
+        unsafe { &mut *(wide(CPU) as *mut Cpu) }
+    }
+
+    fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+        self.lazy.unload(pool, thread, keep);
+    }
+
+    fn clear_fpu(area: &mut [u8]) {
+        fpu::initial(area);
+    }
+}
+
+impl Translation for X86_64 {
+    type Format = Format;
+
+    fn physical(&self, address: u32) -> PhysAddr {
+        PhysAddr(place::physical(address).into())
+    }
+
+    fn pool_address(&self, physical: PhysAddr) -> u32 {
+        place::pool_address(physical.0 as u32)
+    }
+
+    fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        let Some(top) = pool[space].region.top.get() else { return };
+        paging::copy_kernel_entries(pool[top].entries_mut::<Format>());
+        Spaces::created(pool, space, top.address());
+    }
+
+    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> Charge {
+        self.spaces.dropped(space);
+        Charge::NONE
+    }
+
+    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        self.spaces.invalidate(space, &range);
+    }
+
+    fn invalidate_all(&mut self) {
+        paging::flush_all();
+    }
+}
+
+// Caches are physical, and coherent with the instruction side.
+impl Caches for X86_64 {}
+
+// There are no slots, no servers and no homes.
+impl Placement for X86_64 {}
+
+impl Board for X86_64 {
+    type Irqs = [Link<Irq>; pic::LINES];
+
+    fn now(&self) -> u64 {
+        self.clock.nanoseconds(time::ticks())
+    }
+
+    fn set_timer(&mut self, deadline: Option<u64>) {
+        if let Some(deadline) = deadline {
+            time::tick_in(deadline.saturating_sub(self.now()));
+        }
+    }
+
+    fn set_irq(&mut self, line: u32, enabled: bool) {
+        pic::set_enabled(line, enabled);
+    }
+
+    fn interrupt_pending(&mut self) -> bool {
+        interrupts::open(false);
+        interrupts::is_pending()
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the processor can do: CPUID (Intel SDM, volume 2), looked at once at boot. That there is
+//! long mode, the first instructions have seen.
+
+use crate::panic::Pc;
+use crate::regs::{CR4_FXSR, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
+use arch_common::platform::refuse;
+use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+/// CPUID leaf 1, EDX: time-stamp counter; global pages; `fxsave`.
+const TSC: u32 = 1 << 4;
+const PGE: u32 = 1 << 13;
+const FXSR: u32 = 1 << 24;
+/// CPUID leaf 7, EBX and ECX.
+const SMEP: u32 = 1 << 7;
+const SMAP: u32 = 1 << 20;
+const UMIP: u32 = 1 << 2;
+/// CPUID leaf 8000_0001, EDX.
+const SYSCALL: u32 = 1 << 11;
+const NX: u32 = 1 << 20;
+
+/// What the kernel uses of a processor: bits of CR4.
+pub fn cr4() -> u64 {
+    let first = __cpuid(1).edx;
+    let extended = __cpuid(0x8000_0001).edx;
+    for (has, bit, what) in [
+        (first, TSC, "time-stamp counter (TSC)"),
+        (first, PGE, "global pages (PGE)"),
+        (first, FXSR, "fxsave (FXSR)"),
+        (extended, SYSCALL, "syscall"),
+        (extended, NX, "pages that are not executed (NX)"),
+    ] {
+        if has & bit == 0 {
+            refuse::<Pc>(format_args!("this processor lacks what the kernel needs: {what}"));
+        }
+    }
+    let (seventh, more) = if __cpuid(0).eax < 7 {
+        (0, 0)
+    } else {
+        let leaf = __cpuid_count(7, 0);
+        (leaf.ebx, leaf.ecx)
+    };
+    [(seventh, SMEP, CR4_SMEP), (seventh, SMAP, CR4_SMAP), (more, UMIP, CR4_UMIP)]
+        .into_iter()
+        .filter(|(has, bit, _)| has & bit != 0)
+        .fold(CR4_PGE | CR4_FXSR, |all, (.., bit)| all | bit)
+}

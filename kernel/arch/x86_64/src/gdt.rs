@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Segment descriptors, which in long mode say a ring and little else, and the task-state segment:
+//! the stack of ring 0, the stacks of those exceptions that may come when that is not there, and the
+//! I/O bitmap (Intel SDM, volume 3, chapters 3 and 7).
+
+use crate::layout::{IO_BITMAP, TSS, wide};
+use arch_common::shared::{Lines, Shared};
+use core::arch::asm;
+use x86_64_context::selector::{KERNEL_CODE, KERNEL_DATA, TASK, USER_CODE, USER_DATA};
+
+const ENTRIES: usize = 8;
+
+/// Bytes from the task-state segment to the end of the I/O bitmap and the byte of ones after it.
+const TASK_LIMIT: u32 = IO_BITMAP + 8192 - TSS;
+/// Offset of the I/O bitmap in the task-state segment.
+const IO_OFFSET: u16 = (IO_BITMAP - TSS) as u16;
+/// An offset beyond the segment: no port is allowed.
+const NO_IO: u16 = 0xffff;
+
+/// Descriptors, with the bit set that says that they were used.
+mod descriptor {
+    const PRESENT: u64 = 1 << 47;
+    const RING3: u64 = 3 << 45;
+    const SEGMENT: u64 = 1 << 44;
+    const LONG: u64 = 1 << 53;
+    pub const CODE: u64 = PRESENT | SEGMENT | LONG | 0b1011 << 40;
+    pub const DATA: u64 = PRESENT | SEGMENT | 0b0011 << 40;
+    pub const USER_CODE: u64 = CODE | RING3;
+    pub const USER_DATA: u64 = DATA | RING3;
+    /// A task-state segment that is available.
+    pub const TASK: u64 = PRESENT | 0b1001 << 40;
+}
+
+/// 32-bit words of the task-state segment.
+mod task {
+    /// The upper half of ring 0's stack pointer: the lower one is `Cpu::current`.
+    pub const RSP0_HIGH: usize = 2;
+    /// The first of seven stack pointers of two words each.
+    pub const IST1: usize = 9;
+    /// The upper half is the offset of the I/O bitmap.
+    pub const IO: usize = 25;
+}
+
+/// Exceptions that have a stack of their own: their place among such stacks, from 1 on. They may
+/// come between two instructions of the entry that have no stack of the kernel's, or on one that is
+/// broken.
+#[derive(Clone, Copy)]
+pub enum Stack {
+    /// The double fault.
+    DoubleFault = 1,
+    /// The interrupt that cannot be masked.
+    Nmi = 2,
+    /// The machine check.
+    MachineCheck = 3,
+    /// The debug exception.
+    Debug = 4,
+}
+
+/// Bytes of such a stack: what stays there are the words that the processor pushes.
+const STACK_BYTES: usize = 256;
+const STACKS: usize = 4;
+static EXCEPTION_STACKS: Shared<Lines<[[u8; STACK_BYTES]; STACKS]>> =
+    Shared::new(Lines([[0; STACK_BYTES]; STACKS]));
+
+static GDT: Shared<Lines<[u64; ENTRIES]>> = Shared::new(Lines([0; ENTRIES]));
+
+/// The operand of `lgdt` and `lidt`.
+#[repr(C, packed)]
+pub struct Pointer {
+    /// The last byte's offset.
+    pub limit: u16,
+    /// Address of the table.
+    pub base: u64,
+}
+
+/// The descriptor of the task-state segment: two entries.
+const fn task_descriptor() -> [u64; 2] {
+    let base = wide(TSS);
+    let low = (base & 0xff_ffff) << 16 | (base >> 24 & 0xff) << 56;
+    let limit = (TASK_LIMIT & 0xffff) as u64 | (TASK_LIMIT as u64 >> 16) << 48;
+    [descriptor::TASK | low | limit, base >> 32]
+}
+
+/// Loads the table and the task register.
+pub fn init() {
+    // SAFETY: one processor at boot; nobody else has a reference.
+    let gdt = unsafe { &mut (*GDT.get()).0 };
+    for (selector, descriptor) in [
+        (KERNEL_CODE, descriptor::CODE),
+        (KERNEL_DATA, descriptor::DATA),
+        (USER_DATA, descriptor::USER_DATA),
+        (USER_CODE, descriptor::USER_CODE),
+    ] {
+        gdt[usize::from(selector >> 3)] = descriptor;
+    }
+    gdt[usize::from(TASK >> 3)..].copy_from_slice(&task_descriptor());
+    set_task_word(task::RSP0_HIGH, u32::MAX);
+    for stack in [Stack::DoubleFault, Stack::Nmi, Stack::MachineCheck, Stack::Debug] {
+        let (number, word) = (stack as u32, task::IST1 + 2 * (stack as usize - 1));
+        set_task_word(word, EXCEPTION_STACKS.address() + number * STACK_BYTES as u32);
+        set_task_word(word + 1, u32::MAX);
+    }
+    open_io(false);
+    let pointer = Pointer { limit: (ENTRIES * 8 - 1) as u16, base: wide(GDT.address()) };
+    // SAFETY: the table is static and filled in. The selectors name the descriptors above, of which
+    // the kernel's are as those that boot left the processor with.
+    unsafe {
+        asm!(
+            "lgdt [{gdt}]",
+            "push {code}", "lea {t}, [rip + 2f]", "push {t}", "retfq", "2:",
+            "mov {t:e}, {data}", "mov ss, {t:e}",
+            "xor {t:e}, {t:e}", "mov ds, {t:e}", "mov es, {t:e}", "mov fs, {t:e}", "mov gs, {t:e}", "lldt {t:x}",
+            "mov {t:e}, {task}", "ltr {t:x}",
+            gdt = in(reg) &pointer, t = out(reg) _,
+            code = const KERNEL_CODE, data = const KERNEL_DATA, task = const TASK,
+        );
+    }
+}
+
+fn set_task_word(word: usize, value: u32) {
+    // SAFETY: a word of the task-state segment, which lies in the processor's page, which boot
+    // mapped; `Cpu::current` is none of those that are set here.
+    unsafe { (wide(TSS) as *mut u32).add(word).write_volatile(value) };
+}
+
+/// Opens the I/O bitmap to the processor, or closes it.
+pub fn open_io(open: bool) {
+    set_task_word(task::IO, u32::from(if open { IO_OFFSET } else { NO_IO }) << 16);
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Vectors and interrupt lines: the IDT, which lines there are, and what comes while the kernel
+//! runs.
+//!
+//! Interrupts are off in the kernel, except in [`open`]. One that comes there is only noted, by
+//! `from_kernel` in `entry.S`.
+
+use crate::gdt::{Pointer, Stack};
+use crate::layout::wide;
+use arch_common::lines;
+use arch_common::shared::{Lines, Shared};
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering};
+use plat_pc::pic;
+use x86_64_context::selector::KERNEL_CODE;
+
+/// Exceptions and interrupt lines: vectors that have a stub.
+pub const VECTORS: usize = pic::LAST_VECTOR as usize + 1;
+/// The debug exception.
+pub const DEBUG: usize = 1;
+/// The interrupt that cannot be masked.
+pub const NMI: usize = 2;
+/// The double fault.
+pub const DOUBLE_FAULT: usize = 8;
+/// The machine check.
+pub const MACHINE_CHECK: usize = 18;
+
+/// Line of the timer.
+pub const TIMER_LINE: u32 = 0;
+/// Interrupt lines that components may have: all but the timer's and the cascade.
+pub const COMPONENT_LINES: [u32; pic::LINES - 2] = lines::all_but(&[TIMER_LINE, pic::CASCADE]);
+
+/// A gate's type: an interrupt gate that is present.
+const INTERRUPT_GATE: u64 = 0x8e00 << 32;
+/// Ring 3 may use the gate by `int`.
+const FOR_USERS: u64 = 3 << 45;
+
+static IDT: Shared<Lines<[[u64; 2]; 256]>> = Shared::new(Lines([[0; 2]; 256]));
+
+/// Interrupt lines that came in [`open`], a bit each.
+pub static PENDING: AtomicU32 = AtomicU32::new(0);
+
+/// Loads the IDT and starts the interrupt controller. `handlers` are the entry points of the first
+/// vectors.
+pub fn init(handlers: &[u64; VECTORS]) {
+    // SAFETY: one processor at boot; nobody else has a reference.
+    let idt = unsafe { &mut (*IDT.get()).0 };
+    for (vector, handler) in handlers.iter().enumerate() {
+        let stack = match vector {
+            DEBUG => Stack::Debug as u64,
+            NMI => Stack::Nmi as u64,
+            DOUBLE_FAULT => Stack::DoubleFault as u64,
+            MACHINE_CHECK => Stack::MachineCheck as u64,
+            _ => 0,
+        };
+        // The breakpoint instruction.
+        let users = if vector == 3 { FOR_USERS } else { 0 };
+        idt[vector] = [
+            handler & 0xffff
+                | u64::from(KERNEL_CODE) << 16
+                | stack << 32
+                | INTERRUPT_GATE
+                | users
+                | (handler >> 16 & 0xffff) << 48,
+            handler >> 32,
+        ];
+    }
+    let pointer = Pointer { limit: 256 * 16 - 1, base: wide(IDT.address()) };
+    // SAFETY: the table is static and filled in; its gates lead to the entry code.
+    unsafe { asm!("lidt [{}]", in(reg) &pointer) };
+    pic::init();
+    pic::set_enabled(TIMER_LINE, true);
+}
+
+/// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].
+pub fn open(wait: bool) {
+    // SAFETY: in kernel mode an interrupt only sets a bit in `PENDING` and closes interrupts again
+    // (`from_kernel`). `sti` takes effect after the next instruction, so none can slip in before
+    // `hlt`.
+    unsafe {
+        if wait {
+            asm!("sti", "hlt", "cli");
+        } else {
+            asm!("sti", "nop", "nop", "cli");
+        }
+    }
+}
+
+/// Whether lines came in [`open`].
+pub fn is_pending() -> bool {
+    PENDING.load(Ordering::Relaxed) != 0
+}
+
+/// Takes the lines that came in [`open`].
+pub fn take_pending() -> u32 {
+    PENDING.swap(0, Ordering::Relaxed)
+}

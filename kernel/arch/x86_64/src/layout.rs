@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Virtual addresses of the kernel. It lies in the last GiB, and what is 32 bits wide here is the
+//! lower half of an address whose upper half is ones, as references to objects are (`pool`).
+
+/// The upper half of each of the kernel's addresses.
+pub const ONES: u64 = 0xffff_ffff_0000_0000;
+/// Where the first 4 MiB of physical memory, the kernel's image among them, appear.
+pub const KERNEL_BASE: u32 = 0xe000_0000;
+/// Where the GiB begins that one directory of the kernel's maps.
+pub const DIRECTORY_BASE: u32 = 0xc000_0000;
+/// 2 MiB after one page table: the processor's page, and after it the I/O permission bitmap.
+pub const CPU_AREA: u32 = 0xe040_0000;
+/// Where the pool appears.
+pub const POOL_BASE: u32 = pool::BASE;
+
+/// The processor's words, at the start of a cache line. The task-state segment starts at the third
+/// of them.
+pub const CPU: u32 = CPU_AREA + 0xf80;
+/// The task-state segment. Its second word is the lower half of the stack pointer of ring 0, and
+/// that is `Cpu::current`: the processor pushes into the running Thread.
+pub const TSS: u32 = CPU + core::mem::offset_of!(kcore::Cpu, port) as u32;
+/// The I/O permission bitmap: two pages that are a space's or absent, and one of ones.
+pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
+/// Two words in which the entry keeps a register while it has no stack.
+pub const SCRATCH: u32 = CPU_AREA + 0xf00;
+
+const _: () = assert!(
+    core::mem::offset_of!(kcore::Cpu, current) == core::mem::offset_of!(kcore::Cpu, port) + 4
+);
+const _: () = assert!(KERNEL_BASE == plat_pc::vga::WINDOW);
+const _: () = assert!(CPU.is_multiple_of(64) && CPU + 128 <= IO_BITMAP);
+
+/// The address of which this is the lower half.
+pub const fn wide(address: u32) -> u64 {
+    ONES | address as u64
+}

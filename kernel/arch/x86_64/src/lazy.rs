@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! State that is loaded rarely: the base of FS, the I/O bitmap, the FPU.
+//!
+//! A thread's base of FS and its ports are loaded on each way out to it, if it has any, and taken
+//! away on the way out to another. Registers of the FPU stay there until another thread uses them:
+//! it traps for all but their owner.
+
+use crate::{fpu, gdt, paging, regs};
+use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
+use core::mem::offset_of;
+use kcore::{Space, Thread};
+use pool::{Link, Pool, Ref};
+use port_map::PortMap;
+use x86_64_context::{lazy, state};
+
+/// What is in the processor.
+pub struct Lazy {
+    /// Whose registers the FPU holds.
+    fpu_owner: Link<Thread>,
+    /// Whether the FPU does not trap.
+    is_open: bool,
+    /// To whom the kernel was left last; null: its base of FS is to be loaded again.
+    last: Link<Thread>,
+    /// Whether the base of FS is that of a thread that has one.
+    has_base: bool,
+    /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
+    /// opened only for a space whose map lies there.
+    io_map: Link<PortMap>,
+    /// Whether the bitmap is open.
+    has_ports: bool,
+}
+
+/// Tells a thread's slot where its FPU registers are.
+fn note_fpu(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
+    let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
+    pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
+}
+
+/// A thread's area.
+fn area(pool: &mut Pool, thread: Ref<Thread>) -> &mut [u8] {
+    let at = pool[thread].utcb + FPU_OFFSET;
+    pool.bytes_mut(at, FPU_SIZE)
+}
+
+/// The map of a space's I/O ports, if it was ever given one.
+fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
+    Link::from_value(pool[space].special).get()
+}
+
+impl Lazy {
+    /// Nothing is loaded, and the FPU traps.
+    pub const fn new() -> Self {
+        Self {
+            fpu_owner: Link::NULL,
+            is_open: false,
+            last: Link::NULL,
+            has_base: false,
+            io_map: Link::NULL,
+            has_ports: false,
+        }
+    }
+
+    /// On exit: what the next thread needs is in the processor, and what it must not see is not.
+    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) {
+        regs::clear_selectors();
+        let parts = pool[next].lazy;
+        if !self.last.is(next) {
+            self.last = next.link();
+            // Who loads FS may have changed what was there.
+            let has_base = parts & lazy::FS != 0;
+            if has_base || self.has_base {
+                regs::set_fs_base(state(&pool[next]).fs_base);
+            }
+            self.has_base = has_base;
+        }
+        self.show_ports(pool, next, parts & lazy::PORTS != 0);
+        self.open_fpu(self.fpu_owner.is(next));
+    }
+
+    fn show_ports(&mut self, pool: &Pool, next: Ref<Thread>, wants: bool) {
+        let map = pool[next].space.get().filter(|_| wants).and_then(|space| ports_of(pool, space));
+        if let Some(map) = map.filter(|map| !self.io_map.is(*map)) {
+            paging::map_io_bitmap(map.address());
+            self.io_map = map.link();
+        }
+        if map.is_some() != self.has_ports {
+            self.has_ports = map.is_some();
+            gdt::open_io(self.has_ports);
+        }
+    }
+
+    fn open_fpu(&mut self, open: bool) {
+        if open != self.is_open {
+            self.is_open = open;
+            if open { regs::clts() } else { regs::set_ts() }
+        }
+    }
+
+    /// Takes a thread's state out of the processor: saved if `keep`, or lost. The kernel has the
+    /// truth of all but the FPU.
+    pub fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
+        if self.last.is(thread) {
+            self.last = Link::NULL;
+        }
+        if self.fpu_owner.is(thread) {
+            if keep {
+                self.save_fpu(pool, thread);
+            }
+            self.fpu_owner = Link::NULL;
+            self.open_fpu(false);
+        }
+    }
+
+    fn save_fpu(&mut self, pool: &mut Pool, thread: Ref<Thread>) {
+        self.open_fpu(true);
+        fpu::save(area(pool, thread));
+        note_fpu(pool, thread, place::SAVED);
+    }
+
+    /// The current thread touched the FPU while that trapped.
+    pub fn use_fpu(&mut self, pool: &mut Pool, current: Ref<Thread>) {
+        if let Some(owner) = self.fpu_owner.get() {
+            self.save_fpu(pool, owner);
+        }
+        self.open_fpu(true);
+        // The area is writable by user level: bits that would fault are cleared first.
+        fpu::restore(area(pool, current));
+        note_fpu(pool, current, place::LOADED);
+        self.fpu_owner = current.link();
+    }
+
+    /// The current thread did what only a thread with I/O ports may do. If its space has some and
+    /// they were not loaded, they are from now on. Returns whether that is so.
+    pub fn use_ports(&mut self, pool: &mut Pool, current: Ref<Thread>) -> bool {
+        let t = &pool[current];
+        if t.lazy & lazy::PORTS != 0
+            || t.space.get().and_then(|space| ports_of(pool, space)).is_none()
+        {
+            return false;
+        }
+        pool[current].lazy |= lazy::PORTS;
+        true
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The port to x86-64.
+//!
+//! A module uses only modules above it.
+//!
+//! | module | room for |
+//! |---|---|
+//! | `layout` | virtual addresses |
+//! | `regs` | registers of the processor |
+//! | `features` | what the processor can do |
+//! | `fpu` | registers of the FPU and of SSE |
+//! | [`panic`] | the last words |
+//! | `paging` | the kernel's own translations |
+//! | `gdt` | segment descriptors, and stacks that some exceptions have |
+//! | `interrupts` | vectors and interrupt lines |
+//! | `lazy` | state that is loaded rarely |
+//! | `space` | what is kept of a space, and whose tables are the processor's |
+//! | `time` | the counter as a clock, and the timer |
+//! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
+//! | `trap` | what an entry means, and the way back |
+//! | `assembly` | entry and exit (`entry.S`), and what they know of Rust |
+//! | `boot` | what the boot loader left |
+//! | `start` | from the boot loader to the first thread |
+#![no_std]
+// A program of the host has no contract with these words.
+#![cfg(all(target_arch = "x86_64", target_os = "none"))]
+
+mod assembly;
+mod boot;
+mod contract;
+mod features;
+mod fpu;
+mod gdt;
+mod interrupts;
+mod layout;
+mod lazy;
+mod paging;
+pub mod panic;
+mod regs;
+mod space;
+mod start;
+mod time;
+mod trap;

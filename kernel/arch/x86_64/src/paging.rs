@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's own translations: the last GiB, which is the same in every space, and what boot
+//! maps for a while. The tables of spaces are the portable kernel's.
+
+use crate::layout::{CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
+use crate::panic::Pc;
+use crate::regs;
+use abi::PAGE_SIZE;
+use arch_common::boot::{Mapping, map_pages, pages};
+use arch_common::place;
+use arch_common::shared::{Page, Shared};
+use core::ops::{Range, RangeInclusive};
+use kcore::boot;
+use mmu::x86_64::bits::{GLOBAL, LARGE, NO_EXECUTE, PRESENT, WRITABLE};
+
+/// Bytes of a 2 MiB page.
+pub const LARGE_PAGE: u32 = 2 << 20;
+/// Where the boot image is mapped while it is checked.
+const IMAGE: u32 = 0xf000_0000;
+/// After it, the kernel's symbols. They stay mapped.
+const SYMBOLS: u32 = 0xff00_0000;
+/// Where [`peek`] maps what it reads.
+const PEEK: u32 = 0xffc0_0000;
+/// More pages than this are flushed by reloading CR3.
+const FLUSH_ALL: u64 = 32;
+/// Entries of a table.
+const ENTRIES: usize = 512;
+/// The entry of a highest table that is the kernel's, in every space: the last.
+const KERNELS: usize = ENTRIES - 1;
+/// What nobody executes of the kernel's own.
+const DATA: u64 = WRITABLE | NO_EXECUTE;
+
+type Table = Shared<Page<[u64; ENTRIES]>>;
+
+/// Boot's highest table: the kernel's part and nothing else.
+pub static TOP: Table = Shared::new(Page([0; ENTRIES]));
+/// The one below it: entries of GiB.
+pub static UPPER: Table = Shared::new(Page([0; ENTRIES]));
+/// The directory of the last GiB, which is never in the image that an attacker's space has: it has
+/// no bit for users.
+pub static DIRECTORY: Table = Shared::new(Page([0; ENTRIES]));
+static CPU_TABLE: Table = Shared::new(Page([0; ENTRIES]));
+static CPU_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
+static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
+
+fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
+    page.address() - KERNEL_BASE
+}
+
+/// Physical address of boot's highest table.
+pub fn top_physical() -> u32 {
+    physical_of(&TOP)
+}
+
+/// The index of a kernel's address in its directory.
+const fn index(address: u32) -> usize {
+    ((address - DIRECTORY_BASE) / LARGE_PAGE) as usize
+}
+
+fn set(table: &Table, index: usize, entry: u64) {
+    // SAFETY: the kernel's own tables are written here alone, with interrupts off, and nobody has a
+    // reference meanwhile.
+    unsafe { (*table.get()).0[index] = entry };
+}
+
+/// Maps a page of the processor's area, in all spaces at once.
+fn set_cpu_area(index: usize, physical: u32) {
+    set(&CPU_TABLE, index, u64::from(physical) | PRESENT | DATA | GLOBAL);
+}
+
+/// Maps the processor's page, and the page of ones after the I/O bitmap.
+pub fn map_cpu_area() {
+    set_cpu_area(0, physical_of(&CPU_PAGE));
+    set_cpu_area(3, physical_of(&ONES_PAGE));
+}
+
+/// Maps the two pages of the I/O bitmap, from this address of the pool on.
+pub fn map_io_bitmap(map: u32) {
+    for page in 0..2 {
+        let offset = page * PAGE_SIZE as u32;
+        set_cpu_area(1 + page as usize, place::physical(map + offset));
+        regs::invlpg(wide(CPU_AREA + PAGE_SIZE as u32 + offset));
+    }
+}
+
+/// Copies the kernel's part into a new highest table.
+pub fn copy_kernel_entries(top: &mut [u64]) {
+    // SAFETY: read only after boot.
+    let boots = unsafe { &(*TOP.get()).0 };
+    top[KERNELS] = boots[KERNELS];
+}
+
+/// Drops translations of a range of users' addresses from the TLB.
+pub fn flush(range: Range<u64>) {
+    if (range.end - range.start) / PAGE_SIZE > FLUSH_ALL {
+        flush_all();
+    } else {
+        range.step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
+    }
+}
+
+/// Drops all translations of users' addresses: only the kernel's are global.
+pub fn flush_all() {
+    // SAFETY: the same table again.
+    unsafe { regs::write_cr3(regs::read_cr3()) };
+}
+
+fn map_large(address: u32, physical: u32, flags: u64) {
+    let page = u64::from(physical & !(LARGE_PAGE - 1));
+    set(&DIRECTORY, index(address), page | PRESENT | LARGE | GLOBAL | flags);
+    regs::invlpg(wide(address));
+}
+
+/// A word of physical memory, at boot.
+pub fn peek(physical: u32) -> u32 {
+    let byte = |at: u32| {
+        map_large(PEEK, at, DATA);
+        let address = wide(PEEK + (at & (LARGE_PAGE - 1)));
+        // SAFETY: the page was just mapped; reading what the loader left has no effect.
+        u32::from(unsafe { (address as *const u8).read_volatile() })
+    };
+    (0..4).fold(0, |word, i| word | byte(physical.wrapping_add(i)) << (8 * i))
+}
+
+impl Mapping for Pc {
+    const PAGE: u32 = LARGE_PAGE;
+    const POOL: RangeInclusive<u32> = 4 * LARGE_PAGE..=IMAGE - POOL_BASE;
+    const IMAGE: Range<u32> = IMAGE..SYMBOLS;
+    const SYMBOLS: Range<u32> = SYMBOLS..PEEK;
+
+    fn map(address: u32, range: boot::Range) -> u32 {
+        map_pages::<Self>(address, range, |address, physical| map_large(address, physical, DATA))
+    }
+
+    fn unmap(address: u32, range: boot::Range) {
+        for page in (address..address + pages::<Self>(range).1).step_by(LARGE_PAGE as usize) {
+            set(&DIRECTORY, index(page), 0);
+            regs::invlpg(wide(page));
+        }
+    }
+}
+
+/// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
+pub fn map_kernel(pool: boot::Range) {
+    place::set(pool.base);
+    for offset in [0, LARGE_PAGE] {
+        map_large(KERNEL_BASE + offset, offset, WRITABLE);
+    }
+    let area = u64::from(physical_of(&CPU_TABLE));
+    set(&DIRECTORY, index(CPU_AREA), area | PRESENT | WRITABLE);
+    for offset in (0..pool.bytes as u32).step_by(LARGE_PAGE as usize) {
+        map_large(POOL_BASE + offset, pool.base.0 as u32 + offset, DATA);
+    }
+    set(&DIRECTORY, index(PEEK), 0);
+    // What `start.S` needed to turn paging on.
+    set(&DIRECTORY, 0, 0);
+    set(&UPPER, 0, 0);
+    set(&TOP, 0, 0);
+    regs::invlpg(wide(PEEK));
+    regs::invlpg(wide(DIRECTORY_BASE));
+    // SAFETY: the same table; drops what was mapped for boot.
+    unsafe { regs::write_cr3(top_physical().into()) };
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Registers of the processor, by their names in the Intel SDM (volume 3, chapter 2; MSRs:
+//! volume 4).
+
+use core::arch::asm;
+
+/// RFLAGS: trap flag.
+pub const RFLAGS_TF: u64 = 1 << 8;
+/// RFLAGS: interrupts enabled.
+pub const RFLAGS_IF: u64 = 1 << 9;
+/// RFLAGS: direction.
+pub const RFLAGS_DF: u64 = 1 << 10;
+/// RFLAGS: nested task.
+pub const RFLAGS_NT: u64 = 1 << 14;
+/// RFLAGS: the next instruction raises no breakpoint.
+pub const RFLAGS_RF: u64 = 1 << 16;
+/// RFLAGS: alignment check; in the kernel, that pages of users may be reached.
+pub const RFLAGS_AC: u64 = 1 << 18;
+/// CR0: task switched: the FPU traps.
+pub const CR0_TS: u64 = 1 << 3;
+/// CR0: paging.
+pub const CR0_PG: u64 = 1 << 31;
+/// CR0: protected mode, which a boot loader has set.
+pub const CR0_PE: u64 = 1;
+/// CR0: monitor coprocessor, native error, write protect, paging.
+pub const CR0_SET: u64 = 1 << 1 | 1 << 5 | 1 << 16 | CR0_PG;
+/// CR0: emulate coprocessor, alignment mask, not write-through, cache disable.
+pub const CR0_CLEAR: u64 = 1 << 2 | 1 << 18 | 1 << 29 | 1 << 30;
+/// CR4: entries of 64 bits.
+pub const CR4_PAE: u64 = 1 << 5;
+/// CR4: global pages.
+pub const CR4_PGE: u64 = 1 << 7;
+/// CR4: `fxsave`, SSE; SSE exceptions.
+pub const CR4_FXSR: u64 = 1 << 9 | 1 << 10;
+/// CR4: users cannot read where descriptor tables are.
+pub const CR4_UMIP: u64 = 1 << 11;
+/// CR4: the kernel executes no page of users.
+pub const CR4_SMEP: u64 = 1 << 20;
+/// CR4: the kernel reads and writes no page of users.
+pub const CR4_SMAP: u64 = 1 << 21;
+
+/// Extended features.
+pub const EFER: u32 = 0xc000_0080;
+/// EFER: `syscall`.
+pub const EFER_SCE: u64 = 1;
+/// EFER: long mode.
+pub const EFER_LME: u64 = 1 << 8;
+/// EFER: pages that are not executed.
+pub const EFER_NXE: u64 = 1 << 11;
+/// Segments of `syscall` and `sysret`.
+pub const STAR: u32 = 0xc000_0081;
+/// Where `syscall` goes.
+pub const LSTAR: u32 = 0xc000_0082;
+/// Which flags `syscall` clears.
+pub const FMASK: u32 = 0xc000_0084;
+/// The base of FS.
+pub const FS_BASE: u32 = 0xc000_0100;
+
+/// Page-fault address.
+pub fn read_cr2() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr2", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Physical address of the highest table.
+pub fn read_cr3() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr3", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Loads a highest table.
+///
+/// # Safety
+/// It maps the kernel as boot's does.
+pub unsafe fn write_cr3(table: u64) {
+    // SAFETY: the caller's; not `nomem`, as mappings change.
+    unsafe { asm!("mov cr3, {}", in(reg) table, options(nostack, preserves_flags)) };
+}
+
+/// Drops the translation of a page.
+pub fn invlpg(address: u64) {
+    // SAFETY: only a translation that is looked up again is dropped.
+    unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) };
+}
+
+/// Lets the FPU be used.
+pub fn clts() {
+    // SAFETY: the kernel itself uses no FPU register.
+    unsafe { asm!("clts", options(nomem, nostack, preserves_flags)) };
+}
+
+/// Makes the FPU trap.
+pub fn set_ts() {
+    // SAFETY: as `clts`.
+    unsafe {
+        asm!("mov {0}, cr0", "or {0}, {1}", "mov cr0, {0}", out(reg) _, const CR0_TS, options(nomem, nostack))
+    };
+}
+
+/// Sets bits of CR4.
+///
+/// # Safety
+/// The processor has the features.
+pub unsafe fn set_cr4(bits: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", out(reg) _, in(reg) bits, options(nostack))
+    };
+}
+
+/// Sets up CR0 as the kernel wants it.
+///
+/// # Safety
+/// Paging is on already.
+pub unsafe fn init_cr0() {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("mov {0}, cr0", "or {0}, {1}", "and {0}, {2}", "mov cr0, {0}", "fninit", out(reg) _, in(reg) CR0_SET, in(reg) !CR0_CLEAR, options(nostack));
+    }
+}
+
+/// Reads a register by its number.
+///
+/// # Safety
+/// The processor has it.
+pub unsafe fn read_msr(register: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+    };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Writes a register by its number.
+///
+/// # Safety
+/// The processor has it, and takes the value; what changes by that is as the kernel wants it.
+pub unsafe fn write_msr(register: u32, value: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack, preserves_flags))
+    };
+}
+
+/// Empties DS, ES, FS and GS, if a thread has loaded any: 64-bit code does not look at them, but
+/// could tell the next thread something by them. The base of FS may be another one afterwards.
+pub fn clear_selectors() {
+    let any: u32;
+    // SAFETY: reads four registers.
+    unsafe {
+        asm!(
+            "mov {0:e}, ds", "mov {1:e}, es", "or {0:e}, {1:e}", "mov {1:e}, fs", "or {0:e}, {1:e}", "mov {1:e}, gs", "or {0:e}, {1:e}",
+            out(reg) any, out(reg) _, options(nomem, nostack)
+        )
+    };
+    if any & 0xffff != 0 {
+        // SAFETY: null selectors; the kernel uses none of these registers.
+        unsafe {
+            asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0, options(nomem, nostack, preserves_flags))
+        };
+    }
+}
+
+/// Sets the base of FS.
+pub fn set_fs_base(base: u64) {
+    // SAFETY: every processor of this kind has it, the kernel does not use FS, and the base is an
+    // address of users (`x86_64_context::State`), so it is canonical.
+    unsafe { write_msr(FS_BASE, base) };
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// From the boot loader to Rust. A Multiboot loader enters in 32-bit protected mode without paging: addresses are physical until
+// the jump to 64-bit code.
+
+.section .multiboot, "a", @progbits
+.balign 4
+// The loader is told where everything goes, as the file is one of 64 bits: memory information is wanted, and modules at pages.
+multiboot:
+    .long 0x1BADB002, 0x10003, -(0x1BADB002 + 0x10003)
+    .long multiboot, multiboot
+    .long data_end + {minus_base}
+    .long kernel_end + {minus_base}
+    .long _start
+
+.section .text.boot, "ax", @progbits
+.code32
+.global _start
+_start:
+    cld
+    mov esi, eax
+    mov edi, ebx
+    // A processor with long mode has CPUID.
+    mov eax, 0x80000000
+    cpuid
+    cmp eax, 0x80000001
+    jb too_old
+    mov eax, 0x80000001
+    cpuid
+    bt edx, {long_mode}
+    jnc too_old
+    // The first 2 MiB appear at 0, where the next instruction is, and the first 4 MiB at KERNEL_BASE. The upper halves of entries
+    // are zero.
+    mov ecx, offset {top} + {minus_base}
+    mov edx, offset {upper} + {minus_base}
+    lea eax, [edx + {table}]
+    mov [ecx], eax
+    mov [ecx + {last}], eax
+    mov eax, offset {directory} + {minus_base}
+    or eax, {table}
+    mov [edx], eax
+    mov [edx + {last}], eax
+    mov edx, offset {directory} + {minus_base}
+    mov dword ptr [edx], {large}
+    mov dword ptr [edx + {kernel_entry}], {large}
+    mov dword ptr [edx + {kernel_entry} + 8], {large} + {large_page}
+    mov eax, cr4
+    or eax, {pae}
+    mov cr4, eax
+    mov cr3, ecx
+    mov ecx, {efer}
+    rdmsr
+    or eax, {long_and_nx}
+    wrmsr
+    mov eax, cr0
+    or eax, {paging}
+    mov cr0, eax
+    lgdt [descriptors_pointer]
+    // A far jump to 64-bit code, which is in the next line.
+    .byte 0xea
+    .long low
+    .word 8
+// Says so at the first serial line. There is nobody else.
+too_old:
+    mov esi, offset too_old_text
+    mov dx, {serial}
+1:
+    lodsb
+    test al, al
+    jz 2f
+    out dx, al
+    jmp 1b
+2:
+    cli
+    hlt
+    jmp 2b
+too_old_text:
+    .asciz "this processor lacks what the kernel needs: 64-bit words (long mode)\r\n"
+
+.code64
+low:
+    mov rax, offset high
+    jmp rax
+.balign 8
+descriptors:
+    .quad 0, {code}
+descriptors_pointer:
+    .word 15
+    .long descriptors
+
+.section .text.entry, "ax", @progbits
+high:
+    xor eax, eax
+    mov ds, eax
+    mov es, eax
+    mov ss, eax
+    mov fs, eax
+    mov gs, eax
+    mov rsp, offset {stack} + {stack_bytes}
+    xor ebp, ebp
+    // What the loader left in EAX and EBX are the arguments.
+    mov eax, esi
+    mov esi, edi
+    mov edi, eax
+    call {start}
+    ud2
+.text

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starting: from the boot loader to the first thread.
+//!
+//! `start.S` turns long mode on, with the first 4 MiB of memory at `KERNEL_BASE`, and calls
+//! [`begin`].
+
+use crate::contract::{KERNEL, X86_64};
+use crate::layout::{DIRECTORY_BASE, KERNEL_BASE, wide};
+use crate::paging::{self, LARGE_PAGE};
+use crate::{assembly, boot, gdt, interrupts, regs, time, trap};
+use abi::PhysAddr;
+use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
+use arch_common::start;
+use core::arch::global_asm;
+use kcore::boot::{Machine, Range};
+use mmu::x86_64::bits::{LARGE, PRESENT, WRITABLE};
+
+/// CPUID leaf 8000_0001, EDX: the number of the bit.
+const LONG_MODE: u32 = 29;
+/// The 64-bit code segment of `gdt`, which the jump wants before that is there.
+const CODE: u64 = 0x0020_9b00_0000_0000;
+/// The first serial line.
+const SERIAL: u16 = 0x3f8;
+
+global_asm!(
+    include_str!("start.S"),
+    minus_base = const wide(KERNEL_BASE).wrapping_neg(),
+    code = const CODE,
+    directory = sym paging::DIRECTORY,
+    efer = const regs::EFER,
+    kernel_entry = const ((KERNEL_BASE - DIRECTORY_BASE) / LARGE_PAGE) * 8,
+    large = const PRESENT | WRITABLE | LARGE,
+    large_page = const LARGE_PAGE,
+    last = const 511 * 8,
+    long_and_nx = const regs::EFER_LME | regs::EFER_NXE,
+    long_mode = const LONG_MODE,
+    pae = const regs::CR4_PAE,
+    paging = const regs::CR0_PG | regs::CR0_PE,
+    serial = const SERIAL,
+    stack = sym KERNEL_STACK,
+    stack_bytes = const STACK_BYTES,
+    start = sym begin,
+    table = const PRESENT | WRITABLE,
+    top = sym paging::TOP,
+    upper = sym paging::UPPER,
+);
+
+/// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
+extern "C" fn begin(magic: u32, info: u32) -> ! {
+    let memory = boot::find(magic, info);
+    let clock = time::clock();
+    paging::map_kernel(memory.pool);
+    paging::map_cpu_area();
+    gdt::init();
+    // SAFETY: the entry code is ready, and `Cpu::current` is set before user mode is entered.
+    unsafe { assembly::open_syscall() };
+    regs::set_ts();
+    interrupts::init(assembly::handlers());
+    // SAFETY: boot; it is mapped, and the kernel is the one who gets it.
+    let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), X86_64::new(clock)) };
+    let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };
+    let machine = memory.machine(&interrupts::COMPONENT_LINES);
+    let machine = Machine {
+        devices: [machine.devices[0], legacy],
+        special: Range { base: PhysAddr(0), bytes: 0x1_0000 },
+        ..machine
+    };
+    start::root(kernel, &machine, "x86-64", 0, clock);
+    trap::leave(kernel);
+    // SAFETY: the current thread's context is complete (`Registers::start`) and its space is
+    // loaded.
+    unsafe { assembly::leave_kernel() }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! x86-64.
+
+use abi::frame::vector;
+use abi::{Frame, Word};
+use image::Window;
+
+/// What the kernel is told of a component's place: where its window begins.
+pub const fn place_of(window: Option<Window>) -> Word {
+    match window {
+        Some(window) => window.start as Word,
+        None => 0,
+    }
+}
+
+/// Whether memory that components share is a Segment.
+pub const SHARES_SEGMENTS: bool = false;
+
+/// There are none.
+pub const SERVER: &str = "server";
+
+/// There are no servers that other spaces show.
+pub const WHY_NO_SERVER: &str = "large, as all spaces of this processor";
+
+/// There are no small spaces.
+pub const fn wants_large(_: Word) -> bool {
+    false
+}
+
+/// An exception in words.
+pub const fn cause(vector: Word) -> &'static str {
+    match vector {
+        0 => "division error",
+        vector::DEBUG => "debug exception",
+        3 => "breakpoint",
+        vector::INVALID_OPCODE => "invalid instruction",
+        vector::GENERAL_PROTECTION => "privileged instruction or bad address",
+        _ => "exception",
+    }
+}
+
+/// Where it stopped.
+pub const fn place(frame: &Frame) -> Word {
+    frame.rip
+}
