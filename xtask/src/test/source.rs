@@ -51,12 +51,7 @@ pub const ALL: &[Test] = &[
         )
     }),
     test("source.clippy.bare", clippy_bare),
-    test("source.portable", || portable(&TARGETS[..DIFFERENT])),
-    slow(
-        "source.portable.all",
-        "`source.portable` has both widths and both orders of bytes",
-        || portable(TARGETS),
-    ),
+    slow("source.portable", "boards have words of both widths and both orders of bytes", portable),
     test("host", host),
     test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
     test("host.wide", || {
@@ -82,15 +77,8 @@ const DIFFERENTIAL: &str = "differential";
 /// Crates without a processor in them.
 const PORTABLE: &[&str] =
     &["abi", "sizes", "pool", "mmu", "kcore", "frames", "image", "macadamia", "sectors"];
-/// Processors that they compile for, beside IA-32: 32 and 64 bits, little- and big-endian.
-const TARGETS: &[&str] = &[
-    "powerpc-unknown-linux-gnu",
-    "riscv64gc-unknown-none-elf",
-    "targets/armv5te-macadamia.json",
-    "x86_64-unknown-none",
-];
-/// The first so many have both widths and both orders of bytes.
-const DIFFERENT: usize = 2;
+/// A processor without a port that they compile for.
+const PORTLESS: &str = "riscv64gc-unknown-none-elf";
 
 /// 25,000 cases of each property of what neighbours send to the IP server, where `host` tries 32.
 fn frames() -> Result<()> {
@@ -174,15 +162,12 @@ fn clippy_bare() -> Result<()> {
     Ok(())
 }
 
-/// What is portable compiles for processors that have no port yet.
-fn portable(targets: &[&str]) -> Result<()> {
-    for target in targets {
-        let mut command = cargo_for("check", target);
-        command.arg("--quiet");
-        PORTABLE.iter().for_each(|package| _ = command.args(["-p", package]));
-        run(&mut command).with_context(|| format!("for {target}"))?;
-    }
-    Ok(())
+/// What is portable compiles for a processor that has no port.
+fn portable() -> Result<()> {
+    let mut command = cargo_for("check", PORTLESS);
+    command.arg("--quiet");
+    PORTABLE.iter().for_each(|package| _ = command.args(["-p", package]));
+    run(&mut command)
 }
 
 /// Does this with the saved registers of each processor whose contract the host has not by itself,
