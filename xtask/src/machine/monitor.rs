@@ -219,6 +219,16 @@ impl Picture {
         is_sound.then(|| Self { width, pixels: pixels.chunks_exact(3).map(word).collect() })
     }
 
+    /// Pixels in a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Rows.
+    pub fn height(&self) -> usize {
+        self.pixels.len() / self.width.max(1)
+    }
+
     /// A pixel.
     pub fn at(&self, x: usize, y: usize) -> Option<u32> {
         self.pixels.get(y * self.width + x).copied().filter(|_| x < self.width)

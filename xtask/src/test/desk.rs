@@ -40,6 +40,20 @@ impl Desk {
         Ok(Self { session, monitor, patience: PATIENCE })
     }
 
+    /// Has the tablet at a pixel of the screen.
+    pub fn point(&mut self, x: usize, y: usize) -> Result<()> {
+        let picture = self.monitor.picture()?;
+        let of = |at: usize, most: usize| ((2 * at + 1) * 0x8000 / (2 * most.max(1))) as u32;
+        self.monitor.pointed(of(x, picture.width()), of(y, picture.height()))
+    }
+
+    /// Clicks there.
+    pub fn click(&mut self, x: usize, y: usize) -> Result<()> {
+        self.point(x, y)?;
+        self.monitor.button(true)?;
+        self.monitor.button(false)
+    }
+
     /// Waits until the screen shows what is wanted.
     pub fn until(&mut self, what: &str, shows: impl Fn(&Picture) -> bool) -> Result<Picture> {
         let mut deadline = Deadline::new(self.session.process(), Limit::Own(self.patience));

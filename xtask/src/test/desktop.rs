@@ -4,11 +4,11 @@
 use super::desk::Desk;
 use super::disk;
 use super::tally::{Test, on_board, slow};
-use crate::build::{self, Options};
+use crate::build::{self, Built, Options, Seed, Wire};
 use crate::machine::monitor::Picture;
 use crate::machine::screen::Wanted;
 use crate::process::session::PROMPT;
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use image::protocol::screen::BAR;
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use std::time::Duration;
 /// All of them.
 pub const ALL: &[Test] = &[
     slow("linux.screen", "it builds the full Linux", console),
+    slow("linux.screen.beside", "it builds the full Linux", beside),
     slow("linux.debian.desktop", "it installs Debian", desktop),
     slow("versatilepb.linux.screen", "it builds another Linux", || on_board(console)),
 ];
@@ -24,7 +25,7 @@ pub const ALL: &[Test] = &[
 const BACKGROUND: u32 = 0x2f_4f6f;
 const WHITE: u32 = 0xff_ffff;
 /// The longest that Debian says nothing while it starts.
-const START: Duration = Duration::from_secs(300);
+const START: Duration = Duration::from_secs(120);
 
 /// Rows of the frame buffer that a shell writes, and their left and right halves.
 struct Stripe {
@@ -76,14 +77,17 @@ fn command(desk: &mut Desk, command: &str) -> Result<()> {
     desk.session.expect(PROMPT)
 }
 
-/// The pointer's moves and its button are events of Linux's.
+/// What a program reads of the pointer: where a tablet has it, and the button.
 fn pointer(desk: &mut Desk) -> Result<()> {
+    const AT: (usize, usize) = (300, 200);
     command(desk, "exec 3< /dev/input/event1")?;
-    desk.monitor.moved(5, 3)?;
+    desk.point(AT.0, AT.1)?;
     desk.monitor.button(true)?;
     desk.monitor.button(false)?;
-    // Type, code, value: ABS_X is anywhere; BTN_LEFT is down, and up.
-    for event in ["0003 0000", "0001 0110 0001 0000", "0001 0110 0000 0000"] {
+    // Type, code, value: ABS_X, ABS_Y, which begins below the bar; BTN_LEFT is down, and up.
+    let place = |code: u32, at: usize| format!("0003 {code:04x} {at:04x} 0000");
+    let (x, y) = (place(0, AT.0), place(1, AT.1 - BAR as usize));
+    for event in [&*x, &*y, "0001 0110 0001 0000", "0001 0110 0000 0000"] {
         command(
             desk,
             &format!(
@@ -98,9 +102,7 @@ fn pointer(desk: &mut Desk) -> Result<()> {
 /// says below the bar, and what is typed there reaches the shell on it; the same for the Linux
 /// after one that panicked.
 fn console() -> Result<()> {
-    let path = Path::new("systems/linux.toml");
-    let options = Options { screen: Some(&Wanted::Usual), ..Options::default() };
-    let mut desk = Desk::start(&build::plan(path, options)?.carry_out()?)?;
+    let mut desk = Desk::start(&with_tablet("systems/linux.toml")?)?;
     for life in ["first", "second"] {
         desk.session.expect(PROMPT)?;
         // Nothing blinks.
@@ -127,21 +129,111 @@ fn console() -> Result<()> {
     desk.session.end()
 }
 
-/// Debian starts X by itself, with a window manager, a terminal and eyes; what is typed there
-/// reaches the shell in the terminal.
-fn desktop() -> Result<()> {
-    disk::forget(disk::image_of("debian-screen"))?;
-    let mut desk = Desk::start(&build::system(Path::new("systems/debian-screen.toml"))?)?;
-    desk.session.patience = START;
-    desk.session.expect("macadamia login: ")?;
-    desk.patience = START;
-    let terminal = |picture: &Picture| {
-        let row = BAR as usize + 400;
-        picture.is_all(400..500, row..row + 20, WHITE)
+/// A system as `run --screen` has it: the pointer is a tablet.
+fn with_tablet(system: &str) -> Result<Built> {
+    let options = Options {
+        screen: Some(&Wanted::Usual),
+        seed: Seed::Fixed,
+        wire: Wire::USER,
+        ..Options::default()
+    };
+    build::plan(Path::new(system), options)?.carry_out()
+}
+
+/// The shell of a Linux and natives have the screen in turn: who has it, has the keyboard.
+fn beside() -> Result<()> {
+    const PAPER: u32 = 0xe8_e4d8;
+    const CLOCK: ((usize, usize), u32) = ((870, 30), 0x10_2038);
+    let mut desk = Desk::start(&with_tablet("systems/screen.toml")?)?;
+    desk.session.expect(PROMPT)?;
+    let text = |picture: &Picture| picture.colours(0..WIDTH / 2, BAR as usize..BAR as usize + 160);
+    desk.until("a text console", |picture| text(picture) > 1)?;
+    desk.colours(&[CLOCK, ((700, 600), 0)])?;
+    desk.monitor.type_text("echo one > /dev/hvc0\n")?;
+    desk.session.expect("one\n")?;
+    for (digit, colour) in [("2", PAPER), ("1", 0)] {
+        desk.monitor.key("f12", true)?;
+        desk.monitor.press(digit)?;
+        desk.monitor.key("f12", false)?;
+        desk.colours(&[CLOCK, ((700, 600), colour)])?;
+        // What is typed for the paper is none of the shell's.
+        desk.monitor.type_text("echo two > /dev/hvc0\n")?;
+    }
+    desk.session.expect("two\n")?;
+    command(&mut desk, "")?;
+    let said = desk.session.said().matches("two\n").count();
+    ensure!(said == 1, "the shell was typed to while another had the keyboard");
+    desk.session.send(b"poweroff -f\r")?;
+    desk.session.expect("Power down")?;
+    Ok(())
+}
+
+/// Places of the desktop: in its terminal, in the browser's page, of the background.
+const IN_TERMINAL: (usize, usize) = (350, BAR as usize + 300);
+const IN_PAGE: (usize, usize) = (485, BAR as usize + 500);
+const NOWHERE: (usize, usize) = (200, BAR as usize + 600);
+/// In their title bars; the window that is typed to has another one than others.
+const TERMINAL_TITLE: (usize, usize) = (100, BAR as usize + 64);
+const PAGE_TITLE: (usize, usize) = (560, BAR as usize + 225);
+const ACTIVE: u32 = 0xcf_cfff;
+/// What a page is on (`linux/debian/desktop/customise`).
+const PAGE: u32 = 0xf0_f0e0;
+
+/// Waits for the desktop: a window manager, a terminal, and a browser with a page.
+fn wait_for_desktop(desk: &mut Desk) -> Result<Picture> {
+    let around = |picture: &Picture, (x, y): (usize, usize), colour| {
+        picture.is_all(x - 5..x + 5, y - 5..y + 5, colour)
     };
     desk.until("a desktop", |picture| {
-        picture.is_all(2..20, 300..400, BACKGROUND) && terminal(picture)
-    })?;
+        around(picture, NOWHERE, BACKGROUND)
+            && around(picture, IN_TERMINAL, WHITE)
+            && around(picture, IN_PAGE, PAGE)
+    })
+}
+
+/// Debian's prompt to root.
+const ROOT: &str = "root@macadamia:~# ";
+
+/// Root logs in on the console.
+fn log_in(desk: &mut Desk) -> Result<()> {
+    desk.session.send(b"root\r")?;
+    desk.session.expect(ROOT)?;
+    as_root(desk, "bind 'set enable-bracketed-paste off'; stty columns 1000; export DISPLAY=:0")?;
+    Ok(())
+}
+
+/// What a command of root's on the console prints.
+fn as_root(desk: &mut Desk, command: &str) -> Result<String> {
+    desk.session.send(format!("{command}\r").as_bytes())?;
+    desk.session.expect("\n")?;
+    desk.session.until(ROOT)
+}
+
+/// Debian's desktop, whose disk is made now, until it shows all that it starts with.
+fn start_debian(system: &str) -> Result<Desk> {
+    let name = Path::new(system).file_stem().context("a name")?.to_string_lossy().into_owned();
+    disk::forget(disk::image_of(&name))?;
+    let mut desk = Desk::start(&with_tablet(system)?)?;
+    (desk.session.patience, desk.patience) = (START, START);
+    desk.session.expect("macadamia login: ")?;
+    wait_for_desktop(&mut desk)?;
+    Ok(desk)
+}
+
+/// Debian starts X by itself, with a window manager, a terminal, eyes, and the page of the native
+/// web server in a browser; who is clicked on is typed to.
+fn desktop() -> Result<()> {
+    const CLOCK: ((usize, usize), u32) = ((870, 30), 0x10_2038);
+    let mut desk = start_debian("systems/debian-screen.toml")?;
+    desk.colours(&[CLOCK])?;
+    log_in(&mut desk)?;
+    let titles = as_root(&mut desk, "xwininfo -root -tree | grep -o '\"Dillo[^\"]*\"'")?;
+    ensure!(titles.contains("Macadamia"), "the browser shows no page of ours: {titles}");
+    desk.click(IN_PAGE.0, IN_PAGE.1)?;
+    desk.colours(&[(PAGE_TITLE, ACTIVE)])?;
+    desk.monitor.type_text("x")?;
+    desk.click(IN_TERMINAL.0, IN_TERMINAL.1)?;
+    desk.colours(&[(TERMINAL_TITLE, ACTIVE)])?;
     desk.monitor.type_text("echo typed > /dev/hvc0\n")?;
     desk.session.expect("typed\n")?;
     desk.monitor.type_text("poweroff\n")?;

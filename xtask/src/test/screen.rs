@@ -32,7 +32,7 @@ pub const ALL: &[Test] = &[
     }),
 ];
 
-/// Colours of the clients of `tests/systems/screen.toml`, and of the bar without one.
+/// Colours of the clients of `tests/systems/screen-focus.toml`, and of the bar without one.
 const FIRST: u32 = 0x90_2020;
 const SECOND: u32 = 0x20_7020;
 const KILLER: u32 = 0x20_20c0;
@@ -73,7 +73,7 @@ fn give(desk: &mut Desk, digit: &str, colour: u32) -> Result<()> {
 fn demo() -> Result<()> {
     const CLOCK: u32 = 0x10_2038;
     const INK: u32 = 0xf0_f0e0;
-    let mut desk = start("systems/screen.toml")?;
+    let mut desk = start("systems/tutorial-screen.toml")?;
     desk.colours(&[(FIELD, RED), (SHEET, PAPER), ((870, 30), CLOCK)])?;
     // The clock has hands.
     let digits = |picture: &Picture| -> Vec<Option<u32>> {
@@ -92,7 +92,7 @@ fn tutorial() -> Result<()> {
     for (path, language) in [
         ("user/demo/clock-face/Cargo.toml", "toml"),
         ("user/demo/clock-face/src/main.rs", "rust"),
-        ("systems/screen.toml", "toml"),
+        ("systems/tutorial-screen.toml", "toml"),
     ] {
         let file = std::fs::read_to_string(path)?;
         let block = format!("`{path}`:\n\n```{language}\n{file}```\n");
@@ -104,7 +104,7 @@ fn tutorial() -> Result<()> {
 /// Keys go to who has the keyboard, and the secure key to nobody; the mouse is where it was moved;
 /// a client that dies is grey.
 fn focus() -> Result<()> {
-    let mut desk = start("tests/systems/screen.toml")?;
+    let mut desk = start("tests/systems/screen-focus.toml")?;
     desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)])?;
     desk.monitor.press("g")?;
     desk.colours(&[(FIELD, GREEN)])?;
@@ -152,7 +152,7 @@ fn focus() -> Result<()> {
 /// The server dies so often, and the screen is the same afterwards: who has the keyboard, and all
 /// that the clients show.
 fn restarts(kills: u32) -> Result<()> {
-    let mut desk = start("tests/systems/screen.toml")?;
+    let mut desk = start("tests/systems/screen-focus.toml")?;
     desk.colours(&[(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)])?;
     give(&mut desk, "2", SECOND)?;
     desk.monitor.press("b")?;
@@ -241,7 +241,7 @@ fn text() -> Result<()> {
 /// the firmware's.
 fn last_words() -> Result<()> {
     let options = Options { kdb: true, ..Options::default() };
-    let built = build::plan(Path::new("systems/screen.toml"), options)?.carry_out()?;
+    let built = build::plan(Path::new("systems/tutorial-screen.toml"), options)?.carry_out()?;
     let mut desk = Desk::start_with(&built, &["-no-shutdown"])?;
     desk.colours(&[(FIELD, RED), (SHEET, PAPER)])?;
     desk.session.send(BREAK)?;
@@ -282,32 +282,25 @@ fn tablet() -> Result<()> {
     let mut desk = start("tests/systems/screen-tablet.toml")?;
     let first = [(BAR, FIRST), (FIELD, RED), (SHEET, PAPER), (CORNER, KILLS)];
     desk.colours(&first)?;
-    let at = |column: u32, row: u32| (column * 32_768 / 1024 + 16, row * 32_768 / 768 + 21);
-    let click = |desk: &mut Desk, column: u32, row: u32| -> Result<()> {
-        let (right, down) = at(column, row);
-        desk.monitor.pointed(right, down)?;
-        desk.monitor.button(true)?;
-        desk.monitor.button(false)
-    };
-    click(&mut desk, 500, 300)?;
+    desk.click(500, 300)?;
     desk.colours(&[((498, 298), RED), ((520, 320), PAPER)])?;
     // The corner's field begins 8 pixels from its own corner.
     const SECOND_FIELD: (usize, usize) = (12, 768 - 240 + 12);
     desk.colours(&[(SECOND_FIELD, FADED)])?;
-    click(&mut desk, 200, 700)?;
+    desk.click(200, 700)?;
     desk.colours(&[(BAR, SECOND), (SECOND_FIELD, RED), ((198, 698), RED), (FIELD, FADED)])?;
     desk.monitor.press("g")?;
     desk.colours(&[(SECOND_FIELD, GREEN)])?;
     // Four pixels more of the brush.
     desk.monitor.wheel_up()?;
     desk.monitor.wheel_up()?;
-    click(&mut desk, 250, 700)?;
+    desk.click(250, 700)?;
     desk.colours(&[((245, 695), GREEN), ((198, 698), RED)])?;
-    click(&mut desk, 1000, 36)?;
+    desk.click(1000, 36)?;
     desk.colours(&[(BAR, KILLER), (SECOND_FIELD, FADED)])?;
     desk.monitor.press("k")?;
     desk.colours(&[(BAR, KILLER), (CORNER, KILLS + 1)])?;
-    click(&mut desk, 700, 200)?;
+    desk.click(700, 200)?;
     desk.colours(&[(BAR, FIRST), ((698, 198), RED), (SECOND_FIELD, FADED)]).map(|_| ())
 }
 

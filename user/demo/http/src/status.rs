@@ -148,7 +148,8 @@ impl Status {
     /// The page.
     pub fn page(&self) -> String {
         let mut page = String::from(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\"><title>Macadamia</title>\
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Macadamia</title>\
+             <script>setTimeout(() => location.reload(), 2000)</script>\
              <style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:.2em .8em;text-align:right;\
              border-bottom:1px solid #ccc}td:first-child,th:first-child{text-align:left}</style></head>\n<body>\n<h1>Macadamia</h1>\n",
         );
