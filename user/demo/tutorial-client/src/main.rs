@@ -4,13 +4,13 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use macadamia::{Env, println};
+use macadamia::{Env, Word, println};
 
 macadamia::main!(run);
 
 fn run(env: Env) {
     let server = env.thread("server");
-    for number in [1, 2, 3, u32::MAX, 4, 5] {
+    for number in [1, 2, 3, Word::MAX, 4, 5] {
         match server.ask([number, 0, 0]) {
             Ok([sum, ..]) => println!("sent {number}, the sum is {sum}"),
             Err(error) => println!("sent {number}: {}", error.text()),

@@ -4,12 +4,12 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use macadamia::{Env, ipc};
+use macadamia::{Env, Word, ipc};
 
 macadamia::main!(run);
 
 fn run(_: Env) {
-    let mut sum = 0u32;
+    let mut sum: Word = 0;
     ipc::serve(|received| {
         let [number, ..] = received.words;
         sum = sum.checked_add(number).expect("the sum is too large");
