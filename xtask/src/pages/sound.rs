@@ -54,6 +54,7 @@ fn leads(pages: &Pages, page: &Path, link: &Link) -> Result<()> {
     } else {
         target(folder, link.path).with_context(|| format!("{} is not in the tree", link.path))?
     };
+    ensure!(path != Path::new(SUMMARY), "the list of chapters is no chapter");
     if let Some(text) = pages.get(&path) {
         if let Some(anchor) = link.anchor {
             ensure!(has_anchor(text, anchor), "{} has no heading `#{anchor}`", path.display());
