@@ -6,7 +6,7 @@ use crate::{
     ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good, own,
 };
 use abi::frame::{Frame, fault, vector};
-use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, Tag};
+use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, Tag, Word};
 use core::mem::offset_of;
 use macadamia::cap::{Bound, copy};
 use macadamia::ipc::{Received, map_run, run};
@@ -36,8 +36,8 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Where the code is in the alien's space, and a page of data behind it.
-pub const CODE: u32 = 0x0804_8000;
-pub const DATA: u32 = CODE + PAGE;
+pub const CODE: Word = 0x0804_8000;
+pub const DATA: Word = CODE + PAGE;
 
 pub struct Alien {
     pub thread: Thread,
@@ -47,14 +47,16 @@ pub struct Alien {
 
 impl Alien {
     /// A word of its UTCB slot, where its registers are.
-    pub fn word(&self, offset: usize) -> u32 {
-        let at = start::bytes(self.bound.utcb + offset as u32, 4);
-        at.try_into().map_or(0, u32::from_ne_bytes)
+    pub fn word(&self, offset: usize) -> Word {
+        let bytes = size_of::<Word>() as Word;
+        let at = start::bytes(self.bound.utcb + offset as Word, bytes);
+        at.try_into().map_or(0, Word::from_ne_bytes)
     }
-    pub fn set(&self, offset: usize, value: u32) {
-        start::fill(self.bound.utcb + offset as u32, 4, &value.to_ne_bytes());
+    pub fn set(&self, offset: usize, value: Word) {
+        let bytes = value.to_ne_bytes();
+        start::fill(self.bound.utcb + offset as Word, bytes.len() as Word, &bytes);
     }
-    pub fn run(&self, handle: u32) -> Result<Received, Why> {
+    pub fn run(&self, handle: Word) -> Result<Received, Why> {
         let r = good(run(handle))?;
         check("an alien's event", r.kind == MessageKind::Alien)?;
         Ok(r)
@@ -81,7 +83,7 @@ pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Alien, Why> {
 }
 
 /// The alien has its page fault at DATA by now.
-fn faulted(bed: &mut Bed) -> Result<(Alien, u32), Why> {
+fn faulted(bed: &mut Bed) -> Result<(Alien, Word), Why> {
     let alien = launch(bed, code::writes_seven())?;
     alien.set(ARGUMENTS[0], DATA);
     good(unmap(alien.space, DATA, PAGE))?;
@@ -173,11 +175,11 @@ fn answer_fails(bed: &mut Bed) -> Result<(), Why> {
     fails(map_run(handle, &[bad]), Error::NoCapability)?;
     let words = [elsewhere, elsewhere, bad, good_one].into_iter().flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));
-    let mut registers = sys::registers([Tag::new(Op::MapRun, 0, 0).0, handle, 4, 0, 0]);
+    let mut registers = sys::registers([Tag::new(Op::MapRun, 0, 0).0 as Word, handle, 4, 0, 0]);
     sys::raw(&mut registers);
     check(
         "the third failed",
-        Delivery(registers[0]).error() == Some(Error::NoCapability) && registers[2] == 2,
+        Delivery(registers[0] as u32).error() == Some(Error::NoCapability) && registers[2] == 2,
     )?;
     check("it has not run", written(&alien, bed)? == 0)?;
     let r = good(map_run(handle, &[good_one]))?;
@@ -214,7 +216,7 @@ fn answer_interrupted(bed: &mut Bed) -> Result<(), Why> {
 fn system_call(bed: &mut Bed) -> Result<(), Why> {
     let alien =
         launch(bed, &[code::arguments(), code::system_call(), code::system_call()].concat())?;
-    let behind = CODE + (code::arguments().len() + code::system_call().len()) as u32;
+    let behind = CODE + (code::arguments().len() + code::system_call().len()) as Word;
     let r = alien.run(alien.bound.handle)?;
     check("a system call with the badge", r.words[0] == vector::SYSTEM_CALL && r.badge == 5)?;
     check("its number", alien.word(NUMBER) == 20)?;
@@ -261,7 +263,7 @@ fn handler_writes(bed: &mut Bed) -> Result<(), Why> {
 
 /// Runs an alien that counts until an alarm interrupts it: later, if the alarm was due before it
 /// ran, as on a machine that was stopped meanwhile.
-fn run_interrupted(alien: &Alien, mut handle: u32) -> Result<u32, Why> {
+fn run_interrupted(alien: &Alien, mut handle: Word) -> Result<Word, Why> {
     let before = alien.word(NUMBER);
     for delay in (0..10).map(|doublings| 5_000_000u64 << doublings) {
         good(time::alarm(time::now() + delay, 1))?;

@@ -2,7 +2,7 @@
 //! Capability tables: copy, identify, delete, revoke.
 
 use crate::{Bed, Case, QUOTA, SELF, Why, check, fails, good};
-use abi::{Kind, Rights};
+use abi::{Kind, Rights, Word};
 use macadamia::cap::{copy, delete, identify, revoke};
 use macadamia::{Error, Thread};
 
@@ -41,7 +41,7 @@ pub const CASES: &[Case] = &[
 fn identify_tells_kind_and_limit(_: &mut Bed) -> Result<(), Why> {
     let [kind, _, size] = good(identify(QUOTA.0))?;
     let (_, limit) = good(QUOTA.info())?;
-    check("kind is Quota", kind == Kind::Quota as u32)?;
+    check("kind is Quota", kind == Kind::Quota as Word)?;
     check("size is the limit", size == limit)
 }
 
@@ -50,7 +50,7 @@ fn copy_has_at_most_the_rights(bed: &mut Bed) -> Result<(), Why> {
     good(copy(SELF.0, None, weak, Rights::CALL, 0))?;
     good(copy(weak, None, weaker, Rights::ALL, 0))?;
     let [_, rights, _] = good(identify(weaker))?;
-    check("only the right to call", rights == Rights::CALL.0)
+    check("only the right to call", rights == Rights::CALL.0 as Word)
 }
 
 fn copy_of_nothing(bed: &mut Bed) -> Result<(), Why> {

@@ -4,7 +4,7 @@
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fill, good};
 use abi::frame::{fault, vector};
-use abi::{Frame, MessageKind, Rights};
+use abi::{Frame, MessageKind, Rights, Word};
 use macadamia::cap::{copy, frame, set_frame};
 use macadamia::ipc::{Message, Received, receive, reply_wait};
 use macadamia::map::{map, protect, unmap};
@@ -30,9 +30,9 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Badge that the handler sees.
-pub const BADGE: u32 = 0x77;
+pub const BADGE: Word = 0x77;
 /// Memory for data, behind the code's page.
-pub const DATA: u32 = ADDRESS + PAGE;
+pub const DATA: Word = ADDRESS + PAGE;
 
 /// The answer that gives a thread the registers of [`set_frame`].
 pub const WHOLE: Message =
@@ -44,14 +44,14 @@ pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Thread, Why> {
 }
 
 /// The same with an argument.
-pub fn launch_with(bed: &mut Bed, code: &[u8], argument: u32) -> Result<Thread, Why> {
+pub fn launch_with(bed: &mut Bed, code: &[u8], argument: Word) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
     start(bed, SPACE, argument)
 }
 
 /// The same in a space that has the code already.
-pub fn start(bed: &mut Bed, space: Space, argument: u32) -> Result<Thread, Why> {
+pub fn start(bed: &mut Bed, space: Space, argument: Word) -> Result<Thread, Why> {
     let thread = create(bed, space)?;
     good(thread.start(ADDRESS, ADDRESS + PAGE, argument))?;
     Ok(thread)
@@ -69,11 +69,14 @@ pub fn create(bed: &mut Bed, space: Space) -> Result<Thread, Why> {
 /// The next message, which must be an exception.
 pub fn next() -> Result<(Received, Frame), Why> {
     let r = good(receive(None))?;
-    check("an exception with the badge", r.kind == MessageKind::Exception && r.badge == BADGE)?;
+    check(
+        "an exception with the badge",
+        r.kind == MessageKind::Exception && r.badge == BADGE as u32,
+    )?;
     Ok((r, frame()))
 }
 
-pub fn expect(bed: &mut Bed, code: &[u8], expected: u32) -> Result<(), Why> {
+pub fn expect(bed: &mut Bed, code: &[u8], expected: Word) -> Result<(), Why> {
     launch(bed, code)?;
     let (r, frame) = next()?;
     if r.words[0] == expected && frame.vector == expected {
@@ -124,7 +127,7 @@ fn handler_changes_registers(bed: &mut Bed) -> Result<(), Why> {
     let f = frame();
     check(
         "it went on there",
-        again.words[0] == INVALID && f.word(PC) == ADDRESS + code.len() as u32 - INVALID_BYTES,
+        again.words[0] == INVALID && f.word(PC) == ADDRESS + code.len() as Word - INVALID_BYTES,
     )?;
     check("with these registers", f.word(RESULT) == 0xcafe_f00d && f.word(ARGUMENTS[4]) == 0x1234)
 }
@@ -148,7 +151,7 @@ fn stopped_keeps_registers(bed: &mut Bed) -> Result<(), Why> {
     check("as they were", f.word(NUMBER) == 0x1234 && f.word(ARGUMENTS[0]) == 0x1234)?;
     check(
         "and why it stopped",
-        f.vector == INVALID && f.word(PC) == ADDRESS + code::values().len() as u32,
+        f.vector == INVALID && f.word(PC) == ADDRESS + code::values().len() as Word,
     )
 }
 
@@ -161,7 +164,7 @@ fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
     good(copy(SELF.0, None, handler, Rights::CALL, BADGE + 1))?;
     good(thread.set_handler(Some(Thread(handler))))?;
     let r = good(receive(None))?;
-    check("with the new badge", r.kind == MessageKind::Exception && r.badge == BADGE + 1)
+    check("with the new badge", r.kind == MessageKind::Exception && r.badge == BADGE as u32 + 1)
 }
 
 /// Code that reads (or writes) where its argument says over and over, telling by an invalid

@@ -4,7 +4,7 @@
 use crate::object::yield_now;
 use crate::{Bed, Case, QUOTA, SELF, SHARED, SPACE, Why, check, fails, good};
 use abi::utcb::CapItem;
-use abi::{MessageKind, Rights, Tag};
+use abi::{MessageKind, Rights, Tag, Word};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::cap::{copy, delete, identify};
 use macadamia::ipc::{Message, call, receive, reply, reply_wait, send, send_poll};
@@ -37,16 +37,16 @@ pub const CASES: &[Case] = &[
     ("urgent_senders_come_first", urgent_senders_come_first),
 ];
 
-const ECHO: u32 = 0;
-const KEEP: u32 = 1;
-const GIVE: u32 = 2;
+const ECHO: Word = 0;
+const KEEP: Word = 1;
+const GIVE: Word = 2;
 /// What a server learned last.
 static BADGE: AtomicU32 = AtomicU32::new(0);
 static KIND: AtomicU32 = AtomicU32::new(0);
 static HANDLE: AtomicU32 = AtomicU32::new(0);
 
 /// Serves: echoes the words, keeps the handle, or sends its own thread capability.
-extern "C" fn server(_: u32) -> ! {
+extern "C" fn server(_: Word) -> ! {
     let (mut handle, mut answer) = (0, Message::default());
     loop {
         let Ok(r) = reply_wait(handle, answer) else {
@@ -55,7 +55,7 @@ extern "C" fn server(_: u32) -> ! {
         };
         BADGE.store(r.badge, Ordering::Relaxed);
         KIND.store(r.kind as u32, Ordering::Relaxed);
-        HANDLE.store(r.handle, Ordering::Relaxed);
+        HANDLE.store(r.handle as u32, Ordering::Relaxed);
         SHARED.fetch_add(1, Ordering::Relaxed);
         answer = Message { words: r.words, count: r.count, caps: 0 };
         handle = if r.words[0] == KEEP || r.kind == MessageKind::Send { 0 } else { r.handle };
@@ -77,17 +77,17 @@ fn serve(bed: &mut Bed) -> Result<Thread, Why> {
 
 fn call_carries_three_words(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
-    let answer = good(call(to, Message::new([ECHO, 0x1234_5678, u32::MAX])))?;
-    check("words", answer.words == [ECHO, 0x1234_5678, u32::MAX])?;
+    let answer = good(call(to, Message::new([ECHO, 0x1234_5678, Word::MAX])))?;
+    check("words", answer.words == [ECHO, 0x1234_5678, Word::MAX])?;
     check("kind", answer.kind == MessageKind::Reply && answer.count == 3)
 }
 
 fn call_carries_sixty_four_words(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
-    (3..64).for_each(|i| utcb::set_word(i, 1000 + i as u32));
+    (3..64).for_each(|i| utcb::set_word(i, 1000 + i as Word));
     let answer = good(call(to, Message { words: [ECHO, 1, 2], count: 64, caps: 0 }))?;
     check("count", answer.count == 64)?;
-    check("words", (3..64).all(|i| utcb::word(i) == 1000 + i as u32))
+    check("words", (3..64).all(|i| utcb::word(i) == 1000 + i as Word))
 }
 
 fn sixty_five_words(bed: &mut Bed) -> Result<(), Why> {
@@ -98,9 +98,9 @@ fn sixty_five_words(bed: &mut Bed) -> Result<(), Why> {
 fn reserved_flags(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
     let mut registers =
-        sys::registers([Tag::new(abi::Op::Send, 0, 0).0 | Tag::RESERVED, to.0, 0, 0, 0]);
+        sys::registers([(Tag::new(abi::Op::Send, 0, 0).0 | Tag::RESERVED) as Word, to.0, 0, 0, 0]);
     sys::raw(&mut registers);
-    check("BadOperation", registers[0] == Error::BadOperation as u32)
+    check("BadOperation", registers[0] == Error::BadOperation as Word)
 }
 
 fn the_badge_arrives(bed: &mut Bed) -> Result<(), Why> {
@@ -118,7 +118,7 @@ fn call_needs_the_right(bed: &mut Bed) -> Result<(), Why> {
     fails(call(Thread(weak), Message::default()), Error::NoRight)
 }
 
-extern "C" fn spin(_: u32) -> ! {
+extern "C" fn spin(_: Word) -> ! {
     loop {
         let _ = yield_now();
     }
@@ -143,16 +143,20 @@ fn send_leaves_no_handle(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn a_forged_handle(_: &mut Bed) -> Result<(), Why> {
-    for handle in [1, 0xffff, 0x1_0000, 0x7fff_0003, u32::MAX] {
+    for handle in [1, 0xffff, 0x1_0000, 0x7fff_0003, Word::MAX] {
         fails(reply(handle, Message::default()), Error::BadHandle)?;
         fails(reply_wait(handle, Message::default()), Error::BadHandle)?;
     }
     Ok(())
 }
 
-extern "C" fn caller(to: u32) -> ! {
-    let result = call(Thread(to), Message::new([SHARED.fetch_add(1, Ordering::Relaxed), 0, 0]));
-    KIND.store(result.map_or_else(|error| error as u32, |r| 1000 + r.words[0]), Ordering::Relaxed);
+extern "C" fn caller(to: Word) -> ! {
+    let word = SHARED.fetch_add(1, Ordering::Relaxed) as Word;
+    let result = call(Thread(to), Message::new([word, 0, 0]));
+    KIND.store(
+        result.map_or_else(|error| error as u32, |r| 1000 + r.words[0] as u32),
+        Ordering::Relaxed,
+    );
     HANDLE.fetch_add(1, Ordering::Relaxed);
     loop {
         let _ = receive(None);
@@ -167,21 +171,24 @@ fn receive_refuses_reserved_flags(_: &mut Bed) -> Result<(), Why> {
         (abi::Op::ReplyWait, Tag::NOTIFICATIONS_ONLY),
         (abi::Op::ReplyWait, abi::tag::MAX_WORDS + 1),
     ] {
-        let mut registers = sys::registers([Tag::new(op, 0, 0).0 | flags, 0, 0, 0, 0]);
+        let mut registers = sys::registers([(Tag::new(op, 0, 0).0 | flags) as Word, 0, 0, 0, 0]);
         sys::raw(&mut registers);
-        check("BadOperation", abi::Delivery(registers[0]).error() == Some(Error::BadOperation))?;
+        check(
+            "BadOperation",
+            abi::Delivery(registers[0] as u32).error() == Some(Error::BadOperation),
+        )?;
     }
     Ok(())
 }
 
-extern "C" fn tireless_caller(to: u32) -> ! {
+extern "C" fn tireless_caller(to: Word) -> ! {
     loop {
         let _ = call(Thread(to), Message::default());
     }
 }
 
 /// More calls than a handle ever had numbers for.
-const MANY_CALLS: u32 = 66_000;
+const MANY_CALLS: Word = 66_000;
 
 fn a_stopped_calls_handle(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
@@ -198,7 +205,7 @@ fn a_stopped_calls_handle(bed: &mut Bed) -> Result<(), Why> {
 }
 
 /// A thread that waits to send by a capability of its own, and the slot of that.
-fn queued_caller(bed: &mut Bed) -> Result<u32, Why> {
+fn queued_caller(bed: &mut Bed) -> Result<Word, Why> {
     let (slot, badged) = (bed.slot(), bed.slot());
     good(copy(SELF.0, None, badged, Rights::CALL, 0x11))?;
     let made = good(thread::spawn(caller, badged, slot))?;
@@ -212,7 +219,7 @@ fn a_queued_send(bed: &mut Bed) -> Result<(), Why> {
     let badged = queued_caller(bed)?;
     good(delete(badged))?;
     fails(macadamia::ipc::poll(), Error::WouldBlock)?;
-    check("NoCapability", outcome()? == Error::NoCapability as u32)
+    check("NoCapability", outcome()? == Error::NoCapability as Word)
 }
 
 fn a_queued_send_with_another(bed: &mut Bed) -> Result<(), Why> {
@@ -220,7 +227,7 @@ fn a_queued_send_with_another(bed: &mut Bed) -> Result<(), Why> {
     good(delete(badged))?;
     good(copy(SELF.0, None, badged, Rights::CALL, 0x12))?;
     fails(macadamia::ipc::poll(), Error::WouldBlock)?;
-    check("NoCapability", outcome()? == Error::NoCapability as u32)
+    check("NoCapability", outcome()? == Error::NoCapability as Word)
 }
 
 fn a_handle_is_good_once(bed: &mut Bed) -> Result<(), Why> {
@@ -249,7 +256,7 @@ fn many_handles(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-extern "C" fn replier(handle: u32) -> ! {
+extern "C" fn replier(handle: Word) -> ! {
     let status = reply(handle, Message::new([77, 0, 0]));
     SHARED.store(u32::from(status.is_ok()) + 100, Ordering::Relaxed);
     loop {
@@ -287,11 +294,11 @@ fn closed_receive(bed: &mut Bed) -> Result<(), Why> {
 fn a_capability_arrives(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
     let slot = bed.slot();
-    utcb::set_receive_slot(slot);
+    utcb::set_receive_slot(slot as u32);
     let answer = good(call(to, Message::new([GIVE, 0, 0])))?;
     check("one capability", answer.caps == 1)?;
     let [_, rights, _] = good(identify(slot))?;
-    check("with the rights that were given", rights == Rights::CALL.0)
+    check("with the rights that were given", rights == Rights::CALL.0 as Word)
 }
 
 fn occupied_receive_slot(bed: &mut Bed) -> Result<(), Why> {
@@ -312,7 +319,7 @@ fn occupied_receive_slot(bed: &mut Bed) -> Result<(), Why> {
 
 /// A thread that waits for `to`'s reply, which keeps the handle.
 fn wait_for(bed: &mut Bed, to: Thread) -> Result<Thread, Why> {
-    SHARED.store(KEEP, Ordering::Relaxed);
+    SHARED.store(KEEP as u32, Ordering::Relaxed);
     HANDLE.store(0, Ordering::Relaxed);
     let slot = bed.slot();
     let made = good(thread::spawn(caller, to.0, slot))?;
@@ -322,7 +329,7 @@ fn wait_for(bed: &mut Bed, to: Thread) -> Result<Thread, Why> {
     Ok(made)
 }
 
-fn outcome() -> Result<u32, Why> {
+fn outcome() -> Result<Word, Why> {
     // The server counted itself into HANDLE when it stored the caller's handle.
     let before = HANDLE.load(Ordering::Relaxed);
     for _ in 0..1000 {
@@ -331,14 +338,14 @@ fn outcome() -> Result<u32, Why> {
         }
         good(yield_now())?;
     }
-    Ok(KIND.load(Ordering::Relaxed))
+    Ok(KIND.load(Ordering::Relaxed) as Word)
 }
 
 fn reset_fails_waiting_callers(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
     wait_for(bed, to)?;
     good(to.reset(SPACE, None))?;
-    check("PeerRestarted", outcome()? == Error::PeerRestarted as u32)?;
+    check("PeerRestarted", outcome()? == Error::PeerRestarted as Word)?;
     check("stopped", good(to.state())? == 0)
 }
 
@@ -346,7 +353,7 @@ fn deletion_fails_waiting_callers(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
     wait_for(bed, to)?;
     good(delete(to.0))?;
-    check("PeerGone", outcome()? == Error::PeerGone as u32)
+    check("PeerGone", outcome()? == Error::PeerGone as Word)
 }
 
 fn a_thread_without_space(bed: &mut Bed) -> Result<(), Why> {
@@ -366,7 +373,7 @@ fn urgent_senders_come_first(bed: &mut Bed) -> Result<(), Why> {
             good(yield_now())?;
         }
         // The last to come is the most urgent.
-        good(made.set_priority(50 + i as u32, 50))?;
+        good(made.set_priority(50 + i as Word, 50))?;
         *thread = Some(made);
     }
     let mut order = [0; 3];

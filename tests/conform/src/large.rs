@@ -5,7 +5,7 @@
 use crate::exception::{launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fill, good};
 use abi::frame::vector;
-use abi::{CacheOp, Rights, TABLE_SPAN};
+use abi::{CacheOp, Rights, TABLE_SPAN, Word};
 use macadamia::cap::{delete, revoke};
 use macadamia::map::{map, protect, unmap};
 use macadamia::{Memory, Space};
@@ -14,14 +14,16 @@ use processor::{INVALID, code};
 const RW: Rights = Rights(3);
 
 /// Aligned as the memory is, whose first page is that of a large one.
-const LARGE: u32 = ADDRESS + (64 << 20);
+const LARGE: Word = ADDRESS + (64 << 20);
 /// Another such place, and one that is not: pages of 4 KiB.
-const SECOND: u32 = ADDRESS + (128 << 20);
-const SMALL: u32 = ADDRESS + (192 << 20) + PAGE;
-const BYTES: u32 = 2 * TABLE_SPAN;
+const SECOND: Word = ADDRESS + (128 << 20);
+const SMALL: Word = ADDRESS + (192 << 20) + PAGE;
+const BYTES: Word = 2 * TABLE_SPAN;
+/// Pages of a large one.
+const PAGES: Word = TABLE_SPAN / PAGE;
 /// The page of the cases that change one, and some others.
-const PART: u32 = 5;
-const OTHERS: [u32; 6] = [0, PART - 1, PART + 1, 1023, 1024, 2047];
+const PART: Word = 5;
+const OTHERS: [Word; 6] = [0, PART - 1, PART + 1, PAGES - 1, PAGES, 2 * PAGES - 1];
 
 pub const CASES: &[Case] = &[
     ("two_kinds_of_pages_show_the_same_memory", same_memory),
@@ -45,8 +47,8 @@ fn memory(bed: &mut Bed) -> Result<Memory, Why> {
     Ok(bed.large)
 }
 
-fn number(page: u32) -> [u8; 4] {
-    (0x1a26_0000 | page).to_ne_bytes()
+fn number(page: Word) -> [u8; 4] {
+    (0x1a26_0000 | page as u32).to_ne_bytes()
 }
 
 /// Maps the memory at `LARGE`, a number in each page.
@@ -58,12 +60,12 @@ fn numbered(bed: &mut Bed) -> Result<Memory, Why> {
 }
 
 /// Whether a page shows its number.
-fn shows(base: u32, page: u32) -> bool {
+fn shows(base: Word, page: Word) -> bool {
     bytes(base + page * PAGE, 4) == number(page)
 }
 
 /// Whether an access is allowed.
-fn allowed(bed: &mut Bed, address: u32, write: bool) -> Result<bool, Why> {
+fn allowed(bed: &mut Bed, address: Word, write: bool) -> Result<bool, Why> {
     let touch = if write { code::write() } else { code::read() };
     launch_with(bed, &[touch, code::invalid()].concat(), address + 8)?;
     let (r, _) = next()?;
@@ -75,7 +77,7 @@ fn allowed(bed: &mut Bed, address: u32, write: bool) -> Result<bool, Why> {
 }
 
 /// The changed page may be read and written so, the others as before.
-fn rights(bed: &mut Bed, base: u32, read: bool, write: bool) -> Result<(), Why> {
+fn rights(bed: &mut Bed, base: Word, read: bool, write: bool) -> Result<(), Why> {
     let part = base + PART * PAGE;
     check("the part is read", allowed(bed, part, false)? == read)?;
     check("the part is written", allowed(bed, part, true)? == write)?;
@@ -91,8 +93,8 @@ fn same_memory(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, SECOND, memory, 0, BYTES, Rights::READ))?;
     good(map(SPACE, SMALL, memory, 0, BYTES, RW))?;
     check("seen", (0..BYTES / PAGE).all(|page| shows(SMALL, page) && shows(SECOND, page)))?;
-    fill(SMALL + 1023 * PAGE, 4, b"last");
-    check("written", bytes(LARGE + 1023 * PAGE, 4) == b"last")?;
+    fill(SMALL + (PAGES - 1) * PAGE, 4, b"last");
+    check("written", bytes(LARGE + (PAGES - 1) * PAGE, 4) == b"last")?;
     check("read only", !allowed(bed, SECOND, true)?)?;
     memory_is_gone(bed)
 }
@@ -159,8 +161,8 @@ fn protected_whole(bed: &mut Bed) -> Result<(), Why> {
 
 fn replaced_part(bed: &mut Bed) -> Result<(), Why> {
     let memory = numbered(bed)?;
-    good(map(SPACE, LARGE + PART * PAGE, memory, 1500 * PAGE, PAGE, RW))?;
-    check("the other page is seen", bytes(LARGE + PART * PAGE, 4) == number(1500))?;
+    good(map(SPACE, LARGE + PART * PAGE, memory, (PAGES + 476) * PAGE, PAGE, RW))?;
+    check("the other page is seen", bytes(LARGE + PART * PAGE, 4) == number(PAGES + 476))?;
     check("its neighbours are there", OTHERS.into_iter().all(|page| shows(LARGE, page)))?;
     good(map(SPACE, LARGE, memory, 0, BYTES, RW))?;
     check("all as at first", (0..BYTES / PAGE).all(|page| shows(LARGE, page)))
@@ -175,10 +177,10 @@ fn replaces_small(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, SECOND, memory, TABLE_SPAN, TABLE_SPAN, RW))?;
     check(
         "the large page",
-        (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(1024 + page)),
+        (0..PAGES).all(|page| bytes(SECOND + page * PAGE, 4) == number(PAGES + page)),
     )?;
     good(map(SPACE, SECOND, memory, 0, TABLE_SPAN, RW))?;
-    check("another", (0..1024).all(|page| shows(SECOND, page)))
+    check("another", (0..PAGES).all(|page| shows(SECOND, page)))
 }
 
 fn revoked_part(bed: &mut Bed) -> Result<(), Why> {
@@ -237,7 +239,7 @@ fn odd_offset(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, SECOND, memory, PAGE, TABLE_SPAN, RW))?;
     check(
         "shifted by a page",
-        (0..1024).all(|page| bytes(SECOND + page * PAGE, 4) == number(page + 1)),
+        (0..PAGES).all(|page| bytes(SECOND + page * PAGE, 4) == number(page + 1)),
     )?;
     memory_is_gone(bed)
 }

@@ -25,8 +25,10 @@ mod powerpc;
 mod thread;
 #[cfg(not(target_arch = "arm"))]
 mod unlocked;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
-use abi::CacheOp;
+use abi::{CacheOp, Word};
 #[cfg(target_arch = "arm")]
 use armv5 as own;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -37,6 +39,8 @@ use macadamia::cap::delete;
 use macadamia::{Env, Error, Quota, Space, Thread, result, start};
 #[cfg(target_arch = "powerpc")]
 use powerpc as own;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as own;
 
 macadamia::main!(run);
 
@@ -46,18 +50,18 @@ pub type Why = String;
 pub type Case = (&'static str, fn(&mut Bed) -> Result<(), Why>);
 
 /// The component's own Quota.
-pub const QUOTA: Quota = Quota(image::slot::QUOTA);
+pub const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
 /// The component's own Space.
-pub const SPACE: Space = Space(image::slot::SPACE);
+pub const SPACE: Space = Space(image::slot::SPACE as Word);
 /// The first thread, every right.
-pub const SELF: Thread = Thread(image::slot::THREAD);
+pub const SELF: Thread = Thread(image::slot::THREAD as Word);
 /// A free address for mappings. On PowerPC it lies, as those after it, in the two lowest segments:
 /// no fast path switches to a component that has something elsewhere.
-pub const ADDRESS: u32 = if cfg!(target_arch = "powerpc") { 0x1200_0000 } else { 0x5000_0000 };
+pub const ADDRESS: Word = if cfg!(target_arch = "powerpc") { 0x1200_0000 } else { 0x5000_0000 };
 /// Another one.
-pub const OTHER: u32 = ADDRESS + (16 << 20);
+pub const OTHER: Word = ADDRESS + (16 << 20);
 /// Highest page of the scratch memory in use.
-pub const PAGE: u32 = abi::PAGE_SIZE;
+pub const PAGE: Word = abi::PAGE_SIZE;
 
 /// What a case works with; slots that it takes are emptied after it.
 pub struct Bed {
@@ -66,17 +70,17 @@ pub struct Bed {
     /// The I/O port 0x80, which is open to this component then.
     pub ports: Option<macadamia::Memory>,
     /// Addresses for a server.
-    #[cfg(not(target_arch = "arm"))]
+    #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
     pub window: macadamia::Memory,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
-    first: u32,
-    next: u32,
+    first: Word,
+    next: Word,
 }
 
 impl Bed {
     /// An empty slot.
-    pub fn slot(&mut self) -> u32 {
+    pub fn slot(&mut self) -> Word {
         self.next += 1;
         self.next - 1
     }
@@ -119,19 +123,19 @@ pub fn good<T>(result: Result<T, Error>) -> Result<T, Why> {
 
 /// Writes memory of the own space: what is at other addresses finds it, too, whatever caches there
 /// are.
-pub fn fill(address: u32, bytes: u32, with: &[u8]) {
+pub fn fill(address: Word, bytes: Word, with: &[u8]) {
     start::fill(address, bytes, with);
     let _ = cache(SPACE, address, bytes, CacheOp::SyncCode);
 }
 
 /// What memory of the own space holds, and not what was in it when a cache last saw it.
-pub fn bytes(address: u32, bytes: u32) -> &'static [u8] {
+pub fn bytes(address: Word, bytes: Word) -> &'static [u8] {
     let _ = cache(SPACE, address, bytes, CacheOp::CleanAndInvalidate);
     start::bytes(address, bytes)
 }
 
 /// Carries out an operation of caches.
-pub fn cache(space: Space, address: u32, bytes: u32, operation: CacheOp) -> Result<(), Why> {
+pub fn cache(space: Space, address: Word, bytes: Word, operation: CacheOp) -> Result<(), Why> {
     good(space.cache(address, bytes, operation))
 }
 
@@ -143,7 +147,7 @@ fn run(mut env: Env) {
     let mut bed = Bed {
         ram: env.memory("ram"),
         large: env.memory("large"),
-        #[cfg(not(target_arch = "arm"))]
+        #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
         window: env.memory("window"),
         ports: env
             .start
@@ -176,7 +180,7 @@ fn run(mut env: Env) {
             // Page tables of the own space stay; all else must have come back.
             let leak = match (before, QUOTA.info()) {
                 (Ok((before, _)), Ok((after, _))) => after.saturating_sub(before),
-                _ => u32::MAX,
+                _ => Word::MAX,
             };
             cases += 1;
             match outcome {
@@ -196,4 +200,4 @@ fn run(mut env: Env) {
 }
 
 /// Two tables and an attachment may stay in the component's own space after a case.
-const ALLOWED_GROWTH: u32 = 2 * 4096 + 256;
+const ALLOWED_GROWTH: Word = 2 * 4096 + 256;

@@ -20,19 +20,19 @@ pub const IN_REGISTERS: usize = REGISTER_WORDS as usize;
 
 /// Registers of a message: tag, destination or handle, words.
 pub fn message(tag: Tag, to: Word, words: [Word; IN_REGISTERS]) -> sys::Registers {
-    let mut registers = sys::registers([tag.0, to, 0, 0, 0]);
+    let mut registers = sys::registers([tag.0 as Word, to, 0, 0, 0]);
     registers[2..].copy_from_slice(&words);
     registers
 }
 
 /// Answers each message with its words, each with its bits inverted, and as many.
-extern "C" fn invert(_: u32) -> ! {
+extern "C" fn invert(_: Word) -> ! {
     let mut registers = message(Tag::new(Op::Receive, 0, 0), 0, [0; IN_REGISTERS]);
     loop {
         sys::raw(&mut registers);
-        let count = Delivery(registers[0]).words();
+        let count = Delivery(registers[0] as u32).words();
         (IN_REGISTERS..count as usize).for_each(|i| utcb::set_word(i, !utcb::word(i)));
-        registers[0] = Tag::new(Op::ReplyWait, count, 0).0;
+        registers[0] = Tag::new(Op::ReplyWait, count, 0).0 as Word;
         registers[2..].iter_mut().for_each(|word| *word = !*word);
     }
 }
@@ -48,7 +48,7 @@ fn echo(bed: &mut Bed, count: u32) -> Result<(), Why> {
     (IN_REGISTERS..64).for_each(|i| utcb::set_word(i, 1000 + i as Word));
     let mut registers = message(Tag::new(Op::Call, count, 0), to.0, words());
     sys::raw(&mut registers);
-    let delivery = Delivery(registers[0]);
+    let delivery = Delivery(registers[0] as u32);
     check("a reply", delivery.kind() == MessageKind::Reply && delivery.words() == count)?;
     let sent = (count as usize).min(IN_REGISTERS);
     let whole = &registers[2..2 + sent];
@@ -60,7 +60,7 @@ fn echo(bed: &mut Bed, count: u32) -> Result<(), Why> {
 }
 
 /// Sends its words when nobody receives.
-extern "C" fn sender(to: u32) -> ! {
+extern "C" fn sender(to: Word) -> ! {
     loop {
         sys::raw(&mut message(Tag::new(Op::Call, REGISTER_WORDS, 0), to, words()));
     }
@@ -69,12 +69,12 @@ extern "C" fn sender(to: u32) -> ! {
 fn queued(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let sender: Thread = good(thread::spawn(sender, SELF.0, slot))?;
-    while good(sender.state())? != abi::ThreadState::Sending as u32 {
+    while good(sender.state())? != abi::ThreadState::Sending as Word {
         good(yield_now())?;
     }
     let mut registers = message(Tag::new(Op::Receive, 0, 0), 0, [0; IN_REGISTERS]);
     sys::raw(&mut registers);
-    check("a call", Delivery(registers[0]).kind() == MessageKind::Call)?;
+    check("a call", Delivery(registers[0] as u32).kind() == MessageKind::Call)?;
     check("all its words", registers[2..] == words())?;
     good(reply(registers[1], Message::default()))
 }

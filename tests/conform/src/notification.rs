@@ -2,7 +2,7 @@
 //! Notification bits, their mirror, alarms.
 
 use crate::{Bed, Case, SELF, SHARED, Why, check, fails, good};
-use abi::{MessageKind, Rights};
+use abi::{MessageKind, Rights, Word};
 use core::sync::atomic::Ordering;
 use macadamia::cap::copy;
 use macadamia::ipc::{Message, poll, receive, reply, wait};
@@ -21,7 +21,7 @@ pub const CASES: &[Case] = &[
     ("a_new_alarm_replaces_the_old", a_new_alarm_replaces),
 ];
 
-fn with_bits(bed: &mut Bed, bits: u32) -> Result<Thread, Why> {
+fn with_bits(bed: &mut Bed, bits: Word) -> Result<Thread, Why> {
     let slot = bed.slot();
     good(copy(SELF.0, None, slot, Rights::NOTIFY, bits))?;
     Ok(Thread(slot))
@@ -54,7 +54,7 @@ fn bits_not_accepted_stay(bed: &mut Bed) -> Result<(), Why> {
     check("accepted later", good(wait(4))? == 4)
 }
 
-extern "C" fn caller(to: u32) -> ! {
+extern "C" fn caller(to: Word) -> ! {
     let _ = macadamia::ipc::call(Thread(to), Message::new([5, 0, 0]));
     SHARED.store(1, Ordering::Relaxed);
     loop {

@@ -4,13 +4,13 @@
 use crate::{Bed, Case, QUOTA, SELF, SHARED, SPACE, Why, check, fails, good};
 use core::sync::atomic::Ordering;
 use macadamia::cap::delete;
-use macadamia::{Error, Irq, Thread, ipc, thread};
+use macadamia::{Error, Irq, Thread, Word, ipc, thread};
 
 pub const CASES: &[Case] = &[
     ("a_quota_is_charged_to_its_parent", a_quota_is_charged_to_its_parent),
     ("a_quota_cannot_exceed_its_parent", |bed| {
         let slot = bed.slot();
-        fails(QUOTA.create_quota(u32::MAX - 64, 0, slot), Error::QuotaExceeded)
+        fails(QUOTA.create_quota(Word::MAX - 64, 0, slot), Error::QuotaExceeded)
     }),
     ("what_does_not_fit_the_quota_is_refused", what_does_not_fit),
     ("a_quota_gives_so_many_threads", so_many_threads),
@@ -81,7 +81,7 @@ fn so_many_threads(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn promised_threads(bed: &mut Bed) -> Result<(), Why> {
-    const PROMISED: u32 = 3;
+    const PROMISED: Word = 3;
     let [greedy, modest, more] = [(); 3].map(|()| bed.slot());
     let (used, limit) = good(QUOTA.threads())?;
     let modest = good(QUOTA.create_quota(4096, PROMISED, modest))?;
@@ -103,7 +103,7 @@ fn promised_threads(bed: &mut Bed) -> Result<(), Why> {
 
 fn quotas_nest(bed: &mut Bed) -> Result<(), Why> {
     // The component's own lies in the root server's.
-    const BELOW: u32 = 15;
+    const BELOW: Word = 15;
     let (before, _) = good(QUOTA.info())?;
     let (first, mut inner) = (bed.slot(), QUOTA);
     for depth in 0..BELOW {
@@ -129,7 +129,7 @@ fn a_space_gives_its_memory_back(bed: &mut Bed) -> Result<(), Why> {
     check("all of it comes back", good(QUOTA.info())?.0 == before)
 }
 
-extern "C" fn count(_: u32) -> ! {
+extern "C" fn count(_: Word) -> ! {
     loop {
         SHARED.fetch_add(1, Ordering::Relaxed);
         let _ = ipc::receive(None);
@@ -168,7 +168,7 @@ fn unknown_operations(_: &mut Bed) -> Result<(), Why> {
     for number in [0, 11, 15, 25, 40, 63, 1000, 0xf_ffff] {
         let mut registers = macadamia::sys::registers([number << 12, 0, 0, 0, 0]);
         macadamia::sys::raw(&mut registers);
-        check("status is BadOperation", registers[0] == Error::BadOperation as u32)?;
+        check("status is BadOperation", registers[0] == Error::BadOperation as Word)?;
     }
     Ok(())
 }

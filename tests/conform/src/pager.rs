@@ -8,7 +8,7 @@ use crate::{
 };
 use abi::frame::{fault, vector};
 use abi::utcb::{AREA_START, FIRST_SLOT, threads_a_space};
-use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END};
+use abi::{CacheOp, Delivery, MapRecord, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END, Word};
 use macadamia::cap::{copy, frame, identify, revoke, set_frame};
 use macadamia::ipc::{Message, Received, call, map_reply_wait, receive, reply, reply_wait};
 use macadamia::map::{map, protect, unmap};
@@ -17,7 +17,7 @@ use processor::{INVALID, Words, code};
 
 const RW: Rights = Rights(3);
 /// Where no other case has a table.
-const FAR: u32 = 0x6800_0000;
+const FAR: Word = 0x6800_0000;
 
 pub const CASES: &[Case] = &[
     ("a_fault_is_answered_by_one_call", one_call),
@@ -39,7 +39,7 @@ pub const CASES: &[Case] = &[
     ("an_answer_polls", polls),
 ];
 
-fn page(memory: Memory, offset: u32) -> MapRecord {
+fn page(memory: Memory, offset: Word) -> MapRecord {
     MapRecord::new(MapRecord::MAP, SPACE.0, DATA, memory.0, offset, 0, RW)
 }
 
@@ -48,7 +48,7 @@ fn touched(r: Result<Received, Error>) -> Result<Received, Why> {
     let r = good(r)?;
     check(
         "the touch is done",
-        r.kind == MessageKind::Exception && r.badge == BADGE && r.words[0] == INVALID,
+        r.kind == MessageKind::Exception && r.badge == BADGE as u32 && r.words[0] == INVALID,
     )?;
     Ok(r)
 }
@@ -62,7 +62,7 @@ fn faulted(bed: &mut Bed) -> Result<Received, Why> {
 }
 
 /// Lets the toucher touch again; the next exception.
-fn touch_again(handle: u32) -> Result<Received, Why> {
+fn touch_again(handle: Word) -> Result<Received, Why> {
     let mut f = frame();
     f.skip_invalid();
     set_frame(&f);
@@ -83,7 +83,7 @@ fn another_space(bed: &mut Bed) -> Result<(), Why> {
     let space = good(QUOTA.create_space(16, slot))?;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     fill(ADDRESS, PAGE, toucher(true));
-    good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights::READ))?;
+    good(map(space, ADDRESS, bed.ram, 0, PAGE, Rights(5)))?;
     start(bed, space, DATA)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, DATA])?;
@@ -108,12 +108,15 @@ fn missing_table(bed: &mut Bed) -> Result<(), Why> {
 
 fn no_quota(bed: &mut Bed) -> Result<(), Why> {
     let (small, space) = (bed.slot(), bed.slot());
-    // Room for the space and a table or two, and not for three.
-    let child = good(QUOTA.create_quota(16384, threads_a_space(time::kip().max_threads), small))?;
+    // Room for the space and a table or two, and not for three. With words of 64 bits there are two
+    // tables more above those.
+    let bytes = if size_of::<Word>() == 8 { 6 * PAGE } else { 4 * PAGE };
+    let child =
+        good(QUOTA.create_quota(bytes, threads_a_space(time::kip().max_threads) as Word, small))?;
     let space = good(child.create_space(16, space))?;
-    let tables = (1..4)
-        .take_while(|i| map(space, i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok())
-        .count() as u32;
+    let tables = (0..3)
+        .take_while(|i| map(space, (4 << 20) + i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok())
+        .count() as Word;
     let record = MapRecord::new(MapRecord::MAP, space.0, FAR, bed.ram.0, 0, 0, RW);
     check("some fit", (1..3).contains(&tables))?;
     fails(map_reply_wait(0, &record), Error::QuotaExceeded)
@@ -186,7 +189,7 @@ fn into_a_segment(bed: &mut Bed) -> Result<(), Why> {
     launch_with(bed, toucher(true), FAR)?;
     let (r, _) = next()?;
     check("it faults", r.words[..2] == [vector::PAGE_FAULT, FAR])?;
-    let record = |owner: u32, address| {
+    let record = |owner: Word, address| {
         MapRecord::new(MapRecord::MAP, owner, address, bed.ram.0, PAGE, 0, RW)
     };
     fails(map_reply_wait(r.handle, &record(SPACE.0, FAR)), Error::Occupied)?;
@@ -221,10 +224,12 @@ fn without_a_reply(bed: &mut Bed) -> Result<(), Why> {
 }
 
 /// Calls twice; the second time it tells what the reply to the first was.
-extern "C" fn asker(to: u32) -> ! {
+extern "C" fn asker(to: Word) -> ! {
     let told = match call(Thread(to), Message::new([1, 2, 3])) {
-        Ok(r) => [r.count, r.words.into_iter().fold(0, |all, word| all | word), r.kind as u32],
-        Err(error) => [error as u32; 3],
+        Ok(r) => {
+            [r.count.into(), r.words.into_iter().fold(0, |all, word| all | word), r.kind as Word]
+        }
+        Err(error) => [error as Word; 3],
     };
     loop {
         let _ = call(Thread(to), Message::new(told));
@@ -241,14 +246,14 @@ fn no_words(bed: &mut Bed) -> Result<(), Why> {
     let told = good(map_reply_wait(r.handle, &page(bed.ram, PAGE)))?;
     check(
         "a reply without words, and nothing of the record",
-        told.words == [0, 0, MessageKind::Reply as u32],
+        told.words == [0, 0, MessageKind::Reply as Word],
     )?;
     check("the page is there", bytes(DATA, 1) == [5])
 }
 
 fn bad_handle(bed: &mut Bed) -> Result<(), Why> {
     let r = faulted(bed)?;
-    for handle in [1, 0xffff, r.handle ^ 0x1_0000, r.handle.wrapping_sub(0x1_0000), u32::MAX] {
+    for handle in [1, 0xffff, r.handle ^ 0x1_0000, r.handle.wrapping_sub(0x1_0000), Word::MAX] {
         fails(map_reply_wait(handle, &page(bed.ram, PAGE)), Error::BadHandle)?;
     }
     let again = good(reply_wait(r.handle, Message::default()))?;
@@ -278,7 +283,10 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
         (MapRecord::new(map, own, DATA, ram, 0, 0, Rights::CONTROL), Error::BadArgument),
         (MapRecord::new(map, own, DATA, ram, 7, 0, RW), Error::BadArgument),
         (MapRecord::new(map, own, DATA, ram, bytes, 0, RW), Error::BadArgument),
-        (MapRecord::new(map, own, DATA, ram, 0u32.wrapping_sub(PAGE), 0, RW), Error::BadArgument),
+        (
+            MapRecord::new(map, own, DATA, ram, (0 as Word).wrapping_sub(PAGE), 0, RW),
+            Error::BadArgument,
+        ),
         (MapRecord::new(map, size, DATA, ram, 0, 0, RW), Error::NoCapability),
         (MapRecord::new(map, 0, DATA, ram, 0, 0, RW), Error::NoCapability),
         (MapRecord::new(map, 0xffff, DATA, ram, 0, 0, RW), Error::NoCapability),
@@ -287,8 +295,8 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
         (MapRecord::new(map, own, AREA_START, ram, 0, 0, RW), Error::BadAddress),
         (MapRecord::new(map, own, FIRST_SLOT, ram, 0, 0, RW), Error::BadAddress),
         (MapRecord::new(map, own, USER_END, ram, 0, 0, RW), Error::BadAddress),
-        (MapRecord::new(map, own, 0xe000_0000, ram, 0, 0, RW), Error::BadAddress),
-        (MapRecord::new(map, own, 0xe040_0000, ram, 0, 0, RW), Error::BadAddress),
+        (MapRecord::new(map, own, USER_END + TABLE_SPAN, ram, 0, 0, RW), Error::BadAddress),
+        (MapRecord::new(map, own, Word::MAX - (TABLE_SPAN - 1), ram, 0, 0, RW), Error::BadAddress),
         (MapRecord::new(3, own, DATA, ram, 0, 0, RW), Error::BadArgument),
         (MapRecord::new(15, own, DATA, ram, 0, 0, RW), Error::BadArgument),
     ] {
@@ -309,10 +317,11 @@ fn bad_records(bed: &mut Bed) -> Result<(), Why> {
 }
 
 /// The error that an answer of this tag has.
-fn answer(tag: u32, handle: u32, record: &MapRecord) -> Option<Error> {
-    let mut registers = sys::registers([tag, handle, record.0[0], record.0[1], record.0[2]]);
+fn answer(tag: u32, handle: Word, record: &MapRecord) -> Option<Error> {
+    let mut registers =
+        sys::registers([tag as Word, handle, record.0[0], record.0[1], record.0[2]]);
     sys::raw(&mut registers);
-    Delivery(registers[0]).error()
+    Delivery(registers[0] as u32).error()
 }
 
 fn bad_tags(bed: &mut Bed) -> Result<(), Why> {

@@ -7,7 +7,7 @@ use crate::{
     good,
 };
 use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, SLOT_SIZE, SLOT_START};
-use abi::{Op, Rights, TABLE_SPAN, USER_END};
+use abi::{Op, Rights, TABLE_SPAN, USER_END, Word};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::cap::{copy, delete, identify};
 use macadamia::ipc::{self, Message, call, receive, send};
@@ -68,16 +68,16 @@ pub const CASES: &[Case] = &[
 static ARGUMENT: AtomicU32 = AtomicU32::new(0);
 static UTCB: AtomicU32 = AtomicU32::new(0);
 
-extern "C" fn tell(argument: u32) -> ! {
-    ARGUMENT.store(argument, Ordering::Relaxed);
-    UTCB.store(utcb::address(), Ordering::Relaxed);
+extern "C" fn tell(argument: Word) -> ! {
+    ARGUMENT.store(argument as u32, Ordering::Relaxed);
+    UTCB.store(utcb::address() as u32, Ordering::Relaxed);
     SHARED.fetch_add(1, Ordering::Relaxed);
     loop {
         let _ = receive(None);
     }
 }
 
-fn settle(thread: Thread, state: u32) -> Result<(), Why> {
+fn settle(thread: Thread, state: Word) -> Result<(), Why> {
     while good(thread.state())? != state {
         good(yield_now())?;
     }
@@ -94,12 +94,12 @@ fn waiting(bed: &mut Bed) -> Result<Thread, Why> {
 fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     waiting(bed)?;
     check("the argument", ARGUMENT.load(Ordering::Relaxed) == 0x7777)?;
-    let at = UTCB.load(Ordering::Relaxed);
+    let at = UTCB.load(Ordering::Relaxed) as Word;
     // Behind the first slot of a space, which may have a piece of the area of its own.
     let own = (utcb::address() - FIRST_SLOT) / (AREA_END - AREA_START) * (AREA_END - AREA_START);
-    let is_slot = |at: u32| {
+    let is_slot = |at: Word| {
         (own + FIRST_SLOT..own + AREA_END).contains(&at)
-            && (at % PAGE - SLOT_START).is_multiple_of(SLOT_SIZE)
+            && (at % PAGE - SLOT_START as Word).is_multiple_of(SLOT_SIZE as Word)
     };
     check("its own UTCB", at != utcb::address() && is_slot(at))
 }
@@ -121,7 +121,7 @@ fn occupied_destinations(_: &mut Bed) -> Result<(), Why> {
 }
 
 /// Operations on objects, with arguments that would be good if the first selector were.
-const OPERATIONS: [(Op, [u32; 3]); 21] = [
+const OPERATIONS: [(Op, [Word; 3]); 21] = [
     (Op::CreateQuota, [4096, 0, 0]),
     (Op::CreateSpace, [4, 0, 0]),
     (Op::CreateSegment, [TABLE_SPAN, 0, 0]),
@@ -152,7 +152,7 @@ fn wrong_selectors(bed: &mut Bed) -> Result<(), Why> {
             (0, Error::NoCapability),
             (empty, Error::NoCapability),
             (0xffff, Error::NoCapability),
-            (u32::MAX, Error::NoCapability),
+            (Word::MAX, Error::NoCapability),
         ] {
             fails(sys::call_with(op, [selector, b, c, d]).map(|_| ()), error)
                 .map_err(|why| macadamia::alloc::format!("{op:?}: {why}"))?;
@@ -188,7 +188,7 @@ fn rights_needed(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-extern "C" fn caller(to: u32) -> ! {
+extern "C" fn caller(to: Word) -> ! {
     let answer = call(Thread(to), Message::default());
     SHARED.store(if answer.is_ok() { 2 } else { 3 }, Ordering::Relaxed);
     loop {
@@ -261,7 +261,7 @@ fn yields(bed: &mut Bed) -> Result<(), Why> {
     check("until this one yields", SHARED.load(Ordering::Relaxed) == 1)
 }
 
-extern "C" fn once(_: u32) -> ! {
+extern "C" fn once(_: Word) -> ! {
     loop {
         let _ = ipc::wait(1);
         SHARED.fetch_add(1, Ordering::Relaxed);
@@ -275,7 +275,7 @@ fn counter(bed: &mut Bed, difference: i32) -> Result<Thread, Why> {
     settle(made, 2)?;
     good(copy(made.0, None, bits, Rights::NOTIFY, 1))?;
     good(SELF.set_priority(99, 100))?;
-    good(made.set_priority((99 + difference) as u32, 100))?;
+    good(made.set_priority((99 + difference) as Word, 100))?;
     Ok(Thread(bits))
 }
 
@@ -304,8 +304,8 @@ fn segment(bed: &mut Bed) -> Result<macadamia::Segment, Why> {
     Ok(made)
 }
 
-const HERE: u32 = ADDRESS + (32 << 20);
-const THERE: u32 = ADDRESS + (48 << 20);
+const HERE: Word = ADDRESS + (32 << 20);
+const THERE: Word = ADDRESS + (48 << 20);
 
 fn segment_twice(bed: &mut Bed) -> Result<(), Why> {
     let segment = segment(bed)?;
@@ -332,7 +332,7 @@ fn segment_rights(bed: &mut Bed) -> Result<(), Why> {
 
 fn segment_misaligned(bed: &mut Bed) -> Result<(), Why> {
     let segment = segment(bed)?;
-    for address in [HERE + PAGE, AREA_START, USER_END, 0xffc0_0000] {
+    for address in [HERE + PAGE, AREA_START, USER_END, Word::MAX - (TABLE_SPAN - 1)] {
         fails(SPACE.attach(address, segment, Rights::READ), Error::BadAddress)?;
     }
     fails(SPACE.detach(HERE), Error::NotThere)
@@ -375,7 +375,7 @@ fn identify_kinds(bed: &mut Bed) -> Result<(), Why> {
         (segment.0, abi::Kind::Segment),
     ];
     for (slot, kind) in kinds {
-        check("kind", good(identify(slot))?[0] == kind as u32)?;
+        check("kind", good(identify(slot))?[0] == kind as Word)?;
     }
     check("bytes of a segment", good(identify(segment.0))?[2] == TABLE_SPAN)?;
     fails(identify(0).map(|_| ()), Error::NoCapability)
@@ -395,7 +395,7 @@ fn revoke_many(bed: &mut Bed) -> Result<(), Why> {
     good(macadamia::cap::revoke(memory.0))?;
     let (after, _) = good(QUOTA.info())?;
     // Each space's record of having it, at the least; their tables are theirs.
-    check("every space's record is gone", before - after >= (SPACES as u32 + 1) * 64)?;
+    check("every space's record is gone", before - after >= (SPACES as Word + 1) * 64)?;
     good(map(SPACE, ADDRESS, memory, 0, PAGE, Rights(3)))
 }
 
@@ -405,7 +405,7 @@ fn alarm_bits(_: &mut Bed) -> Result<(), Why> {
 }
 
 /// Replies only after it has notified the caller.
-extern "C" fn notifies_first(bits: u32) -> ! {
+extern "C" fn notifies_first(bits: Word) -> ! {
     loop {
         let Ok(message) = receive(None) else { continue };
         let _ = Thread(bits).notify();

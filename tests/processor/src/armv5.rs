@@ -31,6 +31,8 @@ pub const RESULT: usize = R0;
 /// Its arguments.
 pub const ARGUMENTS: [usize; 6] = [R0, R0 + 4, R0 + 8, R0 + 12, R0 + 16, R0 + 20];
 
+/// Whether a page that can be read need not be executable.
+pub const FORBIDS_EXECUTION: bool = false;
 /// The exception of [`code::invalid`].
 pub const INVALID: u32 = abi::frame::vector::UNDEFINED;
 /// Bytes of [`code::invalid`].

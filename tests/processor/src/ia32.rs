@@ -39,6 +39,8 @@ pub const ARGUMENTS: [usize; 6] = [
     offset_of!(Frame, ebp),
 ];
 
+/// Whether a page that can be read need not be executable.
+pub const FORBIDS_EXECUTION: bool = false;
 /// The exception of [`code::invalid`].
 pub const INVALID: u32 = abi::frame::vector::INVALID_OPCODE;
 /// Bytes of [`code::invalid`].

@@ -8,8 +8,8 @@
 //! `start` where [`code::read`] and its like expect an address.
 #![no_std]
 
-use abi::Frame;
 use abi::frame::WORDS;
+use abi::{Frame, Word};
 use macadamia::alloc::vec::Vec;
 
 /// Defines functions that return code.
@@ -50,6 +50,11 @@ mod powerpc;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc::*;
 
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::*;
+
 #[cfg(target_arch = "x86")]
 mod ia32;
 #[cfg(target_arch = "x86")]
@@ -59,9 +64,9 @@ pub use ia32::*;
 /// [`ARGUMENTS`].
 pub trait Words {
     /// The word at an offset.
-    fn word(&self, offset: usize) -> u32;
+    fn word(&self, offset: usize) -> Word;
     /// Changes it.
-    fn set(&mut self, offset: usize, value: u32);
+    fn set(&mut self, offset: usize, value: Word);
 
     /// Goes on behind the invalid instruction at which it stopped.
     fn skip_invalid(&mut self) {
@@ -70,19 +75,19 @@ pub trait Words {
 }
 
 impl Words for Frame {
-    fn word(&self, offset: usize) -> u32 {
-        bytemuck::cast::<Self, [u32; WORDS as usize]>(*self)[offset / 4]
+    fn word(&self, offset: usize) -> Word {
+        bytemuck::cast::<Self, [Word; WORDS as usize]>(*self)[offset / size_of::<Word>()]
     }
-    fn set(&mut self, offset: usize, value: u32) {
-        let mut words: [u32; WORDS as usize] = bytemuck::cast(*self);
-        words[offset / 4] = value;
+    fn set(&mut self, offset: usize, value: Word) {
+        let mut words: [Word; WORDS as usize] = bytemuck::cast(*self);
+        words[offset / size_of::<Word>()] = value;
         *self = bytemuck::cast(words);
     }
 }
 
 /// A frame of zeros but for these.
 #[must_use]
-pub fn frame(pc: u32, sp: u32) -> Frame {
+pub fn frame(pc: Word, sp: Word) -> Frame {
     let mut frame = Frame::default();
     frame.set(PC, pc);
     frame.set(SP, sp);

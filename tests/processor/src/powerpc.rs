@@ -33,6 +33,8 @@ pub const RESULT: usize = R0 + 3 * 4;
 /// Its arguments.
 pub const ARGUMENTS: [usize; 6] = [R0 + 12, R0 + 16, R0 + 20, R0 + 24, R0 + 28, R0 + 32];
 
+/// Whether a page that can be read need not be executable.
+pub const FORBIDS_EXECUTION: bool = false;
 /// The exception of [`code::invalid`].
 pub const INVALID: u32 = abi::frame::vector::PROGRAM;
 /// Bytes of [`code::invalid`].

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Exceptions that x86-64 has, and frames that want more than a user has.
+
+use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, fill, good};
+use abi::frame::{USER_FLAGS, fault, vector};
+use abi::{Frame, Op, Rights, Tag, USER_END, Word};
+use macadamia::cap::{frame, set_frame};
+use macadamia::ipc::reply_wait;
+use macadamia::map::{map, protect};
+use processor::{INVALID_BYTES, Words, code};
+
+pub const CASES: &[Case] = &[
+    ("a_division_by_zero_reaches_the_handler", |bed| expect(bed, code::divides(), 0)),
+    ("privileged_instructions_are_refused", privileged),
+    ("data_is_not_executed", not_executed),
+    ("an_address_that_is_none_is_the_threads_fault", nowhere),
+    ("the_last_system_call_returns_to_nowhere", last_call),
+    ("hostile_registers_do_no_harm", hostile_registers),
+    ("a_single_step_stops_after_one_instruction", single_step),
+    ("a_single_step_goes_through_a_system_call", step_over_call),
+    ("the_kernels_memory_is_refused_everywhere", kernel_memory),
+    ("all_registers_are_the_threads_own", all_registers),
+];
+
+/// Single step, and interrupts that are open.
+const STEP: Word = 1 << 8;
+const RUNNING: Word = 0x202;
+/// The least address that is none, and where those of the other half begin.
+const NONE: [Word; 3] = [USER_END, 1 << 63, !USER_END];
+
+fn privileged(bed: &mut Bed) -> Result<(), Why> {
+    for (name, code) in [
+        ("hlt", code::halt()),
+        ("cli", code::close_interrupts()),
+        ("mov cr3", code::load_tables()),
+        ("rdmsr", code::read_special()),
+        ("wrmsr", code::write_special()),
+        ("swapgs", code::swap_base()),
+        ("sysretq", code::return_from_call()),
+        ("in", code::read_port()),
+        ("int", code::interrupt()),
+    ] {
+        expect(bed, code, vector::GENERAL_PROTECTION).map_err(|_| Why::from(name))?;
+    }
+    Ok(())
+}
+
+/// A page that may be read is not executed; with the right it is, and without it no more.
+fn not_executed(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::RWX))?;
+    fill(DATA, PAGE, code::invalid());
+    good(protect(SPACE, DATA, PAGE, Rights(3)))?;
+    let refused = fault::PROTECTION | fault::USER | fault::FETCH;
+    launch_with(bed, code::branch(), DATA)?;
+    let (r, f) = next()?;
+    check("a fetch", r.words == [vector::PAGE_FAULT, DATA, refused] && f.rip == DATA)?;
+    good(protect(SPACE, DATA, PAGE, Rights::RWX))?;
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("it is executed", r.words[0] == vector::INVALID_OPCODE && frame().rip == DATA)?;
+    good(protect(SPACE, DATA, PAGE, Rights::READ))?;
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("and no more", r.words == [vector::PAGE_FAULT, DATA, refused])
+}
+
+/// A thread that is sent to an address that no user has: the fault is its own.
+fn nowhere(bed: &mut Bed) -> Result<(), Why> {
+    for address in NONE {
+        launch(bed, code::invalid())?;
+        let (r, f) = next()?;
+        set_frame(&Frame { rip: address, ..f });
+        let r = good(reply_wait(r.handle, WHOLE))?;
+        check("a protection fault", r.words == [vector::GENERAL_PROTECTION, 0, 0])?;
+        check("there", frame().rip == address)?;
+        launch_with(bed, code::branch(), address)?;
+        let (r, _) = next()?;
+        let is_fault = matches!(r.words[0], vector::GENERAL_PROTECTION | vector::PAGE_FAULT);
+        check("a jump there is refused", is_fault)?;
+        launch_with(bed, code::read(), address)?;
+        let (r, f) = next()?;
+        let is_fault = matches!(r.words[0], vector::GENERAL_PROTECTION | vector::PAGE_FAULT);
+        check("so is a read", is_fault && f.rip == ADDRESS)?;
+    }
+    Ok(())
+}
+
+/// `syscall` is the last instruction of the users' addresses: its return has none.
+fn last_call(bed: &mut Bed) -> Result<(), Why> {
+    let (page, bytes) = (USER_END - PAGE, code::last_call().len() as Word);
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS + PAGE - bytes, bytes, code::last_call());
+    let slot = bed.slot();
+    let space = good(QUOTA.create_space(16, slot))?;
+    good(map(space, page, bed.ram, 0, PAGE, Rights(5)))?;
+    let thread = create(bed, space)?;
+    // Its tag is 0.
+    good(thread.start(USER_END - bytes, 0, 0))?;
+    let (r, f) = next()?;
+    check("its own fault", r.words == [vector::GENERAL_PROTECTION, 0, 0])?;
+    check("after the call", f.rip == USER_END && f.r[0] != 0)
+}
+
+fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
+    launch(bed, &[code::invalid(), code::close_interrupts()].concat())?;
+    let (r, f) = next()?;
+    set_frame(&Frame {
+        rip: f.rip + INVALID_BYTES,
+        rflags: !STEP,
+        fs_base: !0,
+        vector: !0,
+        error: !0,
+        address: !0,
+        changed: !0,
+        ..f
+    });
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    let f = frame();
+    check("no privilege was gained", r.words[0] == vector::GENERAL_PROTECTION)?;
+    check("interrupts are on, no I/O privilege", f.rflags & !USER_FLAGS == RUNNING)?;
+    check("no base that is no user's", f.fs_base == 0)
+}
+
+fn single_step(bed: &mut Bed) -> Result<(), Why> {
+    let code = [code::invalid(), code::nop(), code::nop(), code::invalid()].concat();
+    launch(bed, &code)?;
+    let (r, mut f) = next()?;
+    f.skip_invalid();
+    f.rflags |= STEP;
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    let mut f = frame();
+    let after = ADDRESS + INVALID_BYTES + 1;
+    check("one instruction", r.words[0] == vector::DEBUG && f.rip == after)?;
+    f.rflags &= !STEP;
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("then it runs on", r.words[0] == vector::INVALID_OPCODE)
+}
+
+/// The step is over with the call, or with the instruction after it: nothing of it is the kernel's.
+fn step_over_call(bed: &mut Bed) -> Result<(), Why> {
+    let code = [code::invalid(), code::system_call(), code::nop(), code::invalid()].concat();
+    launch(bed, &code)?;
+    let (r, mut f) = next()?;
+    f.skip_invalid();
+    f.rflags |= STEP;
+    f.r[0] = Tag::new(Op::Identify, 0, 0).0.into();
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    let f = frame();
+    let call = ADDRESS + INVALID_BYTES + code::system_call().len() as Word;
+    check("a step", r.words[0] == vector::DEBUG)?;
+    check("after the call", f.rip == call || f.rip == call + 1)?;
+    check("which was made", f.r[0] != Word::from(Tag::new(Op::Identify, 0, 0).0))
+}
+
+fn kernel_memory(bed: &mut Bed) -> Result<(), Why> {
+    // The image, the processor's page, the pool, the last page.
+    for address in [0xe010_1000, 0xe040_0f80, 0xe080_0000, 0xffff_f000] {
+        let address = 0xffff_ffff_0000_0000 | address;
+        let is_fault = |words: [Word; 3], error| {
+            words[..2] == [vector::PAGE_FAULT, address]
+                && words[2] & !fault::PROTECTION == error | fault::USER
+        };
+        launch_with(bed, code::read(), address)?;
+        check("a read is refused", is_fault(next()?.0.words, 0))?;
+        launch_with(bed, code::write(), address)?;
+        check("a write is refused", is_fault(next()?.0.words, fault::WRITE))?;
+        launch_with(bed, code::branch(), address)?;
+        check("a fetch is refused", is_fault(next()?.0.words, fault::FETCH))?;
+    }
+    Ok(())
+}
+
+fn all_registers(bed: &mut Bed) -> Result<(), Why> {
+    launch(bed, &[code::invalid(), code::invalid()].concat())?;
+    let (r, f) = next()?;
+    let wanted = Frame {
+        r: core::array::from_fn(|index| 0x0101_0101_0101_0101 * (index as Word + 1)),
+        rsp: 0x1234_5678_9abc_def0,
+        rflags: RUNNING | 0xcd5,
+        fs_base: 0x7fff_1234_5678,
+        rip: f.rip + INVALID_BYTES,
+        changed: abi::frame::CHANGED_STATE,
+        ..f
+    };
+    set_frame(&wanted);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("the second one", r.words[0] == vector::INVALID_OPCODE)?;
+    let f = frame();
+    // The processor notes that the instruction is to be tried again.
+    let again = f.rflags & 1 << 16;
+    check("all as they were", f == Frame { rflags: wanted.rflags | again, changed: 0, ..wanted })
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What x86-64 alone has: privileged instructions, pages that are not executed, addresses that are
+//! none, what a system call keeps, the base of FS, SSE.
+
+mod exception;
+mod state;
+
+use crate::Case;
+
+/// What the case of an alien's system call is called.
+pub const SYSTEM_CALL_CASE: &str = "syscall_arrives_with_all_registers";
+
+/// The cases that are x86-64's own, before the others.
+pub const GROUPS: &[(&str, &[Case])] = &[
+    ("message", crate::message::CASES),
+    ("thread", crate::unlocked::CASES),
+    ("exception", exception::CASES),
+    ("state", state::CASES),
+];

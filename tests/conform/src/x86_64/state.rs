@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is loaded rarely: the base of FS, registers of SSE; and selectors, which are nobody's.
+
+use crate::exception::{DATA, WHOLE, launch, launch_with, next, start};
+use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, bytes, check, fails, fill, good};
+use abi::frame::{CHANGED_STATE, vector};
+use abi::{Error, Frame, Rights, USER_END, Word};
+use macadamia::cap::{frame, set_frame};
+use macadamia::ipc::{Received, reply_wait};
+use macadamia::map::map;
+use processor::{Words, code, set_thread_pointer};
+
+pub const CASES: &[Case] = &[
+    ("each_thread_has_its_own_thread_pointer", pointers),
+    ("a_thread_pointer_that_is_no_users_is_refused", bad_pointers),
+    ("a_selector_of_one_thread_is_not_seen_by_another", selectors),
+    ("each_thread_has_its_own_registers_of_sse", sse),
+];
+
+/// Where two threads have data.
+const FIRST: Word = DATA;
+const SECOND: Word = DATA + 256;
+/// rdx of a frame.
+const RDX: usize = 3;
+
+/// Goes on after the invalid instruction at which a thread stopped; its next exception.
+fn go_on((r, mut f): (Received, Frame)) -> Result<(Received, Frame), Why> {
+    f.skip_invalid();
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("an invalid instruction", r.words[0] == vector::INVALID_OPCODE)?;
+    Ok((r, frame()))
+}
+
+/// Two threads read by their thread pointers, in turn; then one has another.
+fn pointers(bed: &mut Bed) -> Result<(), Why> {
+    const VALUES: [Word; 2] = [0x1111_2222_3333_4444, 0x5555_6666_7777_8888];
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(FIRST, 8, &VALUES[0].to_ne_bytes());
+    fill(SECOND, 8, &VALUES[1].to_ne_bytes());
+    let code = [code::invalid(), code::reads_pointer()].concat();
+    let first = launch(bed, &code)?;
+    let mut one = next()?;
+    good(set_thread_pointer(first, FIRST))?;
+    let second = start(bed, SPACE, 0)?;
+    let mut other = next()?;
+    good(set_thread_pointer(second, SECOND))?;
+    for _ in 0..3 {
+        one = go_on(one)?;
+        check("the first one's", one.1.r[RDX] == VALUES[0] && one.1.fs_base == FIRST)?;
+        other = go_on(other)?;
+        check("the second one's", other.1.r[RDX] == VALUES[1] && other.1.fs_base == SECOND)?;
+    }
+    one.1.fs_base = SECOND;
+    one.1.changed = CHANGED_STATE;
+    check("by its frame", go_on(one)?.1.r[RDX] == VALUES[1])
+}
+
+fn bad_pointers(bed: &mut Bed) -> Result<(), Why> {
+    let thread = launch(bed, code::invalid())?;
+    next()?;
+    for address in [USER_END, !USER_END, Word::MAX, 1 << 63] {
+        fails(set_thread_pointer(thread, address), Error::BadArgument)?;
+    }
+    good(set_thread_pointer(thread, USER_END - 1))
+}
+
+fn selectors(bed: &mut Bed) -> Result<(), Why> {
+    launch(bed, code::loads_selector())?;
+    next()?;
+    launch(bed, code::reads_selectors())?;
+    let (_, f) = next()?;
+    check("none", f.r[0] == 0 && f.r[RDX] == 0)
+}
+
+/// Two threads load a register, and store it in turn.
+fn sse(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    let values = [*b"the first thread", *b"the other thread"];
+    fill(FIRST, 16, &values[0]);
+    fill(SECOND, 16, &values[1]);
+    launch_with(bed, code::floats(), FIRST)?;
+    let mut one = next()?;
+    start(bed, SPACE, SECOND)?;
+    let mut other = next()?;
+    check("both have loaded it", [&one, &other].into_iter().all(|(_, f)| f.rip > ADDRESS))?;
+    for _ in 0..3 {
+        fill(FIRST + 16, 16, &[0; 16]);
+        fill(SECOND + 16, 16, &[0; 16]);
+        one = go_on(one)?;
+        other = go_on(other)?;
+        check("the first one's", bytes(FIRST + 16, 16) == values[0])?;
+        check("the other one's", bytes(SECOND + 16, 16) == values[1])?;
+    }
+    Ok(())
+}

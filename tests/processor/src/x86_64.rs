@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! x86-64.
+
+use abi::state::THREAD_POINTER;
+use abi::{Frame, Word, call};
+use core::mem::offset_of;
+use macadamia::alloc::vec::Vec;
+use macadamia::{Result, Thread, sys};
+
+/// So many instructions of a nanosecond are so many ticks of the counter: the time-stamp counter
+/// counts each.
+pub const INSTRUCTIONS: (u64, u64) = (1, 1);
+/// rax.
+const RAX: usize = offset_of!(Frame, r);
+/// Where a measurement has its pages, in each of its spaces.
+#[must_use]
+pub fn measured() -> Word {
+    macadamia::map::own().start
+}
+
+/// The instruction pointer.
+pub const PC: usize = offset_of!(Frame, rip);
+/// The stack pointer.
+pub const SP: usize = offset_of!(Frame, rsp);
+/// The argument with which a native thread starts: rsi.
+pub const ARGUMENT: usize = RAX + 4 * 8;
+/// The status of a native thread's last system call.
+pub const STATUS: usize = RAX;
+/// The number of an alien's system call.
+pub const NUMBER: usize = RAX;
+/// Its result.
+pub const RESULT: usize = RAX;
+/// Its arguments: rdi, rsi, rdx, r10, r8, r9.
+pub const ARGUMENTS: [usize; 6] =
+    [RAX + 5 * 8, RAX + 4 * 8, RAX + 3 * 8, RAX + 9 * 8, RAX + 7 * 8, RAX + 8 * 8];
+
+/// Whether a page that can be read need not be executable.
+pub const FORBIDS_EXECUTION: bool = true;
+/// The exception of [`code::invalid`].
+pub const INVALID: Word = abi::frame::vector::INVALID_OPCODE;
+/// Bytes of [`code::invalid`].
+pub const INVALID_BYTES: Word = 2;
+/// The exception of [`code::breakpoint`].
+pub const BREAKPOINT: Word = 3;
+/// The exceptions by which a thread learns that an address is the kernel's: by its page, or as it
+/// is no address at all.
+pub const KERNEL_REFUSED: [Word; 2] =
+    [abi::frame::vector::PAGE_FAULT, abi::frame::vector::GENERAL_PROTECTION];
+/// The error of a write to a page that a user may only read.
+pub const WRITE_REFUSED: Word = WRITE_MISSED | abi::frame::fault::PROTECTION;
+/// The error of a write to a page that is not there.
+pub const WRITE_MISSED: Word = abi::frame::fault::USER | abi::frame::fault::WRITE;
+
+/// Machine code. A thread starts with its UTCB's address in rdi and the argument in rsi, all else
+/// zero.
+pub mod code {
+    code! {
+        /// Raises the exception [`INVALID`](super::INVALID).
+        invalid: "ud2";
+        /// Raises the exception [`BREAKPOINT`](super::BREAKPOINT).
+        breakpoint: "int3";
+        /// Does nothing.
+        nop: "nop";
+        /// Reads the 32 bits that the argument names.
+        read: "mov eax, [rsi]";
+        /// Writes zeros there, if the thread has just started.
+        write: "mov [rsi], eax";
+        /// Reads there, tells it by an invalid instruction, and again.
+        reads: "1: mov eax, [rsi]", "ud2", "jmp 1b";
+        /// Writes there, tells it by an invalid instruction, and again.
+        writes: "1: mov [rsi], eax", "ud2", "jmp 1b";
+        /// Gives the registers of the number and of the first argument the value 0x1234.
+        values: "mov eax, 0x1234", "mov edi, eax";
+        /// An alien's system call.
+        system_call: "syscall";
+        /// Number 20 and arguments 1 to 6.
+        arguments: "mov eax, 20", "mov edi, 1", "mov esi, 2", "mov edx, 3", "mov r10d, 4", "mov r8d, 5", "mov r9d, 6";
+        /// System calls of an alien for ever.
+        system_calls: "1: syscall", "jmp 1b";
+        /// The same, and before each it uses its thread pointer.
+        system_calls_with_pointer: "1: mov rdx, fs:[0]", "syscall", "jmp 1b";
+        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        writes_seven: "mov dword ptr [rdi], 7", "syscall";
+        /// An alien writes 32 bits of its fifth argument to where the first says.
+        stores: "mov [rdi], r8d";
+        /// Counts in the register of an alien's number, for ever.
+        counts: "1: inc rax", "jmp 1b";
+        /// Reads a word of every page from the argument on, for ever.
+        reads_pages: "1: mov eax, [rsi]", "add rsi, 4096", "jmp 1b";
+    }
+
+    // For cases that are this processor's own.
+    code! {
+        /// Divides by zero.
+        divides: "xor ecx, ecx", "div ecx";
+        /// Privileged instructions.
+        halt: "hlt";
+        /// See [`halt`].
+        close_interrupts: "cli";
+        /// See [`halt`].
+        load_tables: "mov cr3, rax";
+        /// See [`halt`].
+        read_special: "rdmsr";
+        /// See [`halt`].
+        write_special: "wrmsr";
+        /// See [`halt`].
+        swap_base: "swapgs";
+        /// See [`halt`].
+        return_from_call: "sysretq";
+        /// A port that is nobody's but the kernel's.
+        read_port: "in al, 0x60";
+        /// An interrupt that is not for users.
+        interrupt: "int 0x41";
+        /// The argument is where it goes on.
+        branch: "jmp rsi";
+        /// Makes a system call as the last instruction of users' addresses would be, whose return
+        /// has no address.
+        last_call: "syscall";
+        /// Reads what FS begins with, and tells it by an invalid instruction, for ever.
+        reads_pointer: "1: mov rdx, fs:[0]", "ud2", "jmp 1b";
+        /// Loads a selector into FS, and tells it by an invalid instruction.
+        loads_selector: "mov eax, 0x23", "mov fs, eax", "mov ds, eax", "ud2";
+        /// Reads the selectors of DS and FS, and tells it.
+        reads_selectors: "xor eax, eax", "xor edx, edx", "mov eax, fs", "mov edx, ds", "ud2";
+        /// Loads a register of SSE from the argument, and tells it by an invalid instruction; then
+        /// stores it 16 bytes after that, and tells it, for ever.
+        floats: "movups xmm7, [rsi]", "ud2", "1: movups [rsi + 16], xmm7", "ud2", "jmp 1b";
+    }
+
+    /// A jump that ends so many bytes behind its start.
+    #[must_use]
+    pub fn jump(distance: u64) -> Vec<u8> {
+        const BYTES: u32 = 5;
+        [&[0xe9][..], &(distance as u32).wrapping_sub(BYTES).to_le_bytes()].concat()
+    }
+
+    /// A native thread's system call: tag, then `a0` to `a3`.
+    #[must_use]
+    pub fn native_call(registers: [u64; 5]) -> Vec<u8> {
+        // mov to rax, rdi, rsi, rdx, r8
+        let moves: [[u8; 2]; 5] =
+            [[0x48, 0xb8], [0x48, 0xbf], [0x48, 0xbe], [0x48, 0xba], [0x49, 0xb8]];
+        let mut code: Vec<u8> = moves
+            .into_iter()
+            .zip(registers)
+            .flat_map(|(mov, value)| mov.into_iter().chain(value.to_le_bytes()))
+            .collect();
+        code.extend(system_call());
+        code
+    }
+
+    /// Writes 32 bits of the UTCB. To come before any system call.
+    #[must_use]
+    pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
+        // mov dword [rdi + offset], value: rdi names the UTCB at the start
+        [&[0xc7, 0x87][..], &(offset as u32).to_le_bytes(), &value.to_le_bytes()].concat()
+    }
+
+    use super::Vec;
+}
+
+/// Gives a thread a thread pointer: the base of FS.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_thread_pointer(thread: Thread, address: Word) -> Result<()> {
+    let part = THREAD_POINTER.into();
+    sys::call(call::SetState { thread: thread.into(), part, values: [address, 0] }).map(|_| ())
+}
