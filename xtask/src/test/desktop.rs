@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     slow("linux.screen", "it builds the full Linux", console),
     slow("linux.screen.beside", "it builds the full Linux", beside),
     slow("linux.debian.desktop", "it installs Debian", desktop),
+    slow("linux.debian.desktop.lives", "it installs Debian", lives),
     slow("versatilepb.linux.screen", "it builds another Linux", || on_board(console)),
 ];
 
@@ -140,6 +141,13 @@ fn with_tablet(system: &str) -> Result<Built> {
     build::plan(Path::new(system), options)?.carry_out()
 }
 
+/// Gives the screen and the keyboard to the client of this digit.
+fn choose(desk: &mut Desk, digit: &str) -> Result<()> {
+    desk.monitor.key("f12", true)?;
+    desk.monitor.press(digit)?;
+    desk.monitor.key("f12", false)
+}
+
 /// The shell of a Linux and natives have the screen in turn: who has it, has the keyboard.
 fn beside() -> Result<()> {
     const PAPER: u32 = 0xe8_e4d8;
@@ -152,9 +160,7 @@ fn beside() -> Result<()> {
     desk.monitor.type_text("echo one > /dev/hvc0\n")?;
     desk.session.expect("one\n")?;
     for (digit, colour) in [("2", PAPER), ("1", 0)] {
-        desk.monitor.key("f12", true)?;
-        desk.monitor.press(digit)?;
-        desk.monitor.key("f12", false)?;
+        choose(&mut desk, digit)?;
         desk.colours(&[CLOCK, ((700, 600), colour)])?;
         // What is typed for the paper is none of the shell's.
         desk.monitor.type_text("echo two > /dev/hvc0\n")?;
@@ -237,6 +243,58 @@ fn desktop() -> Result<()> {
     desk.monitor.type_text("echo typed > /dev/hvc0\n")?;
     desk.session.expect("typed\n")?;
     desk.monitor.type_text("poweroff\n")?;
+    desk.session.expect("Power down")?;
+    desk.session.end()
+}
+
+/// How often the screen's server dies while x11perf draws.
+const KILLS: u32 = 100;
+
+/// The server of the screen dies while programs draw, and the desktop is as it was; Linux panics,
+/// is restarted and is switched off while its desktop is open.
+fn lives() -> Result<()> {
+    /// In the killer's corner; its colour in the bar, and what it shows beside the number of kills.
+    const CORNER: (usize, usize) = (960, 20);
+    const KILLER: ((usize, usize), u32) = ((600, 10), 0x20_20c0);
+    const SHOWN: u32 = 0x40_0000;
+    let mut desk = start_debian("tests/systems/linux-desktop.toml")?;
+    log_in(&mut desk)?;
+    let masked = |picture: Picture| picture.without(CORNER.0, CORNER.1, 64, 32);
+    // The pointer, which the eyes look at, was at one place of Linux's last: x11perf moves it, and
+    // Linux tells nobody of a place that a tablet says twice.
+    let at_rest = |desk: &mut Desk| -> Result<Picture> {
+        desk.point(NOWHERE.0 + 40, NOWHERE.1)?;
+        desk.point(NOWHERE.0, NOWHERE.1)?;
+        as_root(desk, "settled")?;
+        desk.click(CORNER.0 + 30, CORNER.1 + 16)?;
+        Ok(masked(desk.colours(&[KILLER])?))
+    };
+    let before = at_rest(&mut desk)?;
+    as_root(
+        &mut desk,
+        "until [ -e /tmp/enough ]; do x11perf -repeat 1 -time 1 -copywinwin500 -rect100 -f8text; done > /tmp/drawn 2>&1 &",
+    )?;
+    for kill in 1..=KILLS {
+        desk.monitor.press("k")?;
+        desk.colours(&[(CORNER, SHOWN + kill), KILLER])
+            .with_context(|| format!("after death {kill} of the server"))?;
+    }
+    let drawn = as_root(&mut desk, "touch /tmp/enough; wait; grep -c 'reps @' /tmp/drawn")?;
+    let drawn: u32 = drawn.trim().lines().last().unwrap_or_default().trim().parse()?;
+    ensure!(drawn > 0, "x11perf drew nothing meanwhile");
+    println!("# {KILLS} deaths of the server while x11perf had {drawn} results");
+    let after = at_rest(&mut desk)?;
+    ensure!(after == before, "the desktop is another than before");
+    let again = |desk: &mut Desk, command: &str| -> Result<()> {
+        desk.session.send(format!("{command}\r").as_bytes())?;
+        desk.session.expect("Linux version")?;
+        desk.session.expect("macadamia login: ")?;
+        wait_for_desktop(desk)?;
+        log_in(desk)
+    };
+    again(&mut desk, "echo c > /proc/sysrq-trigger")?;
+    again(&mut desk, "reboot")?;
+    desk.session.send(b"poweroff\r")?;
     desk.session.expect("Power down")?;
     desk.session.end()
 }
