@@ -16,39 +16,39 @@ use macadamia::cap::delete;
 use macadamia::ipc::run;
 use macadamia::map::{Window, map};
 use macadamia::{
-    Env, Frame, Memory, MessageKind, Result, Space, Thread, println, result, time, utcb,
+    Env, Frame, Memory, MessageKind, Result, Space, Thread, Word, println, result, time, utcb,
 };
 
 /// Replies with hostile registers.
-const ROUNDS: u32 = 30_000;
+const ROUNDS: Word = 30_000;
 /// Where the random bytes are, in the handler and in the alien's space.
-const HERE: u32 = image::layout::GRANTS_END;
-pub const THERE: u32 = 0x0804_8000;
-pub const BYTES: u32 = 64 << 10;
-const PAGE: u32 = abi::PAGE_SIZE;
+const HERE: Word = image::layout::GRANTS_END as Word;
+pub const THERE: Word = 0x0804_8000;
+pub const BYTES: Word = 64 << 10;
+const PAGE: Word = abi::PAGE_SIZE;
 /// The alien's size while it is small, and where it may be in its home, between two neighbours.
-pub const SIZE: u32 = 256 << 20;
-const PLACES: [u32; 2] = [SIZE, 3 * SIZE];
-const NEIGHBOURS: [u32; 3] = [0, 2 * SIZE, 4 * SIZE];
+pub const SIZE: Word = 256 << 20;
+const PLACES: [Word; 2] = [SIZE, 3 * SIZE];
+const NEIGHBOURS: [Word; 3] = [0, 2 * SIZE, 4 * SIZE];
 /// The neighbours' memory: behind the random bytes in the handler's space, at the same addresses in
 /// theirs.
-const WITNESS: u32 = HERE + BYTES;
+const WITNESS: Word = HERE + BYTES;
 const PATTERN: u32 = 0x5a5a_5a5a;
 /// The longest that an alien may run, in nanoseconds, and the bit that says it did.
 const TURN: u64 = 100_000;
-const TIME_IS_UP: u32 = 1;
+const TIME_IS_UP: Word = 1;
 
 /// A home in which the alien's space is small at times.
 struct Home {
     home: Space,
     alien: Space,
-    place: Option<u32>,
+    place: Option<Word>,
     neighbours: Vec<Space>,
     memory: Window,
     /// How often the alien's space has moved.
-    moves: u32,
+    moves: Word,
     /// Faults of it, while it was small, at addresses that it does not have then.
-    strange: u32,
+    strange: Word,
 }
 
 impl Home {
@@ -83,7 +83,7 @@ impl Home {
     }
 
     fn look_at(&mut self, after: &Frame) {
-        self.strange += u32::from(
+        self.strange += Word::from(
             self.place.is_some() && after.vector == vector::PAGE_FAULT && after.address >= SIZE,
         );
     }
@@ -102,14 +102,14 @@ impl Home {
 }
 
 /// Counts of events by vector; 0x20 is the system calls, 0x21 all else.
-type Seen = [u32; 0x22];
+type Seen = [Word; 0x22];
 
 /// What was written is there for the alien, whatever caches there are.
 fn sync() -> Result<()> {
-    Space(image::slot::SPACE).cache(HERE, BYTES, CacheOp::SyncCode)
+    Space(image::slot::SPACE as Word).cache(HERE, BYTES, CacheOp::SyncCode)
 }
 
-fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Result<(u32, u32)> {
+fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Result<(Word, Word)> {
     let ram = env.memory("ram");
     let (space, slot) = (env.free_slot(), env.free_slot());
     let window = Window::open(HERE, ram, 0, BYTES, Rights(3))?;
@@ -126,9 +126,10 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
         BYTES,
         if mild { Rights::READ.union(Rights::EXECUTE) } else { Rights::RWX },
     )?;
-    let (alien, mut handle) = Alien::create(QUOTA, alien_space, slot, Thread(image::slot::THREAD))?;
+    let (alien, mut handle) =
+        Alien::create(QUOTA, alien_space, slot, Thread(image::slot::THREAD as Word))?;
     alien.thread.set_priority(90, 90)?;
-    utcb::accept(TIME_IS_UP);
+    utcb::accept(TIME_IS_UP as u32);
     // QEMU checks no limits, and crashes at some breakpoints in segments that have a base.
     let has_small = !mild && has_small_spaces();
     let mut home = if has_small { Some(Home::new(env, alien_space, ram)?) } else { None };
@@ -155,7 +156,7 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
         if after == given {
             continue;
         }
-        privileged += u32::from(is_privileged(&after));
+        privileged += Word::from(is_privileged(&after));
         let kind = match (event.kind, exception(&after)) {
             (MessageKind::Alien, Some(exception)) => exception,
             (MessageKind::Alien, None) if is_system_call(&after) => 0x20,

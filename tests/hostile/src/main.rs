@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 use abi::utcb::CapItem;
-use abi::{Delivery, HOME, Op, Rights, TABLE_SPAN, Tag};
+use abi::{Delivery, HOME, Op, Rights, TABLE_SPAN, Tag, Word};
 use macadamia::cap::delete;
 use macadamia::{Env, Quota, println, result, sys, time, utcb};
 
@@ -24,6 +24,8 @@ mod ia32;
 mod powerpc;
 #[cfg(target_arch = "powerpc")]
 mod servers;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
 #[cfg(target_arch = "arm")]
 use armv5 as processor;
@@ -31,39 +33,52 @@ use armv5 as processor;
 use ia32 as processor;
 #[cfg(target_arch = "powerpc")]
 use powerpc as processor;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as processor;
 
 macadamia::main!(start);
 
-const CALLS: u32 = 1_000_000;
-const QUOTA: Quota = Quota(image::slot::QUOTA);
+const CALLS: Word = 1_000_000;
+const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
+/// Whether words have 64 bits.
+const IS_WIDE: bool = Word::BITS == 64;
+/// The end of what a user has on some processor.
+const EDGE: Word = if IS_WIDE { abi::USER_END } else { 0xc000_0000 };
+/// Where kernels have objects: the upper bits are ones, however many there are.
+const POOL: Word = !0x1f7f_ffff;
 /// Slots from here on are its playground; those below it needs itself.
-const FIRST: u32 = 16;
-const LAST: u32 = 120;
+const FIRST: Word = 16;
+const LAST: Word = 120;
 /// A piece of RAM: the first grant.
-const RAM: u32 = image::slot::GRANTS;
+const RAM: Word = image::slot::GRANTS as Word;
 /// More slots than it has.
-const SLOTS: u32 = 512;
+const SLOTS: Word = 512;
 /// Half of what is attached and detached goes to spaces in so many slots from [`FIRST`] on: some
 /// are homes.
-const HOMES: u32 = 4;
+const HOMES: Word = 4;
 /// Spaces that must have become small, and large again, at least.
-const MOVES: u32 = 100;
+const MOVES: Word = 100;
 
 /// xorshift32 (Marsaglia 2003).
 struct Random(u32);
 
 impl Random {
-    fn next(&mut self) -> u32 {
+    fn bits(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 17;
         self.0 ^= self.0 << 5;
         self.0
     }
-    fn below(&mut self, end: u32) -> u32 {
-        self.next() % end
+    /// A word: half of them have nothing in an upper half, if they have that.
+    fn next(&mut self) -> Word {
+        let low = self.bits() as Word;
+        if IS_WIDE && low & 1 != 0 { (self.bits() as Word).rotate_right(32) | low } else { low }
+    }
+    fn below(&mut self, end: Word) -> Word {
+        self.bits() as Word % end
     }
     /// A selector that often names something.
-    fn slot(&mut self) -> u32 {
+    fn slot(&mut self) -> Word {
         match self.below(16) {
             0 => self.next(),
             1 => QUOTA.0,
@@ -72,16 +87,16 @@ impl Random {
         }
     }
     /// A number of the kind that finds bugs.
-    fn value(&mut self) -> u32 {
+    fn value(&mut self) -> Word {
         match self.below(12) {
             0 => self.next(),
             1 => 0,
-            2 => u32::MAX - self.below(3),
-            3 => 1 << self.below(32),
+            2 => Word::MAX - self.below(3),
+            3 => 1 << self.below(Word::BITS as Word),
             4 => self.below(4096),
-            5 => self.next() & 0xffff_f000,
-            6 => 0xc000_0000 - 4096 * self.below(3),
-            7 => 0xe080_0000 + self.below(1 << 20),
+            5 => self.next() & !0xfff,
+            6 => EDGE - 4096 * self.below(3),
+            7 => POOL + self.below(1 << 20),
             8 => 4 << 20,
             _ => self.slot(),
         }
@@ -89,7 +104,7 @@ impl Random {
 }
 
 /// Arguments of calls with which homes come, and spaces become small and large.
-fn moves(op: Option<Op>, random: &mut Random) -> Option<[u32; 4]> {
+fn moves(op: Option<Op>, random: &mut Random) -> Option<[Word; 4]> {
     if random.below(2) == 0 {
         return None;
     }
@@ -100,20 +115,25 @@ fn moves(op: Option<Op>, random: &mut Random) -> Option<[u32; 4]> {
             let (to, place) = if random.below(2) == 0 { (home, HOME) } else { (random.slot(), 0) };
             Some([QUOTA.0, 0, to, place])
         }
-        Op::Attach => {
-            Some([home, address, random.slot(), TABLE_SPAN << random.below(9) | Rights::RWX.0])
-        }
+        Op::Attach => Some([
+            home,
+            address,
+            random.slot(),
+            TABLE_SPAN << random.below(9) | Rights::RWX.0 as Word,
+        ]),
         Op::Detach => Some([home, address, 0, 0]),
         _ => None,
     }
 }
 
 /// Replaces what would end the attacker or silence it.
-fn guard(op: Option<Op>, slot: u32) -> u32 {
+fn guard(op: Option<Op>, slot: Word) -> Word {
     let needed = slot < FIRST && slot != RAM;
     match op {
         Some(Op::Delete | Op::Revoke) if needed || slot == RAM => FIRST,
-        Some(Op::Call | Op::Send | Op::Receive | Op::Notify) if slot == image::slot::CONSOLE => {
+        Some(Op::Call | Op::Send | Op::Receive | Op::Notify)
+            if slot == image::slot::CONSOLE as Word =>
+        {
             FIRST
         }
         _ => slot,
@@ -122,23 +142,23 @@ fn guard(op: Option<Op>, slot: u32) -> u32 {
 
 /// What came of a call: an error, or that a space was made small or something detached.
 enum Outcome {
-    Failed(u32),
+    Failed(Word),
     Small,
     Detached,
     Other,
 }
 
 fn one(random: &mut Random) -> Outcome {
-    let number = match random.below(abi::syscall::ALL.len() as u32 + 2) {
+    let number = match random.below(abi::syscall::ALL.len() as Word + 2) {
         n if (n as usize) < abi::syscall::ALL.len() => abi::syscall::ALL[n as usize] as u32,
-        _ => random.below(70),
+        _ => random.below(70) as u32,
     };
     let op = Op::from_code(number);
     // Random words, but always polling: nobody would ever answer.
     let flags = Tag::POLL
-        | random.next() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.next() & random.next();
+        | random.bits() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.bits() & random.bits();
     let shape = match random.below(4) {
-        0 => random.next() & 0x1ff,
+        0 => random.bits() & 0x1ff,
         _ if op == Some(Op::MapReplyWait) => 0,
         _ => 3,
     };
@@ -165,15 +185,16 @@ fn one(random: &mut Random) -> Outcome {
     if op == Some(Op::MapReplyWait) {
         args[0] = RAM << 16 | random.slot() & 0xffff;
     }
-    utcb::set_receive_slot(random.slot());
-    utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64))));
+    utcb::set_receive_slot(random.slot() as u32);
+    utcb::set_send_cap(0, CapItem::new(random.slot() & 0xffff, Rights(random.below(64) as u32)));
     let [a, b, c, d] = moves(op, random).unwrap_or([a, args[0], args[1], args[2]]);
-    let mut registers = sys::registers([number << Tag::OP_SHIFT | flags | shape, a, b, c, d]);
+    let mut registers =
+        sys::registers([(number << Tag::OP_SHIFT | flags | shape) as Word, a, b, c, d]);
     // What else of a message is in registers.
     registers.iter_mut().skip(5).for_each(|word| *word = random.value());
     sys::raw(&mut registers);
     let status = if op.is_some_and(Op::returns_delivery) {
-        Delivery(registers[0]).error().map_or(0, |error| error as u32)
+        Delivery(registers[0] as u32).error().map_or(0, |error| error as Word)
     } else {
         registers[0]
     };
@@ -186,7 +207,7 @@ fn one(random: &mut Random) -> Outcome {
 }
 
 fn empty() {
-    let keep = [QUOTA.0, image::slot::CONSOLE, RAM];
+    let keep = [QUOTA.0, image::slot::CONSOLE as Word, RAM];
     (1..SLOTS).filter(|slot| !keep.contains(slot)).for_each(|slot| {
         let _ = delete(slot);
     });
@@ -206,7 +227,7 @@ fn start(env: Env) {
 
 fn attack() {
     for slot in [image::slot::SPACE, image::slot::THREAD, image::slot::ROOT] {
-        let _ = delete(slot);
+        let _ = delete(slot as Word);
     }
     let Ok((before, _)) = QUOTA.info() else { panic!("no quota") };
     let mut random = Random(0x2545_f491);
