@@ -122,6 +122,10 @@ pub mod code {
         loads_selector: "mov eax, 0x23", "mov fs, eax", "mov ds, eax", "ud2";
         /// Reads the selectors of DS and FS, and tells it.
         reads_selectors: "xor eax, eax", "xor edx, edx", "mov eax, fs", "mov edx, ds", "ud2";
+        /// Asks what the processor can do, and tells it by an invalid instruction.
+        features: "mov eax, 1", "cpuid", "ud2";
+        /// As [`floats`] with a register of AVX, and 32 bytes.
+        wide_floats: "vmovups ymm7, [rsi]", "ud2", "1: vmovups [rsi + 32], ymm7", "ud2", "jmp 1b";
         /// Loads a register of SSE from the argument, and tells it by an invalid instruction; then
         /// stores it 16 bytes after that, and tells it, for ever.
         floats: "movups xmm7, [rsi]", "ud2", "1: movups [rsi + 16], xmm7", "ud2", "jmp 1b";

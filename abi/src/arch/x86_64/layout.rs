@@ -22,7 +22,8 @@ pub const FIRST_SLOT: u64 = 0x2000;
 pub const SLOT_SIZE: u32 = 2048;
 /// Where the first one is in its page.
 pub const SLOT_START: u32 = 0;
-/// Offset of the FPU state in a slot.
+/// Offset of the FPU state in a slot: in the standard form of `xsave`, or in that of `fxsave` where
+/// the processor has no other.
 pub const FPU_OFFSET: u32 = 1024;
 /// Bytes of the FPU state.
 pub const FPU_SIZE: u32 = 1024;

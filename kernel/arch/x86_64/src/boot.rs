@@ -66,7 +66,7 @@ pub fn find(magic: u32, info: u32) -> Boot {
         regs::init_cr0();
         regs::set_cr4(cr4);
     }
-    fpu::init();
+    fpu::init(cr4 & regs::CR4_OSXSAVE != 0);
     if magic != MAGIC {
         refuse::<Pc>(format_args!("started by something that is not a Multiboot 1 loader"));
     }

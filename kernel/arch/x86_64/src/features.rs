@@ -3,7 +3,7 @@
 //! long mode, the first instructions have seen.
 
 use crate::panic::Pc;
-use crate::regs::{CR4_FXSR, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
+use crate::regs::{CR4_FXSR, CR4_OSXSAVE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
 use arch_common::platform::refuse;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
@@ -11,6 +11,8 @@ use core::arch::x86_64::{__cpuid, __cpuid_count};
 const TSC: u32 = 1 << 4;
 const PGE: u32 = 1 << 13;
 const FXSR: u32 = 1 << 24;
+/// CPUID leaf 1, ECX.
+const XSAVE: u32 = 1 << 26;
 /// CPUID leaf 7, EBX and ECX.
 const SMEP: u32 = 1 << 7;
 const SMAP: u32 = 1 << 20;
@@ -21,7 +23,8 @@ const NX: u32 = 1 << 20;
 
 /// What the kernel uses of a processor: bits of CR4.
 pub fn cr4() -> u64 {
-    let first = __cpuid(1).edx;
+    let leaf = __cpuid(1);
+    let (first, others) = (leaf.edx, leaf.ecx);
     let extended = __cpuid(0x8000_0001).edx;
     for (has, bit, what) in [
         (first, TSC, "time-stamp counter (TSC)"),
@@ -40,8 +43,13 @@ pub fn cr4() -> u64 {
         let leaf = __cpuid_count(7, 0);
         (leaf.ebx, leaf.ecx)
     };
-    [(seventh, SMEP, CR4_SMEP), (seventh, SMAP, CR4_SMAP), (more, UMIP, CR4_UMIP)]
-        .into_iter()
-        .filter(|(has, bit, _)| has & bit != 0)
-        .fold(CR4_PGE | CR4_FXSR, |all, (.., bit)| all | bit)
+    [
+        (others, XSAVE, CR4_OSXSAVE),
+        (seventh, SMEP, CR4_SMEP),
+        (seventh, SMAP, CR4_SMAP),
+        (more, UMIP, CR4_UMIP),
+    ]
+    .into_iter()
+    .filter(|(has, bit, _)| has & bit != 0)
+    .fold(CR4_PGE | CR4_FXSR, |all, (.., bit)| all | bit)
 }

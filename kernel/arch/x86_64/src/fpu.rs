@@ -1,28 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of the FPU and of SSE: saving, loading, initial values. An area has the image of
-//! `fxsave`.
+//! Registers of the FPU, of SSE and of AVX: saving, loading, initial values. An area has the image
+//! of `xsave`, in its standard form, or of `fxsave` where the processor has no other; that is the
+//! first part of it (Intel SDM volume 1, chapter 13).
 
+use abi::utcb::FPU_SIZE;
 use core::arch::asm;
+use core::arch::x86_64::__cpuid_count;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of the image.
+/// Bytes of the image of `fxsave`.
 const BYTES: usize = 512;
-/// Where it has MXCSR.
+/// After it, which parts are not as at first: a word, and seven that are zero.
+const PARTS: usize = BYTES;
+const PARTS_END: usize = PARTS + 64;
+/// Where MXCSR is.
 const MXCSR: usize = 24;
 /// And the bits of it that the processor has; 0 where it has those of the first SSE (Intel SDM
 /// volume 1, 11.6.6).
 const MXCSR_MASK: usize = 28;
 const FIRST_MXCSR_BITS: u32 = 0xffbf;
 
+/// Parts: the FPU and SSE, which each processor has, and the upper halves of AVX.
+const LEAST: u32 = 1 | 2;
+const AVX: u32 = 4;
+
 /// Bits of MXCSR that can be set.
 static MXCSR_BITS: AtomicU32 = AtomicU32::new(0);
+/// Parts that `xsave` saves; 0: the processor has none.
+static XSAVE: AtomicU32 = AtomicU32::new(0);
 
-#[repr(C, align(16))]
-struct Image([u8; BYTES]);
+#[repr(C, align(64))]
+struct Image([u8; FPU_SIZE as usize]);
 
-/// Notes what the processor has of MXCSR. CR4 allows `fxsave` already; the FPU does not trap.
-pub fn init() {
-    let mut image = Image([0; BYTES]);
+/// Notes what the processor has, and lets users have it. CR4 allows `fxsave` already, and `xsave` if
+/// it is there (`has_xsave`); the FPU does not trap.
+pub fn init(has_xsave: bool) {
+    if has_xsave {
+        let parts = (LEAST | AVX) & __cpuid_count(0xd, 0).eax;
+        set_parts(parts);
+        // The bytes that these need.
+        if __cpuid_count(0xd, 0).ebx > FPU_SIZE {
+            set_parts(LEAST);
+        }
+    }
+    let mut image = Image([0; FPU_SIZE as usize]);
     save(&mut image.0);
     let bits = match dword(&image.0, MXCSR_MASK) {
         0 => FIRST_MXCSR_BITS,
@@ -31,43 +52,72 @@ pub fn init() {
     MXCSR_BITS.store(bits, Ordering::Relaxed);
 }
 
+fn set_parts(parts: u32) {
+    // SAFETY: CR4 allows it, the processor has these parts, and the kernel uses none of them.
+    unsafe { asm!("xsetbv", in("ecx") 0, in("eax") parts, in("edx") 0, options(nostack)) };
+    XSAVE.store(parts, Ordering::Relaxed);
+}
+
 fn dword(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
 
+fn put(area: &mut [u8], at: usize, value: &[u8]) {
+    if let Some(bytes) = area.get_mut(at..at + value.len()) {
+        bytes.copy_from_slice(value);
+    }
+}
+
 fn place(area: &mut [u8]) -> *mut u8 {
     let at = area.as_mut_ptr();
-    assert!(area.len() >= BYTES && at.addr().is_multiple_of(16), "bad FPU area");
+    assert!(area.len() >= FPU_SIZE as usize && at.addr().is_multiple_of(64), "bad FPU area");
     at
 }
 
 /// Saves the registers to an area in a UTCB slot.
 pub fn save(area: &mut [u8]) {
     let at = place(area);
+    let parts = XSAVE.load(Ordering::Relaxed);
     // SAFETY: the area is large enough and aligned, and TS is clear (the callers' `clts`).
-    unsafe { asm!("fxsave64 [{}]", in(reg) at) };
+    unsafe {
+        if parts == 0 {
+            asm!("fxsave64 [{}]", in(reg) at);
+        } else {
+            asm!("xsave64 [{}]", in(reg) at, in("eax") parts, in("edx") 0);
+        }
+    }
 }
 
 /// Loads the registers from an area that user level may have written.
 pub fn restore(area: &mut [u8]) {
     let at = place(area);
     let mxcsr = dword(area, MXCSR) & MXCSR_BITS.load(Ordering::Relaxed);
-    if let Some(bytes) = area.get_mut(MXCSR..MXCSR + 4) {
-        bytes.copy_from_slice(&mxcsr.to_le_bytes());
+    put(area, MXCSR, &mxcsr.to_le_bytes());
+    let parts = XSAVE.load(Ordering::Relaxed);
+    if parts != 0 {
+        // What is there of the FPU and SSE counts, whoever wrote it.
+        let named = dword(area, PARTS) & parts | LEAST;
+        if let Some(bytes) = area.get_mut(PARTS..PARTS_END) {
+            bytes.fill(0);
+        }
+        put(area, PARTS, &named.to_le_bytes());
     }
-    // What is in the FPU is nobody's. Some processors' `fxrstor` leaves the last instruction's
-    // address (AMD64 manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear no image
-    // faults.
-    unsafe { asm!("fninit", "fxrstor64 [{}]", in(reg) at) };
+    // What is in the FPU is nobody's. Some processors leave the last instruction's address (AMD64
+    // manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear, no parts that the
+    // processor has not, and zeros after them no image faults.
+    unsafe {
+        if parts == 0 {
+            asm!("fninit", "fxrstor64 [{}]", in(reg) at);
+        } else {
+            asm!("fninit", "xrstor64 [{}]", in(reg) at, in("eax") parts, in("edx") 0);
+        }
+    }
 }
 
 /// The state of an FPU that was just initialised.
 pub fn initial(area: &mut [u8]) {
     area.fill(0);
     // Control word 0x37f: all exceptions masked, 64-bit precision; tag word: all empty.
-    for (offset, word) in [(0, 0x37f_u16), (MXCSR, 0x1f80)] {
-        if let Some(bytes) = area.get_mut(offset..offset + 2) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-    }
+    put(area, 0, &0x37f_u16.to_le_bytes());
+    put(area, MXCSR, &0x1f80_u16.to_le_bytes());
 }

@@ -8,7 +8,7 @@
 //! | `layout` | virtual addresses |
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
-//! | `fpu` | registers of the FPU and of SSE |
+//! | `fpu` | registers of the FPU, of SSE and of AVX |
 //! | [`panic`] | the last words |
 //! | `paging` | the kernel's own translations |
 //! | `gdt` | segment descriptors, and stacks that some exceptions have |

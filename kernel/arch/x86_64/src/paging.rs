@@ -39,6 +39,8 @@ pub static UPPER: Table = Shared::new(Page([0; ENTRIES]));
 /// The directory of the last GiB, which is never in the image that an attacker's space has: it has
 /// no bit for users.
 pub static DIRECTORY: Table = Shared::new(Page([0; ENTRIES]));
+/// The first 2 MiB, where the image is: what is executed is not written.
+static IMAGE_TABLE: Table = Shared::new(Page([0; ENTRIES]));
 static CPU_TABLE: Table = Shared::new(Page([0; ENTRIES]));
 static CPU_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
 static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
@@ -140,14 +142,39 @@ impl Mapping for Pc {
     }
 }
 
+unsafe extern "C" {
+    /// The first byte of the image's code that is linked high.
+    static text_start: u8;
+    /// The end of its code, and where what is only read begins.
+    static text_end: u8;
+    /// The end of that.
+    static data_start: u8;
+}
+
+/// Each page of the first 2 MiB with the rights that it needs.
+fn map_image() {
+    let [text, constants, data] =
+        [&raw const text_start, &raw const text_end, &raw const data_start]
+            .map(|symbol| symbol as u32 - KERNEL_BASE);
+    for page in 0..ENTRIES {
+        let physical = page as u32 * PAGE_SIZE as u32;
+        let flags = match physical {
+            _ if (text..constants).contains(&physical) => 0,
+            _ if (constants..data).contains(&physical) => NO_EXECUTE,
+            _ => DATA,
+        };
+        set(&IMAGE_TABLE, page, u64::from(physical) | PRESENT | GLOBAL | flags);
+    }
+}
+
 /// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
-    for offset in [0, LARGE_PAGE] {
-        map_large(KERNEL_BASE + offset, offset, WRITABLE);
+    map_image();
+    for (address, table) in [(KERNEL_BASE, &IMAGE_TABLE), (CPU_AREA, &CPU_TABLE)] {
+        set(&DIRECTORY, index(address), u64::from(physical_of(table)) | PRESENT | WRITABLE);
     }
-    let area = u64::from(physical_of(&CPU_TABLE));
-    set(&DIRECTORY, index(CPU_AREA), area | PRESENT | WRITABLE);
+    map_large(KERNEL_BASE + LARGE_PAGE, LARGE_PAGE, DATA);
     for offset in (0..pool.bytes as u32).step_by(LARGE_PAGE as usize) {
         map_large(POOL_BASE + offset, pool.base.0 as u32 + offset, DATA);
     }

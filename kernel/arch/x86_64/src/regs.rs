@@ -34,6 +34,8 @@ pub const CR4_PGE: u64 = 1 << 7;
 pub const CR4_FXSR: u64 = 1 << 9 | 1 << 10;
 /// CR4: users cannot read where descriptor tables are.
 pub const CR4_UMIP: u64 = 1 << 11;
+/// CR4: `xsave`.
+pub const CR4_OSXSAVE: u64 = 1 << 18;
 /// CR4: the kernel executes no page of users.
 pub const CR4_SMEP: u64 = 1 << 20;
 /// CR4: the kernel reads and writes no page of users.

@@ -73,6 +73,6 @@ pub trait Processor {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `fxsave` has it |
+    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `xsave` has it, or `fxsave` |
     fn clear_fpu(_area: &mut [u8]) {}
 }

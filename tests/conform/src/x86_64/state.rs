@@ -14,13 +14,15 @@ pub const CASES: &[Case] = &[
     ("each_thread_has_its_own_thread_pointer", pointers),
     ("a_thread_pointer_that_is_no_users_is_refused", bad_pointers),
     ("a_selector_of_one_thread_is_not_seen_by_another", selectors),
-    ("each_thread_has_its_own_registers_of_sse", sse),
+    ("each_thread_has_its_own_registers_of_sse", |bed| floats(bed, code::floats(), 16)),
+    ("each_thread_has_its_own_registers_of_avx", avx),
 ];
 
 /// Where two threads have data.
 const FIRST: Word = DATA;
 const SECOND: Word = DATA + 256;
-/// rdx of a frame.
+/// Registers of a frame.
+const RCX: usize = 2;
 const RDX: usize = 3;
 
 /// Goes on after the invalid instruction at which a thread stopped; its next exception.
@@ -73,24 +75,36 @@ fn selectors(bed: &mut Bed) -> Result<(), Why> {
     check("none", f.r[0] == 0 && f.r[RDX] == 0)
 }
 
-/// Two threads load a register, and store it in turn.
-fn sse(bed: &mut Bed) -> Result<(), Why> {
+/// The registers of AVX, if the processor has them and the kernel lets users have them.
+fn avx(bed: &mut Bed) -> Result<(), Why> {
+    const HAS_AND_MAY: Word = 1 << 28 | 1 << 27;
+    launch(bed, code::features())?;
+    let (_, f) = next()?;
+    if f.r[RCX] & HAS_AND_MAY == HAS_AND_MAY {
+        floats(bed, code::wide_floats(), 32)?;
+    }
+    Ok(())
+}
+
+/// Two threads load a register of so many bytes, and store it in turn.
+fn floats(bed: &mut Bed, code: &[u8], size: Word) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
-    let values = [*b"the first thread", *b"the other thread"];
-    fill(FIRST, 16, &values[0]);
-    fill(SECOND, 16, &values[1]);
-    launch_with(bed, code::floats(), FIRST)?;
+    let values = [*b"registers of the first thread, ..", *b"and those of the other one, ....."];
+    let [first, other] = values.each_ref().map(|value| &value[..size as usize]);
+    fill(FIRST, size, first);
+    fill(SECOND, size, other);
+    launch_with(bed, code, FIRST)?;
     let mut one = next()?;
     start(bed, SPACE, SECOND)?;
-    let mut other = next()?;
-    check("both have loaded it", [&one, &other].into_iter().all(|(_, f)| f.rip > ADDRESS))?;
+    let mut two = next()?;
+    check("both have loaded it", [&one, &two].into_iter().all(|(_, f)| f.rip > ADDRESS))?;
     for _ in 0..3 {
-        fill(FIRST + 16, 16, &[0; 16]);
-        fill(SECOND + 16, 16, &[0; 16]);
+        fill(FIRST + size, size, &[0; 32]);
+        fill(SECOND + size, size, &[0; 32]);
         one = go_on(one)?;
-        other = go_on(other)?;
-        check("the first one's", bytes(FIRST + 16, 16) == values[0])?;
-        check("the other one's", bytes(SECOND + 16, 16) == values[1])?;
+        two = go_on(two)?;
+        check("the first one's", bytes(FIRST + size, size) == first)?;
+        check("the other one's", bytes(SECOND + size, size) == other)?;
     }
     Ok(())
 }
