@@ -298,7 +298,7 @@ proptest! {
         for [what, a, b] in steps {
             let Some(me) = model.current else { break };
             let to = a as usize % THREADS;
-            let words = std::array::from_fn(|i| [what, a, b, !what][i]);
+            let words = std::array::from_fn(|i| [what, a, b, !what, !a, !b, what ^ a, a ^ b][i]);
             // Mostly a handle that somebody waits under.
             let waiting: Vec<usize> = (0..THREADS).filter(|t| matches!(model.state[*t], State::Reply(_))).collect();
             let good = waiting.get(a as usize % waiting.len().max(1)).map_or(0, |t| model.handle[*t]);
