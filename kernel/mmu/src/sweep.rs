@@ -145,10 +145,11 @@ impl<'a> Sweep<'a> {
             .is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
     }
 
-    /// Takes zombies out of at most [`STEP`] groups, or only counts them. Whether there were groups
-    /// that may have any.
+    /// Takes zombies out of at most [`STEP`] groups, or only counts them, but for what is to be swept
+    /// before the other half is given out. Whether there were groups that may have any.
     pub fn step(&mut self, table: &mut [Group], takes_out: bool) -> bool {
         let groups = self.dirty.min(STEP);
+        let takes_out = takes_out || self.before_turn > 0;
         self.sweep(table, groups, takes_out);
         if takes_out {
             self.before_turn = self.before_turn.saturating_sub(groups);

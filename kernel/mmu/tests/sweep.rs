@@ -135,3 +135,22 @@ fn of_a_vsid_comes_its_context() {
         assert!((0..16).all(|segment| context(vsid(number, segment)) == number));
     }
 }
+
+#[test]
+fn who_only_counts_zombies_keeps_none_from_being_swept_before_a_turn() {
+    let count = least_contexts(LEAST);
+    let (mut table, mut live) = (vec![[[0; 2]; 8]; LEAST], vec![0; words(count)]);
+    let mut sweep = Sweep::new(Contexts::new(count), Function::Scattered, &mut live, LEAST);
+    let (mut hand, mut turns) = (0, 0);
+    while turns < 3 {
+        let taken = sweep.take(&mut table);
+        turns += u32::from(taken.is_turn);
+        assert!(!entries(&table).any(|owned| owned == taken.context), "there is something of it");
+        for page in (0..1024u32).step_by(16) {
+            let address = UserAddr((page << 12).into());
+            insert(&mut table, vsid(taken.context, 0), address, 1, &mut hand);
+        }
+        // Nobody runs, but right after a turn.
+        while !taken.is_turn && sweep.step(&mut table, false) {}
+    }
+}
