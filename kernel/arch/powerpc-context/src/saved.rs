@@ -65,8 +65,10 @@ pub mod hw {
     /// The physical address of its directory.
     pub const DIRECTORY: usize = 3;
     /// Which segments it uses, a bit each; in the upper half, which of them a Segment has as a
-    /// whole.
+    /// whole, and [`IN_PART`].
     pub const SEGMENTS: usize = 4;
+    /// In [`SEGMENTS`]: its directory may have entries of a server that it does not show yet.
+    pub const IN_PART: u32 = 1 << 31;
     /// Its context, of which its VSIDs follow.
     pub const CONTEXT: usize = 5;
     /// Since when it has that, the lower word: a context counts until all are taken back. Both

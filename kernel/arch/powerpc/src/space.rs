@@ -147,6 +147,29 @@ fn of_segment(pool: &Pool, space: Ref<Space>, number: u32) -> (Owner, u32, u32) 
     }
 }
 
+/// The segments to be shut in a space that shows no server, but is about to: its directory has
+/// some of the server's entries. A 603 fills its TLB by the directory in any segment that is
+/// not shut.
+fn in_part(pool: &mut Pool, space: Ref<Space>) -> Segments {
+    if pool[space].hw[hw::SEGMENTS] & hw::IN_PART == 0 {
+        return 0;
+    }
+    let has_servers = |number: &u32| {
+        let entries = pool[space]
+            .region
+            .top
+            .get()
+            .and_then(|top| pool[top].entries::<Tables>().get(whole::entries_of(*number)));
+        entries.is_some_and(|some| some.iter().any(|entry| entry & bits::SUPERVISOR != 0))
+    };
+    let Some(first) = (0..USER_SEGMENTS).find(has_servers) else {
+        // It was taken away meanwhile.
+        pool[space].hw[hw::SEGMENTS] &= !hw::IN_PART;
+        return 0;
+    };
+    (first..USER_SEGMENTS).fold(0, |all, segment| all | 1 << segment)
+}
+
 /// As [`page`], without what the attachment of a Segment takes away. Of a large page that cannot be
 /// told.
 fn unrestricted(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
@@ -227,6 +250,7 @@ impl Spaces {
     pub fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
         let hw = &mut pool[space].hw;
         (hw[hw::SERVER], hw[hw::SIMPLE]) = (server.value(), 0);
+        hw[hw::SEGMENTS] &= !hw::IN_PART;
         self.leave(space);
     }
 
@@ -292,6 +316,7 @@ impl Spaces {
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         let Some(top) = pool[space].region.top.get() else { return };
         let had = pool[space].hw[hw::SEGMENTS];
+        let shows_none = !window::is_server(pool, space) && window::shown(pool, space).is_none();
         let [first, last] = [range.start, range.end.saturating_sub(1)]
             .map(|index| number(Tables::table_start(index)));
         for number in first..=last {
@@ -302,6 +327,9 @@ impl Spaces {
                 .get(begin..own.end.min(range.end))
                 .unwrap_or_default();
             let used = u32::from(entries.iter().any(|entry| *entry != 0)) << number;
+            let is_in_part =
+                shows_none && entries.iter().any(|entry| entry & bits::SUPERVISOR != 0);
+            let in_part = if is_in_part { hw::IN_PART } else { 0 };
             let may_change = if whole::noted(pool, space) & 1 << number == 0 {
                 // It is attached from its first entry on.
                 begin == own.start
@@ -312,7 +340,7 @@ impl Spaces {
             if may_change {
                 self.note_whole(pool, space, number);
             }
-            pool[space].hw[hw::SEGMENTS] |= used;
+            pool[space].hw[hw::SEGMENTS] |= used | in_part;
         }
         let hw = &mut pool[space].hw;
         let is_other = hw[hw::SEGMENTS] != had;
@@ -391,7 +419,10 @@ impl Spaces {
     /// Makes a space's tables those of the processor. If it shows a server, the window is shut.
     fn load(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         let server = window::shown(pool, space);
-        let window = server.map_or(0, |server| window::segments(pool, server));
+        let window = match server {
+            Some(server) => window::segments(pool, server),
+            None => in_part(pool, space),
+        };
         let is_fast = server.is_some_and(|server| window::is_fast(pool, server))
             && whole::noted(pool, space) == 0;
         // A fast path between two such spaces writes all these.
@@ -427,9 +458,7 @@ impl Spaces {
             self.function.vsid(context, 1),
         ];
         cpu.port = simple.unwrap_or(NO_TOKEN);
-        if let Some(server) = server {
-            window::set(pool, server, None, self.function);
-        }
+        window::shut(window);
         window::tell(pool, space, servers, (shows, self.function));
         if self.shows_blocks {
             window::find_block(pool, server);

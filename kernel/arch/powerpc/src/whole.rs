@@ -43,7 +43,7 @@ pub struct Whole {
 
 /// Which segments of a space a Segment has as a whole, as was noted.
 pub fn noted(pool: &Pool, space: Ref<Space>) -> u32 {
-    pool[space].hw[hw::SEGMENTS] >> 16
+    (pool[space].hw[hw::SEGMENTS] & !hw::IN_PART) >> 16
 }
 
 /// A segment's entries of a directory.

@@ -85,6 +85,13 @@ pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>, function: Func
     }
 }
 
+/// Shuts these segments.
+pub fn shut(segments: Segments) {
+    (0..USER_SEGMENTS)
+        .filter(|segment| segments & 1 << segment != 0)
+        .for_each(|segment| regs::set_segment(segment, SHUT));
+}
+
 /// Finds the block of a server's memory that a BAT can show, and shows nothing of it yet; nothing
 /// ever if there is no server.
 pub fn find_block(pool: &Pool, server: Option<Ref<Space>>) {

@@ -5,18 +5,25 @@
 
 use crate::alien::CODE as THERE;
 use crate::exception::{DATA as HERE, create, next};
-use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, check, fails, fill, good};
+use crate::{
+    ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SHARED, SPACE, Why, bytes, check, fails, fill, good,
+};
 use abi::frame::{INSTRUCTION, fault, vector};
-use abi::{Error, Frame, Op, Rights, TABLE_SPAN, Tag, USER_END};
+use abi::{Error, Frame, Op, Rights, TABLE_SPAN, Tag, USER_END, Word};
+use core::sync::atomic::Ordering;
+use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
-use macadamia::cap::{Bound, delete};
+use macadamia::cap::{Bound, copy, delete};
+use macadamia::ipc;
 use macadamia::map::{map, unmap};
-use macadamia::{Memory, Space, Thread};
+use macadamia::thread::spawn;
+use macadamia::{Memory, Space, Thread, time};
 use processor::code;
 
 pub const CASES: &[Case] = &[
     ("a_window_is_whole_segments", whole_segments),
     ("who_shows_it_does_not_reach_it", not_reached),
+    ("who_shows_a_part_of_it_does_not_reach_that", in_part),
     ("it_reaches_who_shows_it_at_its_addresses", reaches),
     ("it_has_no_other_rights_there", no_other_rights),
     ("it_reaches_nobody_by_its_own_tables", alone),
@@ -148,6 +155,48 @@ fn not_reached(bed: &mut Bed) -> Result<(), Why> {
         }
     }
     Ok(())
+}
+
+/// Shows a server in a space, and takes it away, for ever: their selectors are halves of a word.
+extern "C" fn shows(both: Word) -> ! {
+    let (space, server) = (Space(both >> 16), Space(both & 0xffff));
+    loop {
+        SHARED.store(1, Ordering::Relaxed);
+        let _ = space.show(START, server);
+        SHARED.store(0, Ordering::Relaxed);
+        let _ = space.detach(START);
+    }
+}
+
+/// Whoever shows it is stopped at any place of the call: the space reaches nothing of the server.
+fn in_part(bed: &mut Bed) -> Result<(), Why> {
+    const TURNS: u64 = 400;
+    let (server, space) = shown(bed)?;
+    good(space.detach(START))?;
+    put(bed, 0, code::reads_and_writes())?;
+    let (slot, handler, other) = (bed.slot(), bed.slot(), bed.slot());
+    good(copy(SELF.0, None, handler, Rights::CALL, 1))?;
+    let (alien, mut handle) = good(Alien::create(QUOTA, space, slot, Thread(handler)))?;
+    let shower = good(spawn(shows, space.0 << 16 | server.0, other))?;
+    good(shower.set_priority(0, 0))?;
+    let mut in_the_call = 0;
+    for turn in 0..TURNS {
+        good(time::alarm(time::now() + 30_000 + 1_000 * (turn % 97), 1))?;
+        good(ipc::wait(1))?;
+        good(shower.stop())?;
+        in_the_call += SHARED.load(Ordering::Relaxed);
+        let goes_on = good(shower.registers())?;
+        for (instruction, error) in [(0, 0), (2, fault::WRITE)] {
+            let mut frame = Frame { pc: THERE + 4 * instruction, ..Frame::default() };
+            frame.gpr[4] = DATA;
+            alien.set_frame(&frame);
+            let r = good(ipc::run(handle))?;
+            handle = r.handle;
+            check("nothing is there", r.words == [vector::PAGE_FAULT, DATA, error])?;
+        }
+        good(shower.set_registers(&goes_on, true))?;
+    }
+    check("it was stopped in the call", in_the_call != 0)
 }
 
 /// At the space's own address it adds 1 after each of the alien's system calls; the alien adds 1
