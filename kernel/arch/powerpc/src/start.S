@@ -8,6 +8,8 @@ _start:
     li 0, 0
     mtmsr 0
     isync
+    // No user reaches a device by `eciwx`.
+    mtspr 282, 0
     // RAM and the devices, for the supervisor only; the other BATs show nothing.
     .irp n, 530,532,534, 538,540,542
     mtspr \n, 0

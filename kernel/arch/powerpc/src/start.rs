@@ -17,7 +17,7 @@ use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::{lines, start};
 use core::arch::global_asm;
 use kcore::boot::{Machine, Range};
-use mmu::vsid::{Contexts, SEGMENTS, USER_SEGMENTS, vsid};
+use mmu::vsid::{Contexts, SEGMENTS, vsid};
 use plat_amigaone::{DEVICES, pic, uart};
 use powerpc_context::msr;
 
@@ -73,8 +73,8 @@ extern "C" fn begin() -> ! {
     plat_amigaone::init();
     let options = Options::read();
     let (boot, place) = boot::find(&options);
-    // Above users' addresses there is nothing.
-    (USER_SEGMENTS..SEGMENTS).for_each(|segment| regs::set_segment(segment, vsid(0, segment)));
+    // There is nothing yet, and above users' addresses there never is.
+    (0..SEGMENTS).for_each(|segment| regs::set_segment(segment, vsid(0, segment)));
     pic::init();
     let contexts = Contexts::new(place.map_or(options.contexts, |place| place.contexts));
     // SAFETY: boot found it free, and nobody else knows of it.
