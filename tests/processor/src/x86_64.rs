@@ -120,6 +120,12 @@ pub mod code {
         reads_pointer: "1: mov rdx, fs:[0]", "ud2", "jmp 1b";
         /// Loads a selector into FS, and tells it by an invalid instruction.
         loads_selector: "mov eax, 0x23", "mov fs, eax", "mov ds, eax", "ud2";
+        /// Loads a selector into DS, then reads what FS begins with, and tells it.
+        loads_data_selector: "mov eax, 0x23", "mov ds, eax", "xor eax, eax", "syscall", "mov rdx, fs:[0]", "ud2";
+        /// Loads CS, which no processor allows and QEMU 10 does; then a system call from there.
+        loads_code_selector: "xor eax, eax", ".byte 0x8e, 0xc8", "syscall", "ud2";
+        /// Goes on with what is on the stack, in words of 32 bits.
+        returns_by_stack: ".byte 0xcf";
         /// Reads the selectors of DS and FS, and tells it.
         reads_selectors: "xor eax, eax", "xor edx, edx", "mov eax, fs", "mov edx, ds", "ud2";
         /// Asks what the processor can do, and tells it by an invalid instruction.

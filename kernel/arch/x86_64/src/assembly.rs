@@ -10,16 +10,16 @@
 
 use crate::interrupts::{self, VECTORS};
 use crate::layout::{CPU, SCRATCH, TSS, wide};
-use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF};
+use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF, RFLAGS_VM};
 use crate::trap;
-use abi::frame::vector;
+use abi::frame::{USER_FLAGS, vector};
 use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
 use plat_pc::pic;
-use x86_64_context::{selector, word};
+use x86_64_context::{FIXED_FLAGS, selector, word};
 
 /// Address of a word of the processor's, as an operand: 32 bits that are extended by their sign.
 const fn word_at(address: u32) -> i32 {
@@ -54,6 +54,10 @@ global_asm!(
     last_line = const pic::LAST_VECTOR,
     interrupt_flag = const RFLAGS_IF,
     trap_flag = const RFLAGS_TF,
+    vm_flag = const RFLAGS_VM,
+    user_flags = const USER_FLAGS,
+    fixed_flags = const FIXED_FLAGS,
+    kernel_code = const selector::KERNEL_CODE,
     not_by_sysret = const RFLAGS_TF | RFLAGS_RF,
     user_code = const selector::USER_CODE,
     user_data = const selector::USER_DATA,
@@ -87,11 +91,24 @@ pub fn handlers() -> &'static [u64; VECTORS] {
 /// entered.
 pub unsafe fn open_syscall() {
     let segments = u64::from(selector::USER_BASE) << 48 | u64::from(selector::KERNEL_CODE) << 32;
-    let cleared =
-        RFLAGS_TF | RFLAGS_IF | regs::RFLAGS_DF | regs::RFLAGS_NT | RFLAGS_RF | regs::RFLAGS_AC;
+    let cleared = [
+        RFLAGS_TF,
+        RFLAGS_IF,
+        RFLAGS_RF,
+        RFLAGS_VM,
+        regs::RFLAGS_DF,
+        regs::RFLAGS_IOPL,
+        regs::RFLAGS_NT,
+        regs::RFLAGS_AC,
+    ]
+    .into_iter()
+    .fold(0, |all, flag| all | flag);
+    let entry = syscall_entry as *const () as u64;
     for (register, value) in [
         (regs::STAR, segments),
-        (regs::LSTAR, syscall_entry as *const () as u64),
+        (regs::LSTAR, entry),
+        // Nobody has code that is not of 64 bits, but QEMU 10 lets users load any selector into CS.
+        (regs::CSTAR, entry),
         (regs::FMASK, cleared),
     ] {
         // SAFETY: every processor with `syscall` has them; the entry is the kernel's, and is ready.

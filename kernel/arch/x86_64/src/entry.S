@@ -66,6 +66,9 @@ entered:
     lea rax, [rsp + {pushed}]
     cmp eax, [{current}]
     jne from_kernel
+    // QEMU 10 lets users have the I/O privilege and virtual 8086 mode, and `iretq` and `sysretq` take the first from here.
+    and qword ptr [rsp + {rflags}], {user_flags}
+    or qword ptr [rsp + {rflags}], {fixed_flags}
     // Flags that the user had set, and an interrupt keeps: AC would open users' pages to the kernel.
     push 2
     popfq
@@ -127,7 +130,10 @@ machine:
 // entry on some processors, as nobody sets a breakpoint: the step is over then. From user mode it is as any other exception, and
 // goes on with the words that it would have pushed at `Cpu::current`.
 debug:
-    test byte ptr [rsp + 24], 3
+    cmp word ptr [rsp + 24], {kernel_code}
+    jne 1f
+    // In virtual 8086 mode the word is anything.
+    test dword ptr [rsp + 32], {vm_flag}
     jnz 1f
     and qword ptr [rsp + 32], ~{trap_flag}
     add rsp, 16

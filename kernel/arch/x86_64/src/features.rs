@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processor can do: CPUID (Intel SDM, volume 2), looked at once at boot. That there is
-//! long mode, the first instructions have seen.
+//! What the processor can do: CPUID (Intel SDM, volume 2), looked at once at boot. That there are
+//! long mode and pages that are not executed, the first instructions have seen.
 
 use crate::panic::Pc;
-use crate::regs::{CR4_FXSR, CR4_OSXSAVE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
+use crate::regs::{CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
 use arch_common::platform::refuse;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
-/// CPUID leaf 1, EDX: time-stamp counter; global pages; `fxsave`.
+/// CPUID leaf 1, EDX: time-stamp counter; machine checks; global pages; `fxsave`.
 const TSC: u32 = 1 << 4;
+const MCE: u32 = 1 << 7;
 const PGE: u32 = 1 << 13;
 const FXSR: u32 = 1 << 24;
 /// CPUID leaf 1, ECX.
@@ -19,7 +20,6 @@ const SMAP: u32 = 1 << 20;
 const UMIP: u32 = 1 << 2;
 /// CPUID leaf 8000_0001, EDX.
 const SYSCALL: u32 = 1 << 11;
-const NX: u32 = 1 << 20;
 
 /// What the kernel uses of a processor: bits of CR4.
 pub fn cr4() -> u64 {
@@ -31,7 +31,6 @@ pub fn cr4() -> u64 {
         (first, PGE, "global pages (PGE)"),
         (first, FXSR, "fxsave (FXSR)"),
         (extended, SYSCALL, "syscall"),
-        (extended, NX, "pages that are not executed (NX)"),
     ] {
         if has & bit == 0 {
             refuse::<Pc>(format_args!("this processor lacks what the kernel needs: {what}"));
@@ -44,6 +43,7 @@ pub fn cr4() -> u64 {
         (leaf.ebx, leaf.ecx)
     };
     [
+        (first, MCE, CR4_MCE),
         (others, XSAVE, CR4_OSXSAVE),
         (seventh, SMEP, CR4_SMEP),
         (seventh, SMAP, CR4_SMAP),

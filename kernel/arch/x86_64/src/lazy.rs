@@ -62,11 +62,12 @@ impl Lazy {
 
     /// On exit: what the next thread needs is in the processor, and what it must not see is not.
     pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) {
-        regs::clear_selectors();
+        if regs::clear_selectors() {
+            self.last = Link::NULL;
+        }
         let parts = pool[next].lazy;
         if !self.last.is(next) {
             self.last = next.link();
-            // Who loads FS may have changed what was there.
             let has_base = parts & lazy::FS != 0;
             if has_base || self.has_base {
                 regs::set_fs_base(state(&pool[next]).fs_base);

@@ -36,8 +36,7 @@ type Table = Shared<Page<[u64; ENTRIES]>>;
 pub static TOP: Table = Shared::new(Page([0; ENTRIES]));
 /// The one below it: entries of GiB.
 pub static UPPER: Table = Shared::new(Page([0; ENTRIES]));
-/// The directory of the last GiB, which is never in the image that an attacker's space has: it has
-/// no bit for users.
+/// The directory of the last GiB. The entries that lead to it have no bit for users.
 pub static DIRECTORY: Table = Shared::new(Page([0; ENTRIES]));
 /// The first 2 MiB, where the image is: what is executed is not written.
 static IMAGE_TABLE: Table = Shared::new(Page([0; ENTRIES]));

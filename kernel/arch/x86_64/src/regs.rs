@@ -10,10 +10,14 @@ pub const RFLAGS_TF: u64 = 1 << 8;
 pub const RFLAGS_IF: u64 = 1 << 9;
 /// RFLAGS: direction.
 pub const RFLAGS_DF: u64 = 1 << 10;
+/// RFLAGS: what I/O privilege user mode has.
+pub const RFLAGS_IOPL: u64 = 3 << 12;
 /// RFLAGS: nested task.
 pub const RFLAGS_NT: u64 = 1 << 14;
 /// RFLAGS: the next instruction raises no breakpoint.
 pub const RFLAGS_RF: u64 = 1 << 16;
+/// RFLAGS: virtual 8086 mode, which there is not in long mode, but in QEMU.
+pub const RFLAGS_VM: u64 = 1 << 17;
 /// RFLAGS: alignment check; in the kernel, that pages of users may be reached.
 pub const RFLAGS_AC: u64 = 1 << 18;
 /// CR0: task switched: the FPU traps.
@@ -28,6 +32,8 @@ pub const CR0_SET: u64 = 1 << 1 | 1 << 5 | 1 << 16 | CR0_PG;
 pub const CR0_CLEAR: u64 = 1 << 2 | 1 << 18 | 1 << 29 | 1 << 30;
 /// CR4: entries of 64 bits.
 pub const CR4_PAE: u64 = 1 << 5;
+/// CR4: machine checks are reported.
+pub const CR4_MCE: u64 = 1 << 6;
 /// CR4: global pages.
 pub const CR4_PGE: u64 = 1 << 7;
 /// CR4: `fxsave`, SSE; SSE exceptions.
@@ -53,6 +59,8 @@ pub const EFER_NXE: u64 = 1 << 11;
 pub const STAR: u32 = 0xc000_0081;
 /// Where `syscall` goes.
 pub const LSTAR: u32 = 0xc000_0082;
+/// Where `syscall` goes from code that is not of 64 bits.
+pub const CSTAR: u32 = 0xc000_0083;
 /// Which flags `syscall` clears.
 pub const FMASK: u32 = 0xc000_0084;
 /// The base of FS.
@@ -150,8 +158,9 @@ pub unsafe fn write_msr(register: u32, value: u64) {
 }
 
 /// Empties DS, ES, FS and GS, if a thread has loaded any: 64-bit code does not look at them, but
-/// could tell the next thread something by them. The base of FS may be another one afterwards.
-pub fn clear_selectors() {
+/// could tell the next thread something by them. Returns whether one was; the base of FS may be
+/// another one then.
+pub fn clear_selectors() -> bool {
     let any: u32;
     // SAFETY: reads four registers.
     unsafe {
@@ -160,12 +169,14 @@ pub fn clear_selectors() {
             out(reg) any, out(reg) _, options(nomem, nostack)
         )
     };
-    if any & 0xffff != 0 {
+    let were_loaded = any & 0xffff != 0;
+    if were_loaded {
         // SAFETY: null selectors; the kernel uses none of these registers.
         unsafe {
             asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0, options(nomem, nostack, preserves_flags))
         };
     }
+    were_loaded
 }
 
 /// Sets the base of FS.

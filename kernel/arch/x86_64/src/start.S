@@ -28,6 +28,8 @@ _start:
     cpuid
     bt edx, {long_mode}
     jnc too_old
+    bt edx, {no_execute}
+    jnc too_old
     // The first 2 MiB appear at 0, where the next instruction is, and the first 4 MiB at KERNEL_BASE. The upper halves of entries
     // are zero.
     mov ecx, offset {top} + {minus_base}
@@ -74,7 +76,7 @@ too_old:
     hlt
     jmp 2b
 too_old_text:
-    .asciz "this processor lacks what the kernel needs: 64-bit words (long mode)\r\n"
+    .asciz "this processor lacks what the kernel needs: 64-bit words (long mode), and pages that are not executed (NX)\r\n"
 
 .code64
 low:

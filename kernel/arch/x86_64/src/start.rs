@@ -15,8 +15,9 @@ use core::arch::global_asm;
 use kcore::boot::{Machine, Range};
 use mmu::x86_64::bits::{LARGE, PRESENT, WRITABLE};
 
-/// CPUID leaf 8000_0001, EDX: the number of the bit.
+/// CPUID leaf 8000_0001, EDX: numbers of bits.
 const LONG_MODE: u32 = 29;
+const NO_EXECUTE: u32 = 20;
 /// The 64-bit code segment of `gdt`, which the jump wants before that is there.
 const CODE: u64 = 0x0020_9b00_0000_0000;
 /// The first serial line.
@@ -34,6 +35,7 @@ global_asm!(
     last = const 511 * 8,
     long_and_nx = const regs::EFER_LME | regs::EFER_NXE,
     long_mode = const LONG_MODE,
+    no_execute = const NO_EXECUTE,
     pae = const regs::CR4_PAE,
     paging = const regs::CR0_PG | regs::CR0_PE,
     serial = const SERIAL,

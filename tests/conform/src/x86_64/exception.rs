@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exceptions that x86-64 has, and frames that want more than a user has.
 
+use crate::alien;
 use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, fill, good};
 use abi::frame::{USER_FLAGS, fault, vector};
 use abi::{Frame, Op, Rights, Tag, USER_END, Word};
+use core::mem::offset_of;
 use macadamia::cap::{frame, set_frame};
 use macadamia::ipc::reply_wait;
 use macadamia::map::{map, protect};
-use processor::{INVALID_BYTES, Words, code};
+use processor::{INVALID_BYTES, SP, Words, code};
 
 pub const CASES: &[Case] = &[
     ("a_division_by_zero_reaches_the_handler", |bed| expect(bed, code::divides(), 0)),
@@ -17,6 +19,11 @@ pub const CASES: &[Case] = &[
     ("an_address_that_is_none_is_the_threads_fault", nowhere),
     ("the_last_system_call_returns_to_nowhere", last_call),
     ("hostile_registers_do_no_harm", hostile_registers),
+    ("another_code_segment_does_not_lead_into_the_kernel", |bed| {
+        expect(bed, code::loads_code_selector(), vector::INVALID_OPCODE)
+    }),
+    ("virtual_8086_mode_gives_no_privilege", virtual_mode),
+    ("a_single_step_in_virtual_8086_mode_is_the_threads", step_in_virtual_mode),
     ("a_single_step_stops_after_one_instruction", single_step),
     ("a_single_step_goes_through_a_system_call", step_over_call),
     ("the_kernels_memory_is_refused_everywhere", kernel_memory),
@@ -118,6 +125,44 @@ fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
     check("no privilege was gained", r.words[0] == vector::GENERAL_PROTECTION)?;
     check("interrupts are on, no I/O privilege", f.rflags & !USER_FLAGS == RUNNING)?;
     check("no base that is no user's", f.fs_base == 0)
+}
+
+/// An alien goes on with these words of 32 bits: instruction pointer, CS, flags, stack pointer, SS,
+/// and the other segments. Its stack is where 16 bits reach, and in the page at 0, where such code
+/// is, nothing is done, up to a write to that page. No processor has virtual 8086 mode in long
+/// mode, and refuses; QEMU 10 has.
+fn returns_to(bed: &mut Bed, words: [u32; 9]) -> Result<Word, Why> {
+    const STACK: Word = 0x8000;
+    const NOP: u8 = 0x90;
+    let stack: [u8; 36] = core::array::from_fn(|at| words[at / 4].to_le_bytes()[at % 4]);
+    let alien = alien::launch(bed, code::returns_by_stack())?;
+    good(map(SPACE, ADDRESS, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(ADDRESS, PAGE, &[NOP; 512]);
+    good(map(SPACE, ADDRESS, bed.ram, 2 * PAGE, PAGE, Rights(3)))?;
+    fill(ADDRESS, 36, &stack);
+    good(map(alien.space, 0, bed.ram, PAGE, PAGE, Rights(5)))?;
+    good(map(alien.space, STACK, bed.ram, 2 * PAGE, PAGE, Rights(3)))?;
+    alien.set(SP, STACK);
+    let r = alien.run(alien.bound.handle)?;
+    check("no privilege", alien.word(offset_of!(Frame, rflags)) & !USER_FLAGS == RUNNING)?;
+    Ok(r.words[0])
+}
+
+/// The I/O privilege, virtual 8086 mode.
+const PRIVILEGE: u32 = 3 << 12;
+const VIRTUAL: u32 = 1 << 17;
+
+fn virtual_mode(bed: &mut Bed) -> Result<(), Why> {
+    let flags = RUNNING as u32 | PRIVILEGE | VIRTUAL;
+    let cause = returns_to(bed, [0x100, 0, flags, 0x8800, 0, 0, 0, 0, 0])?;
+    check("the thread's own", [vector::GENERAL_PROTECTION, vector::PAGE_FAULT].contains(&cause))
+}
+
+/// There CS and SS can be as the kernel's.
+fn step_in_virtual_mode(bed: &mut Bed) -> Result<(), Why> {
+    let flags = (RUNNING | STEP) as u32 | PRIVILEGE | VIRTUAL;
+    let cause = returns_to(bed, [0x100, 8, flags, 0x8800, 0x10, 0, 0, 0, 0])?;
+    check("the thread's own", [vector::GENERAL_PROTECTION, vector::DEBUG].contains(&cause))
 }
 
 fn single_step(bed: &mut Bed) -> Result<(), Why> {

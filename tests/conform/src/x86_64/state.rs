@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     ("each_thread_has_its_own_thread_pointer", pointers),
     ("a_thread_pointer_that_is_no_users_is_refused", bad_pointers),
     ("a_selector_of_one_thread_is_not_seen_by_another", selectors),
+    ("a_thread_that_loads_a_selector_keeps_its_thread_pointer", pointer_stays),
     ("each_thread_has_its_own_registers_of_sse", |bed| floats(bed, code::floats(), 16)),
     ("each_thread_has_its_own_registers_of_avx", avx),
 ];
@@ -73,6 +74,17 @@ fn selectors(bed: &mut Bed) -> Result<(), Why> {
     launch(bed, code::reads_selectors())?;
     let (_, f) = next()?;
     check("none", f.r[0] == 0 && f.r[RDX] == 0)
+}
+
+/// The kernel empties the selectors at its next entry, and nobody else runs meanwhile.
+fn pointer_stays(bed: &mut Bed) -> Result<(), Why> {
+    const VALUE: Word = 0x1111_2222_3333_4444;
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(FIRST, 8, &VALUE.to_ne_bytes());
+    let thread = launch(bed, &[code::invalid(), code::loads_data_selector()].concat())?;
+    let one = next()?;
+    good(set_thread_pointer(thread, FIRST))?;
+    check("still its own", go_on(one)?.1.r[RDX] == VALUE)
 }
 
 /// The registers of AVX, if the processor has them and the kernel lets users have them.
