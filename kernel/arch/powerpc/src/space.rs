@@ -316,7 +316,6 @@ impl Spaces {
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         let Some(top) = pool[space].region.top.get() else { return };
         let had = pool[space].hw[hw::SEGMENTS];
-        let shows_none = !window::is_server(pool, space) && window::shown(pool, space).is_none();
         let [first, last] = [range.start, range.end.saturating_sub(1)]
             .map(|index| number(Tables::table_start(index)));
         for number in first..=last {
@@ -326,10 +325,9 @@ impl Spaces {
                 .entries::<Tables>()
                 .get(begin..own.end.min(range.end))
                 .unwrap_or_default();
-            let used = u32::from(entries.iter().any(|entry| *entry != 0)) << number;
-            let is_in_part =
-                shows_none && entries.iter().any(|entry| entry & bits::SUPERVISOR != 0);
-            let in_part = if is_in_part { hw::IN_PART } else { 0 };
+            let all = entries.iter().fold(0, |all, entry| all | entry);
+            let used = u32::from(all != 0) << number;
+            let has_servers = all & bits::SUPERVISOR != 0;
             let may_change = if whole::noted(pool, space) & 1 << number == 0 {
                 // It is attached from its first entry on.
                 begin == own.start
@@ -340,7 +338,13 @@ impl Spaces {
             if may_change {
                 self.note_whole(pool, space, number);
             }
-            pool[space].hw[hw::SEGMENTS] |= used | in_part;
+            pool[space].hw[hw::SEGMENTS] |= used;
+            if has_servers
+                && !window::is_server(pool, space)
+                && window::shown(pool, space).is_none()
+            {
+                pool[space].hw[hw::SEGMENTS] |= hw::IN_PART;
+            }
         }
         let hw = &mut pool[space].hw;
         let is_other = hw[hw::SEGMENTS] != had;
