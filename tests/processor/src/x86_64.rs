@@ -137,7 +137,7 @@ pub mod code {
         floats: "movups xmm7, [rsi]", "ud2", "1: movups [rsi + 16], xmm7", "ud2", "jmp 1b";
     }
 
-    /// A jump that ends so many bytes behind its start.
+    /// A jump that ends so many bytes after its start.
     #[must_use]
     pub fn jump(distance: u64) -> Vec<u8> {
         const BYTES: u32 = 5;

@@ -179,7 +179,7 @@ impl Archive {
 }
 
 /// Where no file that was put there is left when Linux is up.
-const MADE_ANEW: [&str; 4] = ["/dev/", "/proc/", "/sys/", "/tmp/"];
+const MADE_AT_START: [&str; 4] = ["/dev/", "/proc/", "/sys/", "/tmp/"];
 
 /// A file that goes into Linux's root file system.
 #[derive(Clone)]
@@ -206,9 +206,9 @@ impl std::str::FromStr for Insert {
                 "{guest:?}: GUEST is the path of a file, without `..` and line ends"
             ));
         }
-        if let Some(remade) = MADE_ANEW.iter().find(|folder| guest.starts_with(**folder)) {
+        if let Some(made) = MADE_AT_START.iter().find(|folder| guest.starts_with(**folder)) {
             return Err(format!(
-                "{guest}: Linux makes {remade} again when it starts; choose another place"
+                "{guest}: Linux makes {made} when it starts; choose another place"
             ));
         }
         let read = || {
@@ -261,7 +261,7 @@ mod tests {
         assert!(
             "Cargo.toml:/tmp/x"
                 .parse::<Insert>()
-                .is_err_and(|error| error.contains("makes /tmp/ again"))
+                .is_err_and(|error| error.contains("makes /tmp/ when"))
         );
         for wrong in ["/opt/", "/opt/../tmp/x", "/opt/a\nb"] {
             assert!(

@@ -54,6 +54,15 @@ impl Desk {
         self.monitor.button(false)
     }
 
+    /// Gives the screen's client of this digit the keyboard, by the list of the secure key. While
+    /// that is open the screen `shows` something.
+    pub fn choose(&mut self, digit: &str, shows: &[Pixel]) -> Result<()> {
+        self.monitor.key("f12", true)?;
+        self.colours(shows)?;
+        self.monitor.press(digit)?;
+        self.monitor.key("f12", false)
+    }
+
     /// Waits until the screen shows what is wanted.
     pub fn until(&mut self, what: &str, shows: impl Fn(&Picture) -> bool) -> Result<Picture> {
         let mut deadline = Deadline::new(self.session.process(), Limit::Own(self.patience));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux at the screen: its text console, the keyboard, and Debian's desktop.
 
-use super::desk::Desk;
-use super::disk;
+use super::desk::{Desk, Pixel};
 use super::tally::{Test, on_board, slow};
+use super::{disk, screen};
 use crate::build::{self, Built, Options, Seed, Wire};
 use crate::machine::monitor::Picture;
 use crate::machine::screen::Wanted;
@@ -141,27 +141,18 @@ fn with_tablet(system: &str) -> Result<Built> {
     build::plan(Path::new(system), options)?.carry_out()
 }
 
-/// Gives the screen and the keyboard to the client of this digit.
-fn choose(desk: &mut Desk, digit: &str) -> Result<()> {
-    desk.monitor.key("f12", true)?;
-    desk.monitor.press(digit)?;
-    desk.monitor.key("f12", false)
-}
-
 /// The shell of a Linux and natives have the screen in turn: who has it, has the keyboard.
 fn beside() -> Result<()> {
-    const PAPER: u32 = 0xe8_e4d8;
-    const CLOCK: ((usize, usize), u32) = ((870, 30), 0x10_2038);
     let mut desk = Desk::start(&with_tablet("systems/screen.toml")?)?;
     desk.session.expect(PROMPT)?;
     let text = |picture: &Picture| picture.colours(0..WIDTH / 2, BAR as usize..BAR as usize + 160);
     desk.until("a text console", |picture| text(picture) > 1)?;
-    desk.colours(&[CLOCK, ((700, 600), 0)])?;
+    desk.colours(&[screen::CLOCK, ((700, 600), 0)])?;
     desk.monitor.type_text("echo one > /dev/hvc0\n")?;
     desk.session.expect("one\n")?;
-    for (digit, colour) in [("2", PAPER), ("1", 0)] {
-        choose(&mut desk, digit)?;
-        desk.colours(&[CLOCK, ((700, 600), colour)])?;
+    for (digit, colour) in [("2", screen::PAPER), ("1", 0)] {
+        desk.choose(digit, &[])?;
+        desk.colours(&[screen::CLOCK, ((700, 600), colour)])?;
         // What is typed for the paper is none of the shell's.
         desk.monitor.type_text("echo two > /dev/hvc0\n")?;
     }
@@ -229,9 +220,8 @@ fn start_debian(system: &str) -> Result<Desk> {
 /// Debian starts X by itself, with a window manager, a terminal, eyes, and the page of the native
 /// web server in a browser; who is clicked on is typed to.
 fn desktop() -> Result<()> {
-    const CLOCK: ((usize, usize), u32) = ((870, 30), 0x10_2038);
     let mut desk = start_debian("systems/debian-screen.toml")?;
-    desk.colours(&[CLOCK])?;
+    desk.colours(&[screen::CLOCK])?;
     log_in(&mut desk)?;
     let titles = as_root(&mut desk, "xwininfo -root -tree | grep -o '\"Dillo[^\"]*\"'")?;
     ensure!(titles.contains("Macadamia"), "the browser shows no page of ours: {titles}");
@@ -255,7 +245,7 @@ const KILLS: u32 = 100;
 fn lives() -> Result<()> {
     /// In the killer's corner; its colour in the bar, and what it shows beside the number of kills.
     const CORNER: (usize, usize) = (960, 20);
-    const KILLER: ((usize, usize), u32) = ((600, 10), 0x20_20c0);
+    const KILLER: Pixel = ((600, 10), screen::KILLER);
     const SHOWN: u32 = 0x40_0000;
     let mut desk = start_debian("tests/systems/linux-desktop.toml")?;
     log_in(&mut desk)?;

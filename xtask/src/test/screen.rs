@@ -2,7 +2,7 @@
 //! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and says what is to
 //! be seen. Regions of known colours are compared, and what is expected is waited for.
 
-use super::desk::Desk;
+use super::desk::{Desk, Pixel};
 use super::tally::{Test, on_board, slow, test};
 use crate::build::{self, Options};
 use crate::emulator;
@@ -35,14 +35,14 @@ pub const ALL: &[Test] = &[
 /// Colours of the clients of `tests/systems/screen-focus.toml`, and of the bar without one.
 const FIRST: u32 = 0x90_2020;
 const SECOND: u32 = 0x20_7020;
-const KILLER: u32 = 0x20_20c0;
+pub const KILLER: u32 = 0x20_20c0;
 const NOBODY: u32 = 0x20_2428;
 /// What `paint` shows in its field: that it has no keyboard, and its colours.
 const FADED: u32 = 0xa0_a0a0;
 const RED: u32 = 0xd0_3030;
 const GREEN: u32 = 0x30_a040;
 const BLUE: u32 = 0x30_50d0;
-const PAPER: u32 = 0xe8_e4d8;
+pub const PAPER: u32 = 0xe8_e4d8;
 /// The place of a client that has ended.
 const GREY: u32 = 0x50_5458;
 /// What the killer shows, beside the number of kills.
@@ -55,6 +55,9 @@ const FIELD: (usize, usize) = (12, 32);
 const SHEET: (usize, usize) = (700, 600);
 const CORNER: (usize, usize) = (960, 20);
 
+/// In the corner of the demo's clock.
+pub const CLOCK: Pixel = ((870, 30), 0x10_2038);
+
 /// Starts a system by its description.
 fn start(system: &str) -> Result<Desk> {
     Desk::start(&build::system(Path::new(system))?)
@@ -62,19 +65,15 @@ fn start(system: &str) -> Result<Desk> {
 
 /// Gives the keyboard to the client of this digit, whose colour the bar has then.
 fn give(desk: &mut Desk, digit: &str, colour: u32) -> Result<()> {
-    desk.monitor.key("f12", true)?;
-    desk.colours(&[(BAR, NOBODY)])?;
-    desk.monitor.press(digit)?;
-    desk.monitor.key("f12", false)?;
+    desk.choose(digit, &[(BAR, NOBODY)])?;
     desk.colours(&[(BAR, colour)]).map(|_| ())
 }
 
 /// The system that people start first.
 fn demo() -> Result<()> {
-    const CLOCK: u32 = 0x10_2038;
     const INK: u32 = 0xf0_f0e0;
     let mut desk = start("systems/tutorial-screen.toml")?;
-    desk.colours(&[(FIELD, RED), (SHEET, PAPER), ((870, 30), CLOCK)])?;
+    desk.colours(&[(FIELD, RED), (SHEET, PAPER), CLOCK])?;
     // The clock has hands.
     let digits = |picture: &Picture| -> Vec<Option<u32>> {
         (864..1024)

@@ -195,24 +195,16 @@ fn within(model: &model_core::Report, limit: &Limit) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use crate::catalogue;
+    use crate::check::files::{files, read};
     use std::path::Path;
-
-    /// All text of the files in a folder, and in the folders in it.
-    fn text(folder: &Path) -> String {
-        let entries = std::fs::read_dir(folder).expect("a folder");
-        let texts = entries.map(|entry| {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() { text(&path) } else { std::fs::read_to_string(path).expect("text") }
-        });
-        texts.collect()
-    }
 
     #[test]
     fn a_system_that_does_not_say_how_it_is_tested_is_named_by_a_test() {
-        let tests = text(Path::new("src/test"));
+        let sources = files(Path::new("src/test"), &|_| true).expect("sources");
+        let tests: String = sources.iter().map(|path| read(path).expect("text")).collect();
         for folder in ["systems", "tests/systems"] {
             for path in catalogue::descriptions(&format!("../{folder}")).expect("descriptions") {
-                let says = std::fs::read_to_string(&path).expect("a description");
+                let says = read(&path).expect("a description");
                 let name = catalogue::name(&path);
                 let names = [format!("{folder}/{name}.toml"), format!("\"{name}\"")];
                 assert!(

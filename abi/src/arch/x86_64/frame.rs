@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words behind an exception message or at the start of an alien's
+/// A thread's registers, in the words after an exception message or at the start of an alien's
 /// UTCB slot.
 ///
 /// What a handler writes here is hostile to the kernel.
@@ -15,7 +15,7 @@ pub struct Frame {
     pub r: [u64; 15],
     /// Stack pointer.
     pub rsp: u64,
-    /// Instruction pointer: of the faulting instruction, or behind a system call's.
+    /// Instruction pointer: of the faulting instruction, or after a system call's.
     pub rip: u64,
     /// Flags; a handler may change those in [`USER_FLAGS`].
     pub rflags: u64,

@@ -8,7 +8,7 @@
 //! | `layout` | virtual addresses |
 //! | `regs` | registers of the system-control coprocessor |
 //! | `cache` | the caches, by line and whole |
-//! | [`panic`] | the last words |
+//! | [`panic`] | what is said of a bug |
 //! | `paging` | the processor's one first-level table, and the kernel's part of it |
 //! | `shadow` | tables of Segments that a space may only read |
 //! | `space` | what the port keeps of a space, and whose entries are in that table: the caching page directory |

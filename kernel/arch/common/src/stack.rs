@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's stacks: one for all entries, one for its last words.
+//! The kernel's stacks: one for all entries, one for what it says of a bug.
 
 use crate::shared::{self, Page, Shared};
 
 /// Bytes of the kernel's stack.
 pub const STACK_BYTES: usize = 16384;
 
-/// Bytes of the stack for its last words.
+/// Bytes of the stack for what it says of a bug.
 pub const PANIC_BYTES: usize = 4096;
 
 /// The kernel's stack: there is one.
 pub static KERNEL_STACK: Shared<Page<[u8; STACK_BYTES]>> = Shared::new(Page([0; STACK_BYTES]));
-/// Where the kernel says its last words.
+/// Where the kernel says what it knows of a bug.
 pub static PANIC_STACK: Shared<Page<[u8; PANIC_BYTES]>> = Shared::new(Page([0; PANIC_BYTES]));
 
 /// The two words at a place of the kernel's stack, if it is one: the lower 32 bits of each.

@@ -9,7 +9,7 @@
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU |
-//! | [`panic`] | the last words |
+//! | [`panic`] | what is said of a bug |
 //! | `paging` | the kernel's own translations |
 //! | `gdt` | segment descriptors |
 //! | `interrupts` | vectors and interrupt lines |

@@ -4,7 +4,7 @@
 /// RFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u64 = 1 << 9 | 2;
 
-/// Which word of a context is what. The general registers are in the frame's order, and behind them
+/// Which word of a context is what. The general registers are in the frame's order, and after them
 /// is what an entry pushes first.
 pub mod word {
     /// rax; the others follow as a frame has them: rbx rcx rdx rsi rdi rbp, r8 to r15.

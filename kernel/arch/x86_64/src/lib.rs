@@ -9,7 +9,7 @@
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU, of SSE and of AVX |
-//! | [`panic`] | the last words |
+//! | [`panic`] | what is said of a bug |
 //! | `paging` | the kernel's own translations |
 //! | `gdt` | segment descriptors, and stacks that some exceptions have |
 //! | `interrupts` | vectors and interrupt lines |

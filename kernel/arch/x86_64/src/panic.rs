@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end after a bug: the kernel's last words.
+//! The end after a bug: what the kernel says of it.
 
 use crate::layout::{CPU, wide};
 use arch_common::platform::Platform;
