@@ -10,13 +10,10 @@ use crate::panic::Pc;
 use crate::{fpu, regs};
 use abi::PhysAddr;
 use arch_common::boot::{Boot as Memory, Found, look};
+use arch_common::multiboot;
 use arch_common::platform::refuse;
 use kcore::boot::Range;
-use kcore::ram::Ram;
 use plat_pc::uart;
-
-/// What a Multiboot 1 loader leaves in EAX.
-const MAGIC: u32 = 0x2BAD_B002;
 
 /// Whether servers run at ring 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,40 +91,6 @@ fn spaces(info: u32) -> Spaces {
     }
 }
 
-/// RAM below 4 GiB as the loader reports it, whole pages.
-fn memory_map(info: u32) -> Ram {
-    if peek(info) & 1 << 6 == 0 {
-        refuse::<Pc>(format_args!(
-            "the boot loader gave no memory map: use a Multiboot loader such as GRUB"
-        ));
-    }
-    let mut ram = Ram::default();
-    let (bytes, start) = (peek(info + 44), peek(info + 48));
-    let mut at = start;
-    while at < start + bytes {
-        let (size, base, base_high, length, length_high, kind) =
-            (peek(at), peek(at + 4), peek(at + 8), peek(at + 12), peek(at + 16), peek(at + 20));
-        at += size + 4;
-        if kind != 1 || base_high != 0 {
-            continue;
-        }
-        let limit = 0xffff_f000 - base.min(0xffff_f000);
-        let length = if length_high != 0 { limit } else { length.min(limit) };
-        ram.add(PhysAddr(base), PhysAddr(base + length));
-    }
-    ram
-}
-
-/// A module that the loader left.
-fn module(info: u32, index: u32) -> Option<Range> {
-    if peek(info) & 1 << 3 == 0 || index >= peek(info + 20) {
-        return None;
-    }
-    let entry = peek(info + 24) + index * 16;
-    let (base, end) = (peek(entry), peek(entry + 4));
-    (end > base).then_some(Range { base: PhysAddr(base), bytes: end - base })
-}
-
 unsafe extern "C" {
     static kernel_end: u8;
 }
@@ -146,11 +109,11 @@ pub fn find(magic: u32, info: u32) -> Boot {
     if features.fxsr {
         features.mxcsr_bits = fpu::mxcsr_bits(features);
     }
-    if magic != MAGIC {
+    if magic != multiboot::MAGIC {
         refuse::<Pc>(format_args!("started by something that is not a Multiboot 1 loader"));
     }
     let spaces = spaces(info);
-    let Some(image) = module(info, 0) else {
+    let Some(image) = multiboot::module(peek, info, 0) else {
         refuse::<Pc>(format_args!(
             "the boot loader gave no boot image: name it as the first module"
         ))
@@ -159,7 +122,12 @@ pub fn find(magic: u32, info: u32) -> Boot {
     let kernel = Range { base: PhysAddr(0), bytes: bytes.max(1 << 20) };
     // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
     let memory = unsafe {
-        look::<Pc>(Found { ram: memory_map(info), kernel, image, symbols: module(info, 1) })
+        look::<Pc>(Found {
+            ram: multiboot::memory_map::<Pc>(peek, info),
+            kernel,
+            image,
+            symbols: multiboot::module(peek, info, 1),
+        })
     };
     Boot { memory, features, spaces }
 }

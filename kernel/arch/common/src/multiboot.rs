@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a Multiboot 1 loader left (Multiboot Specification 0.6.96, section 3.3). Its information is
+//! looked at by `peek`, which reads a word of physical memory.
+
+use crate::platform::{Platform, refuse};
+use abi::PhysAddr;
+use kcore::boot::Range;
+use kcore::ram::Ram;
+
+/// What a loader leaves in EAX.
+pub const MAGIC: u32 = 0x2BAD_B002;
+/// The last page of the first 4 GiB, which nobody has.
+const LAST_PAGE: u32 = 0xffff_f000;
+
+/// RAM below 4 GiB as the loader reports it, whole pages.
+pub fn memory_map<P: Platform>(peek: impl Fn(u32) -> u32, info: u32) -> Ram {
+    if peek(info) & 1 << 6 == 0 {
+        refuse::<P>(format_args!(
+            "the boot loader gave no memory map: use a Multiboot loader such as GRUB"
+        ));
+    }
+    let mut ram = Ram::default();
+    let (bytes, start) = (peek(info + 44), peek(info + 48));
+    let mut at = start;
+    while at < start + bytes {
+        let (size, base, base_high, length, length_high, kind) =
+            (peek(at), peek(at + 4), peek(at + 8), peek(at + 12), peek(at + 16), peek(at + 20));
+        at += size + 4;
+        if kind != 1 || base_high != 0 {
+            continue;
+        }
+        let limit = LAST_PAGE - base.min(LAST_PAGE);
+        let length = if length_high != 0 { limit } else { length.min(limit) };
+        ram.add(PhysAddr(base.into()), PhysAddr((base + length).into()));
+    }
+    ram
+}
+
+/// A module that the loader left.
+pub fn module(peek: impl Fn(u32) -> u32, info: u32, index: u32) -> Option<Range> {
+    if peek(info) & 1 << 3 == 0 || index >= peek(info + 20) {
+        return None;
+    }
+    let entry = peek(info + 24) + index * 16;
+    let (base, end) = (peek(entry), peek(entry + 4));
+    (end > base).then(|| Range { base: PhysAddr(base.into()), bytes: (end - base).into() })
+}
