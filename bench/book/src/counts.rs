@@ -177,8 +177,8 @@ pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value
     Some(value.divided(f64::from(row.per)))
 }
 
-/// The count of this name of a whole run: instructions are those of the kernel between two looks at
-/// interrupts, the most.
+/// The count of this name of a whole run: instructions are those of the kernel between two checks
+/// for interrupts, the most.
 fn of_run(count: &str, report: &Report) -> Option<Value> {
     let latency = report.latency.as_ref().filter(|_| count == "instructions")?;
     Some(Value { median: latency.longest as f64, spread: None })

@@ -15,7 +15,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Names of the sections that are behind the paper or a goal and do not say why.
+    /// Names of the sections that miss the paper's number or a goal and do not say why.
     #[must_use]
     pub fn unexplained(&self) -> Vec<&str> {
         let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);

@@ -40,7 +40,7 @@ pub fn page(book: &Book) -> Result<String> {
 fn head(provenance: &Provenance) -> Markup {
     html! {
         p {
-            "What the papers measured, measured again on this project and on Linux of the same source alone. "
+            "What the papers measured, measured again on this project and on Linux of the same source on the bare machine. "
             "No processor was timed: an emulator executed every program, and a model of a processor counted what it did. "
             "Each value is a median; below it stand the least and the most of all repetitions. "
             "Linux alone and ours ran the same programs under the same model in the same invocation."

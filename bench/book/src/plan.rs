@@ -145,7 +145,7 @@ pub struct ChapterPlan {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct SectionPlan {
-    /// By what `./macadamia bench NAME` runs it alone.
+    /// The name by which `./macadamia bench NAME` runs only this section.
     pub name: String,
     /// Title.
     pub title: String,
@@ -167,7 +167,7 @@ pub struct SectionPlan {
     /// What is measured as a function of something.
     #[serde(default)]
     pub sweep: Vec<Sweep>,
-    /// Numbers of papers that are shown beside, though nothing here is measured like them.
+    /// Numbers of papers that are shown, too, though nothing here is measured like them.
     #[serde(default)]
     pub quote: Vec<String>,
     /// Where the instructions of a path go.

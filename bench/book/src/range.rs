@@ -20,13 +20,13 @@ pub struct Range {
     pub high: f64,
     /// The same ratio, of instructions.
     pub instructions: Option<f64>,
-    /// What is open, and how far the ratio goes by that alone; what moves it most comes first.
+    /// What is open, and how far the ratio goes by only that; what moves it most comes first.
     pub rests_on: Vec<(String, f64, f64)>,
 }
 
 impl Range {
     /// Of a ratio with the value `ratio`: its values at corners, that of instructions, and of what
-    /// is open the values by that alone.
+    /// is open the values by only that.
     pub(crate) fn of(
         ratio: f64,
         corners: impl Iterator<Item = f64>,

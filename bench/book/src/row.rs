@@ -14,7 +14,7 @@ pub struct Row {
     /// The run that it is of, of the same program, if not the section's.
     pub run: Option<String>,
     /// The interval in the program. Without one the figure is of the whole run: the most
-    /// instructions of the kernel between two looks at interrupts.
+    /// instructions of the kernel between two checks for interrupts.
     pub interval: Option<u16>,
     /// An interval whose counts are subtracted, of the same repetitions: what has to be done
     /// anyway.

@@ -62,7 +62,7 @@ impl Code {
     /// Executes it.
     #[inline(always)]
     pub fn run(&self) {
-        // SAFETY: this module alone writes there, within the window: instructions that change
+        // SAFETY: only this module writes there, within the window: instructions that change
         // nothing, each followed by another or by a return.
         unsafe { asm!("call {}", in(reg) self.place, options(preserves_flags)) };
     }
