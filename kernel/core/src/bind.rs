@@ -79,7 +79,7 @@ impl<P: Port> Kernel<P> {
         self.threads.free = self.pool[made].next;
         let Thread { handle, epochs, .. } = self.pool[made];
         let handle = handle.wrapping_add(SEQUENCE);
-        // Whoever wore it out is gone, with all that he paid for.
+        // The Quota that wore it out is gone, with all that was charged to it.
         let epochs = if self.threads.is_worn(epochs) { 0 } else { epochs };
         self.pool[made] = Thread {
             handle,

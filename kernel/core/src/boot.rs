@@ -25,7 +25,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// The address behind the last.
+    /// The address after the last.
     #[must_use]
     pub const fn end(&self) -> PhysAddr {
         PhysAddr(self.base.0 + self.bytes)
@@ -53,7 +53,7 @@ pub struct Machine<'a> {
 
 /// Entries of the thread table for a pool of this size, and the bytes to reserve
 /// for them at the pool's start: a power of two, at least one for each 8 KiB. The heap of alarms is
-/// behind it.
+/// after it.
 #[must_use]
 pub const fn thread_table(pool_bytes: u32) -> (u32, u32) {
     let count = (pool_bytes / 8192).next_power_of_two();

@@ -86,7 +86,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// An entry was written to a range of a space's directory: if it is small, its home gets that,
-    /// too, but for what is behind its size, as the window of a server is that it shows.
+    /// too, but for what is beyond its size, as the window of a server is that it shows.
     pub(crate) fn bring_home(&mut self, space: Ref<Space>, range: Range<usize>, entry: Entry<P>) {
         let Some(at) = self.smallness(Owner::Space(space)) else { return };
         let end = range.end.min(self.pool[space].region.tables() as usize);

@@ -7,7 +7,7 @@
 //! thread that received it; any number may be outstanding, and none takes memory.
 //!
 //! A queue of senders is a circle in the order of priority, first come first served within
-//! one. The first sender of each priority is in a second circle, of such senders alone: who joins
+//! one. The first sender of each priority is in a second circle, of only such senders: who joins
 //! looks at one sender of each priority, however many there are.
 
 use crate::port::{Port, Registers};
@@ -236,7 +236,7 @@ impl<P: Port> Kernel<P> {
         Ok(outcome)
     }
 
-    /// `map_reply_wait`: a pager's answer to a page fault, mostly. Behind the mapping nothing can
+    /// `map_reply_wait`: a pager's answer to a page fault, mostly. After the mapping nothing can
     /// fail but a receive that polls.
     pub(crate) fn map_reply_wait(
         &mut self,

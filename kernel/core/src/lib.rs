@@ -89,7 +89,7 @@ use pool::{Link, Pool, Ref};
 pub struct Kernel<P: Port> {
     /// Ready queues and the time slice: first, where fast paths know them.
     pub sched: Scheduler,
-    /// The machine, behind them: what it begins with may be known to fast paths, too.
+    /// The machine, after them: what it begins with may be known to fast paths, too.
     pub port: P,
     /// Every object.
     pub pool: Pool,
@@ -149,7 +149,7 @@ type Entry<P> = <<P as port::Translation>::Format as mmu::Format>::Entry;
 /// Bytes of a page, as the pool counts them.
 const PAGE: u32 = abi::PAGE_SIZE as u32;
 
-/// 32-bit words that align a word behind an odd number of them.
+/// 32-bit words that align a word after an odd number of them.
 const ALIGN: usize = size_of::<Word>() / 4 - 1;
 
 /// An argument that no word has more than 32 bits of.

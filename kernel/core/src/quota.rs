@@ -10,7 +10,7 @@ use abi::{Error, Kind, Rights, Word, call};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
-/// What every object starts with; a Thread has it behind its hot words.
+/// What every object starts with; a Thread has it after its hot words.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
 pub struct Header {

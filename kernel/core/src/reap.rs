@@ -176,7 +176,7 @@ impl<P: Port> Kernel<P> {
         true
     }
 
-    /// The reaper runs: a step, and a look at interrupts, which the port takes before the next one.
+    /// The reaper runs: a step; the port checks for interrupts before the next one.
     pub(crate) fn reap(&mut self) {
         let reaper = self.threads.reaper();
         if self.work(reaper) == Progress::Done && !self.take_left(reaper) {

@@ -335,7 +335,7 @@ impl<P: Port> Kernel<P> {
         self.sched.owner = thread.link();
     }
 
-    /// The current thread gives way to others of its priority.
+    /// The current thread yields to others of its priority.
     pub(crate) fn rotate(&mut self, current: Ref<Thread>) {
         self.pool[current].slice_left = 0;
         self.enqueue(current, false);

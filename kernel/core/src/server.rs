@@ -8,7 +8,7 @@
 //! What they reach outside the window depends on whose tables these are: so a server maps nothing
 //! there.
 //!
-//! All windows end at one address. So if there is one server alone, no space shows anything else at
+//! All windows end at one address. So if there is only one server, no space shows anything else at
 //! its addresses, and the translations of its pages may stay when the tables change: it can be *global*.
 //! A space that shows none and maps something there itself harms itself: its accesses may find the
 //! supervisor's pages.

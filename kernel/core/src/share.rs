@@ -248,7 +248,7 @@ impl<P: Port> Kernel<P> {
             // Nothing of the window is the space's own until it is detached.
             self.pool[space].region.end = address;
         } else if Self::is_smalls(source.kind) {
-            // Nothing behind its size is a small space's.
+            // Nothing beyond its size is a small space's.
             let region = &mut self.pool[source.owner.region()];
             let large_tables =
                 core::mem::replace(&mut region.end, UserAddr(source.bytes)).0 / TABLE_SPAN;

@@ -64,7 +64,7 @@ const GAP: usize = ALIGN * (HW_WORDS % 2);
 /// 32-bit words for that and for [`Space::hw`].
 const ROOM: usize = 9 + 25 * ALIGN;
 
-/// Distance from a Space to its capability table: a block's size, so that no slot fits behind it in
+/// Distance from a Space to its capability table: a block's size, so that no slot fits after it in
 /// a space of aliens.
 pub const HEADER_BYTES: u32 = 128 << ALIGN;
 const _: () = assert!(

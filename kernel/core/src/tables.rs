@@ -34,7 +34,7 @@ impl Table {
     pub fn entries<F: Format>(&self) -> &[F::Entry] {
         bytemuck::cast_slice(&self.0)
     }
-    /// Its entries, for writing. Of a table in use the portable kernel alone writes any but the
+    /// Its entries, for writing. Of a table in use only the portable kernel writes any but the
     /// port's own.
     pub fn entries_mut<F: Format>(&mut self) -> &mut [F::Entry] {
         bytemuck::cast_slice_mut(&mut self.0)
@@ -145,7 +145,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The owner's table of this level that leads to the leaf table `index`, or if that is missing
-    /// the first leaf table behind those that are missing with it.
+    /// the first leaf table after those that are missing with it.
     fn descend(
         &self,
         owner: Owner,

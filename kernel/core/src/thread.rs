@@ -83,12 +83,12 @@ pub mod flag {
     /// Has an alarm in the heap.
     pub const ALARM: u32 = 8;
     /// Somebody may wait for this thread who is not in its queue of senders and whom it does
-    /// not know as its partner: for a message from it alone, or for an alien's next event
+    /// not know as its partner: for a message only from it, or for an alien's next event
     /// without being its handler.
     pub const WATCHED: u32 = 16;
     /// Its handler changed while a space waited to reply to it, which may still have the handle.
     pub const PASSED_ON: u32 = 32;
-    /// On a work list (`reap.rs`), whose worker alone may free it.
+    /// On a work list (`reap.rs`), and only its worker may free it.
     pub const LISTED: u32 = 64;
     /// Has a work list of its own.
     pub const WORKS: u32 = 128;

@@ -2,9 +2,9 @@
 //! ARMv5 translation-table entries (ARM Architecture Reference Manual, DDI 0100I, chapter B4).
 //!
 //! The entry of a page is the processor's own, a small page of 4 KiB. A leaf table is a page: four
-//! of the processor's coarse tables of 256 entries each. What names a leaf table is the kernel's
-//! alone, as the processor has one first-level table for all spaces: [`section`] and [`coarse`]
-//! make the entries of that.
+//! of the processor's coarse tables of 256 entries each. Only the kernel knows what names a
+//! leaf table, as the processor has one first-level table for all spaces: [`section`] and
+//! [`coarse`] make the entries of that.
 //!
 //! Readable pages are executable: ARMv5 cannot tell. A page without any right is an entry of a type
 //! that faults, which keeps its address, so that `protect` can give rights back. RAM that is not
@@ -19,11 +19,11 @@ pub mod bits {
     pub const TYPE: u32 = 3;
     /// Type: a small page.
     pub const SMALL: u32 = 2;
-    /// Buffered: with [`CACHED`] a write goes to the cache alone.
+    /// Buffered: with [`CACHED`] a write goes only to the cache.
     pub const BUFFERED: u32 = 1 << 2;
     /// Cached.
     pub const CACHED: u32 = 1 << 3;
-    /// Access permission of the four quarters of a page: the kernel alone.
+    /// Access permission of the four quarters of a page: only the kernel.
     pub const KERNEL_ONLY: u32 = 0x550;
     /// Users may read.
     pub const READ_ONLY: u32 = 0xaa0;
@@ -69,7 +69,7 @@ pub mod first {
     pub const DOMAIN_SHIFT: u32 = 5;
     /// Number of the lowest bit of a section's access permission.
     pub const ACCESS_SHIFT: u32 = 10;
-    /// Access permission: the kernel alone.
+    /// Access permission: only the kernel.
     pub const KERNEL_ONLY: u32 = 1;
 }
 
@@ -86,7 +86,7 @@ pub const fn coarse(physical: u32, domain: u32) -> u32 {
     physical | first::ONE | first::COARSE | domain << first::DOMAIN_SHIFT
 }
 
-/// A first-level entry for a section that the kernel alone accesses.
+/// A first-level entry for a section that only the kernel accesses.
 #[must_use]
 pub const fn kernel_section(physical: u32, domain: u32, cached: bool) -> u32 {
     let memory = if cached { CACHED | BUFFERED } else { 0 };

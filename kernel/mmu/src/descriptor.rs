@@ -46,7 +46,7 @@ pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
 }
 
 /// The data segment of a small space whose addresses begin at `base`, and that has `bytes` of them:
-/// both are multiples of a page. The code segment differs in [`CODE`] alone.
+/// both are multiples of a page. The code segment differs only in [`CODE`].
 #[must_use]
 pub const fn region(base: u32, bytes: u32) -> [u32; 2] {
     // Pages, 32 bits, present, ring 3, writable, accessed.

@@ -5,7 +5,7 @@
 //! All spaces use one first-level table, the *caching page directory*. An entry of it, a section of
 //! 1 MiB, is a copy of an entry of some owner, a Space or a Segment, and is tagged with that
 //! owner's domain. A switch of spaces opens other domains; it flushes nothing. The TLB tells owners
-//! apart by the domain. The data cache does not: it knows virtual addresses alone. So before a
+//! apart by the domain. The data cache does not: it knows only virtual addresses. So before a
 //! section is somebody else's, what its last owner may have left in the cache goes.
 //!
 //! Who may have left lines in a section since the whole cache was last cleaned:
@@ -125,8 +125,8 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Gives a domain to an owner without one. Nobody loses his whom `keeps` names: fewer than
-    /// there are domains.
+    /// Gives a domain to an owner without one. No owner that `keeps` names loses its own: fewer
+    /// than there are domains.
     ///
     /// `None` if all keep theirs.
     pub fn acquire(

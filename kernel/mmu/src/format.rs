@@ -83,7 +83,7 @@ pub trait Format {
 
     /// The entry for a page.
     fn leaf(leaf: Leaf) -> Self::Entry;
-    /// The entry for the page that lies physically behind, with the same rights and attributes.
+    /// The entry for the page that lies physically after, with the same rights and attributes.
     fn next(entry: Self::Entry) -> Self::Entry;
     /// What an entry of a leaf table says; `None` if it is empty.
     fn decode(entry: Self::Entry) -> Option<Leaf>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Slots: parts of a processor's addresses to which it relocates spaces, so that these have none in
-//! common (fass-wombat-arm-2007, section 3.2). A slot is held by who pays for it, and is shared by
-//! his spaces alone.
+//! common (fass-wombat-arm-2007, section 3.2). A slot is held by the Quota that pays for it, and
+//! only spaces of that Quota share it.
 
 /// `N` slots, and who holds them: an `H` each.
 pub struct Slots<H, const N: usize> {
@@ -24,7 +24,7 @@ impl<H: Copy + PartialEq, const N: usize> Slots<H, N> {
         Self { slots: [None; N], next: 0 }
     }
 
-    /// A slot for a space of this holder: the next that nobody has (`is_own`), or one of his own,
+    /// A slot for a space of this holder: the next that nobody has (`is_own`), or one of its own,
     /// namely one with the fewest spaces. None: there is no such.
     pub fn take(&mut self, holder: H, is_own: bool) -> Option<usize> {
         let users = |slot: &usize| match &self.slots[*slot] {

@@ -12,10 +12,11 @@
 //!
 //! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*,
 //! not *clean*. Clean ones are given out first. When a group has none left, one flush makes all the
-//! returned ones of all groups clean. When everybody keeps his, somebody loses it who has not used
-//! it lately. But where more owners take turns than there are tags, who has waited longest is the
-//! next to run. So when one comes back that lost its tag lately, who got the last one loses that:
-//! most of the others keep theirs (adaptive insertion, Qureshi et al., ISCA 2007).
+//! returned ones of all groups clean. When no owner returns one, an owner loses its tag that has
+//! not used it lately. But where more owners take turns than there are tags, the one that has
+//! waited longest is the next to run. So when one comes back that lost its tag lately, the one that
+//! got the last tag loses it: most of the others keep theirs (adaptive insertion, Qureshi et al.,
+//! ISCA 2007).
 //!
 //! A caller does four things:
 //!
@@ -213,7 +214,7 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Some(tag)
     }
 
-    /// One queue behind another.
+    /// One queue after another.
     fn join(&mut self, front: Queue, back: Queue) -> Queue {
         if front.first == NONE || back.first == NONE {
             return if front.first == NONE { back } else { front };

@@ -148,7 +148,7 @@ pub const fn token(epoch: u64) -> Option<u32> {
     if epoch < (NO_TOKEN ^ SHOWS) as u64 { Some(epoch as u32) } else { None }
 }
 
-/// What the token of a space has beside that if it shows a server.
+/// What the token of a space has besides that if it shows a server.
 pub const SHOWS: u32 = 1 << 31;
 
 /// See [`token`].

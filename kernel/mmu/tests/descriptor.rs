@@ -11,7 +11,7 @@ const PAGES: u32 = 1 << 23;
 const PRESENT: u32 = 1 << 23;
 const IN_PAGES: u32 = 1 << 20;
 
-/// The first address that a segment reaches, and the one behind the last (Intel SDM volume 3,
+/// The first address that a segment reaches, and the one after the last (Intel SDM volume 3,
 /// section 3.4.5).
 fn reach([low, high]: [u32; 2]) -> (u64, u64) {
     let base = u64::from(low >> 16 | (high & 0xff) << 16 | high & 0xff00_0000);

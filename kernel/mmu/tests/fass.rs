@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 
 const SPACES: usize = 20;
-/// Owners behind the spaces: Segments, which have a section each that spaces share.
+/// Owners after the spaces: Segments, which have a section each that spaces share.
 const SEGMENTS: usize = 3;
-/// Sections that spaces map for themselves; those of Segments are behind.
+/// Sections that spaces map for themselves; those of Segments are after.
 const OWN: usize = 5;
 const FRAMES: usize = 64;
 /// The first spaces are of one vspace: a section is the same frame in all of them.
@@ -31,7 +31,7 @@ struct Line {
     dirty: bool,
 }
 
-/// A processor with a line of cache for each section, by its virtual address alone.
+/// A processor with a line of cache for each section, only by its virtual address.
 #[derive(Default)]
 struct Machine {
     memory: Vec<u32>,

@@ -143,7 +143,7 @@ fn on_armv5(leaf: Leaf) -> Leaf {
 }
 
 /// What the processor lets users do by a small page or a section's access permission (DDI 0100I,
-/// B4.3): 1 the kernel alone, 2 users read, 3 users write.
+/// B4.3): 1 only the kernel, 2 users read, 3 users write.
 const fn access(rights: Rights) -> u32 {
     if rights.contains(Rights::WRITE) { 3 } else { 2 }
 }

@@ -51,7 +51,7 @@ impl Buddy {
         Self { heads: [Link::NULL; ORDERS], map: 0, start: 0, free_bytes: 0 }
     }
 
-    /// Places the map behind the reserved bytes and frees the rest.
+    /// Places the map after the reserved bytes and frees the rest.
     pub(crate) fn start(pool: &mut Pool, reserved: u32) {
         let map_bytes = (pool.bytes / MIN_BYTES).next_multiple_of(abi::PAGE_SIZE as u32);
         assert!(reserved + map_bytes <= pool.bytes, "pool too small for its tables");

@@ -63,10 +63,10 @@ const STATUS: u32 = 0xf;
 const STATUS_DOMAIN: u32 = 0xf0;
 /// See [`STATUS`].
 const PAGE_MISSING: u32 = 7;
-/// And what is set beside if it is not empty, and does not allow the access.
+/// And what is set, too, if it is not empty, and does not allow the access.
 const STATUS_PROTECTION: u32 = 8;
 
-/// Pages that the fast path maps at once: so much is done between two looks at interrupts.
+/// Pages that the fast path maps at once: so much is done between two checks for interrupts.
 const MOST_PAGES: u32 = 32;
 
 /// An entry of a leaf table for RAM, without the address.

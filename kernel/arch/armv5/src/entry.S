@@ -54,7 +54,7 @@ leave_kernel:
     movs pc, lr
     .ltorg
 
-// An exception that has a mode of its own. The address that is left to is `offset` behind the instruction; `way`
+// An exception that has a mode of its own. The address that is left to is `offset` after the instruction; `way`
 // is where it goes on.
 .macro EXCEPTION name, number, offset, way
 .global \name
@@ -111,7 +111,7 @@ from_kernel:
     mov r11, #0
     bl {bug}
 
-// A word that a user can read, or 0 if he cannot any more.
+// A word that a user can read, or 0 if it cannot read it any more.
 .global read_user
 read_user:
     ldr r0, [r0]

@@ -8,7 +8,7 @@ use kcore::Cpu;
 use mmu::armv5::SECTION_BYTES;
 use pool::Link;
 
-/// Where physical address 0 appears, and behind it the kernel's image.
+/// Where physical address 0 appears, and after it the kernel's image.
 pub const KERNEL_BASE: u32 = 0xe000_0000;
 /// Bytes of RAM that appear there.
 pub const KERNEL_BYTES: u32 = pool::BASE - KERNEL_BASE;
@@ -31,7 +31,7 @@ pub const THREAD_POINTER: u32 = VECTORS + 0xff0;
 pub const UTCBS: u32 = abi::utcb::AREA_START;
 /// Bytes of them.
 pub const UTCB_BYTES: u32 = abi::arch::armv5::layout::AREAS * SECTION_BYTES;
-/// The page behind the information page: the counter's.
+/// The page after the information page: the counter's.
 pub const COUNTER_PAGE: u32 = abi::utcb::KIP_ADDRESS + abi::PAGE_SIZE;
 
 /// The processor's words that fast paths read.

@@ -126,7 +126,7 @@ pub fn map_devices() {
     }
 }
 
-/// Shows the information page, and the counter's page behind it, to everybody.
+/// Shows the information page, and the counter's page after it, to everybody.
 pub fn show_information_page(physical: u32) {
     let index = (KIP_ADDRESS % SECTION_BYTES / PAGE_SIZE) as usize;
     set_coarse(&GLOBAL_TABLE, index, physical | CACHED);

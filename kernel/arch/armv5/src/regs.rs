@@ -29,7 +29,7 @@ macro_rules! operation {
         $(#[$meta])*
         pub fn $name(value: u32) {
             // SAFETY: nothing is lost by it: what is written was written back, and what is dropped
-            // is looked up again. (Not `nomem`: it comes behind all writes before.)
+            // is looked up again. (Not `nomem`: it comes after all writes before.)
             unsafe { asm!(concat!("mcr p15, 0, {}, ", $register), in(reg) value, options(nostack, preserves_flags)) };
         }
     };

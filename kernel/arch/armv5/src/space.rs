@@ -34,7 +34,7 @@ use pool::{Link, Pool, Ref};
 const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 /// How many spaces can have UTCBs.
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
-/// So many spaces get on with a Segment's domain alone, as long as they have nothing else.
+/// So many spaces need only a Segment's domain, as long as they have nothing else.
 const GUESTS: usize = 4;
 /// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked
 /// at for its start.
@@ -43,8 +43,8 @@ const SEGMENT_TABLES: u32 = 32;
 const PAGES: u32 = 8;
 /// More pages than this are cleaned with the whole cache, ...
 const CLEANED: usize = 24;
-/// ... and more than this dropped with it, line by line: so much is done between two looks at
-/// interrupts.
+/// ... and more than this dropped with it, line by line: so much is done between two checks
+/// for interrupts.
 const DROPPED: usize = 10;
 
 /// Of a Segment, in `Segment::hw`: its domain.
@@ -442,7 +442,7 @@ impl Directory {
         Some(armv5::coarse(copy, domain))
     }
 
-    /// The domain of a space, which gets one if it has none: anybody's but that of who keeps his.
+    /// The domain of a space, which gets one if it has none: any but that of the owner in `keeps`.
     fn need_domain(&mut self, pool: &mut Pool, space: Ref<Space>, keeps: Option<Owner>) -> u32 {
         if let Some(domain) = domain(pool, space) {
             return domain;

@@ -27,7 +27,7 @@ const HALF: *mut u32 = (KIP_ADDRESS + TIMER_OFFSET + offset_of!(Timer, half) as 
 
 /// Ticks of the counter since the machine's start. Not before the information page is shown.
 pub fn ticks() -> u64 {
-    // SAFETY: the port shows the page at this address, and the kernel alone writes it.
+    // SAFETY: the port shows the page at this address, and only the kernel writes it.
     let half = unsafe { HALF.read_volatile() };
     Timer::extend(half, counter::now())
 }
@@ -45,6 +45,6 @@ pub fn tick_in(nanoseconds: u64) {
 
 /// Says in the information page, which is shown, how to read the counter.
 pub fn write_timer() {
-    // SAFETY: as `ticks`; the place is behind what the portable kernel wrote.
+    // SAFETY: as `ticks`; the place is after what the portable kernel wrote.
     unsafe { ((KIP_ADDRESS + TIMER_OFFSET) as *mut Timer).write_volatile(timer()) };
 }

@@ -52,7 +52,7 @@ pub extern "C" fn enter() {
     leave(kernel);
 }
 
-/// Where the instruction was behind which the saved PC is.
+/// Where the instruction was after which the saved PC is.
 fn last_instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>) -> u32 {
     let context = &kernel.pool[current].context;
     context[word::PC].wrapping_sub(if context[word::CPSR] & THUMB != 0 { 2 } else { 4 })

@@ -32,7 +32,7 @@ fn symbols() -> &'static str {
     core::str::from_utf8(text).unwrap_or("")
 }
 
-/// The symbol that an address lies behind.
+/// The symbol that an address lies after.
 fn symbol(address: u32) -> Option<(&'static str, u32)> {
     let mut best = None;
     for line in symbols().lines() {

@@ -108,7 +108,7 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub shown: HashMap<u32, u32>,
     /// Where small spaces are: home and place, by their addresses.
     pub moved: HashMap<u32, (u32, Range<UserAddr>)>,
-    /// The slots that spaces can be relocated to, and who is in which, by his address.
+    /// The slots that spaces can be relocated to, and which holder has which, by its address.
     slots: Slots<Link<Quota>, SLOTS>,
     relocated: HashMap<u32, usize>,
     /// Whether there can be no servers and no small spaces, as on most processors.

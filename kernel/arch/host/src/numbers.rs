@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What no processor has beside memory: numbers, each open to a space or not.
+//! What no processor has besides memory: numbers, each open to a space or not.
 
 use bytemuck::{Pod, Zeroable};
 use kcore::port::Special;

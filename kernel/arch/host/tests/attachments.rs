@@ -127,13 +127,13 @@ fn a_new_table_of_a_segment_reaches_all_spaces_in_steps() {
     let mut kernel = shared();
     let record =
         MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
-    assert!(begin_map(&mut kernel, record), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, record), "it checks for interrupts");
     assert_eq!(seen(&mut kernel), BTreeSet::from([0, 5]));
     finish(&mut kernel);
     assert_eq!(seen(&mut kernel), BTreeSet::from([5]));
 }
 
-/// Who is stopped while a table goes leaves copies behind; a revoke must not end before they are
+/// Who is stopped while a table goes leaves copies; a revoke must not end before they are
 /// gone.
 #[test]
 fn a_revoke_finishes_what_somebody_left() {
@@ -143,7 +143,7 @@ fn a_revoke_finishes_what_somebody_left() {
         map(&mut kernel, SEGMENT, 0, MEMORY, bytes);
         let pages = (bytes / PAGE_SIZE) as usize;
         assert_eq!(seen(&mut kernel), BTreeSet::from([pages]));
-        assert!(begin_map(&mut kernel, unmap(SEGMENT, 0, TABLE_SPAN)), "it looks at interrupts");
+        assert!(begin_map(&mut kernel, unmap(SEGMENT, 0, TABLE_SPAN)), "it checks for interrupts");
         assert_eq!(seen(&mut kernel), BTreeSet::from([0, pages]), "the table cannot be free yet");
         // As `stop` leaves it.
         let me = kernel.current().unwrap();
@@ -166,7 +166,7 @@ fn a_revoke_finishes_what_somebody_left() {
 fn what_is_written_by_old_copies_does_not_stay_in_caches() {
     let mut kernel = shared();
     map(&mut kernel, SEGMENT, 0, MEMORY, PAGE_SIZE);
-    assert!(begin_map(&mut kernel, unmap(SEGMENT, 0, TABLE_SPAN)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, unmap(SEGMENT, 0, TABLE_SPAN)), "it checks for interrupts");
     assert_eq!(seen(&mut kernel), BTreeSet::from([0, 1]), "some have it still");
     kernel.port.announced.clear();
     while seen(&mut kernel).contains(&1) {
@@ -182,7 +182,7 @@ fn a_space_that_gets_or_loses_a_segment_meanwhile_is_right() {
     let mut kernel = shared();
     let record =
         MapRecord::new(MapRecord::MAP, SEGMENT, 0x1000, MEMORY, 0, 5 * PAGE_SIZE, READ_WRITE);
-    assert!(begin_map(&mut kernel, record), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, record), "it checks for interrupts");
     // Another thread would do so in between: the oldest attachments are visited last.
     let me = kernel.current().unwrap();
     let (context, flags, progress) =
@@ -218,7 +218,7 @@ fn a_segment_is_attached_in_steps() {
     }
     assert!(
         begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     finish(&mut kernel);
     let root = root(&mut kernel);
@@ -250,7 +250,7 @@ fn the_first_use_of_an_entry_is_one_that_has_it() {
     };
     assert!(
         begin(&mut kernel, Op::Attach, [FIRST, 0, SEGMENT, READ_WRITE.0 as Word]),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     let mut steps = 0;
     loop {
@@ -284,7 +284,7 @@ fn an_attach_that_fails_when_it_is_carried_on_leaves_no_trace() {
     succeeds(&mut kernel, Op::CreateSpace, [slot::QUOTA, 0, SPACE, 0]);
     assert!(
         begin(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     kernel.port.pending = false;
     // Another thread would delete it in between.
@@ -309,7 +309,7 @@ fn rights_of_a_large_page_change_in_all_spaces_whatever_interrupts_come() {
     map(&mut kernel, SEGMENT, 0, MEMORY, TABLE_SPAN);
     assert!(
         begin_map(&mut kernel, protect(SEGMENT, 0, TABLE_SPAN, Rights::NONE)),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     for _ in 0..1000 {
         kernel.carry_on();

@@ -35,7 +35,7 @@ fn thread(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: Word) -> Ref<Thread
     named(kernel, root, slot)
 }
 
-/// Makes the thread in `slot` as urgent as the first one, and gives way to it.
+/// Makes the thread in `slot` as urgent as the first one, and yields to it.
 fn run(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: Word) {
     let thread: Ref<Thread> = named(kernel, root, slot);
     succeeds(kernel, Op::SetPriority, [slot, HIGH, HIGH, 0]);
@@ -43,7 +43,7 @@ fn run(kernel: &mut Kernel<Host>, root: Ref<Space>, slot: Word) {
     assert_eq!(kernel.current(), Some(thread));
 }
 
-/// The first thread gives way until the reaper has nothing to do.
+/// The first thread yields until the reaper has nothing to do.
 fn reaped(kernel: &mut Kernel<Host>, me: Ref<Thread>) {
     let reaper = kernel.threads.reaper();
     while kernel.pool[reaper].state() == gate::READY {
@@ -52,7 +52,7 @@ fn reaped(kernel: &mut Kernel<Host>, me: Ref<Thread>) {
     }
 }
 
-/// Carries on what was begun until nothing is to be carried on, one look at interrupts at a time;
+/// Carries on what was begun until nothing is to be carried on, one check for interrupts at a time;
 /// the steps it took.
 fn finish(kernel: &mut Kernel<Host>) -> u32 {
     let mut steps = 0;
@@ -94,12 +94,12 @@ fn a_thread_that_deletes_itself_leaves_the_rest_to_the_reaper() {
     thread(&mut kernel, root, FIRST);
     let callers = callers(&mut kernel, root, FIRST, FIRST + 1..FIRST + 101);
     run(&mut kernel, root, FIRST);
-    assert!(begin(&mut kernel, Op::Delete, [FIRST, 0, 0, 0]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Delete, [FIRST, 0, 0, 0]), "it checks for interrupts");
     finish(&mut kernel);
     assert_eq!(kernel.current(), Some(me), "it is gone");
     begin(&mut kernel, Op::Yield, [0; 4]);
     let steps = finish(&mut kernel);
-    assert!(steps > 20, "{steps} steps: it looks at interrupts");
+    assert!(steps > 20, "{steps} steps: it checks for interrupts");
     reaped(&mut kernel, me);
     for caller in callers {
         assert_eq!(failed(&kernel, caller), Some(Error::PeerGone));

@@ -25,7 +25,7 @@ const SPACES: [Word; 2] = [slot::FREE, slot::FREE + 1];
 const SEGMENT: Word = slot::FREE + 2;
 const MEMORIES: Word = slot::FREE + 3;
 const COUNT: Word = 3;
-/// Pages of a memory. They begin a page behind a multiple of a span, so that none of them becomes a
+/// Pages of a memory. They begin a page after a multiple of a span, so that none of them becomes a
 /// large one.
 const PAGES: Word = 16;
 /// Spans of the segment; half of them lie below one of the borders where it is attached.

@@ -190,7 +190,7 @@ fn what_cannot_be_small_is_not() {
     let mut kernel = machine();
     create_home(&mut kernel, OTHER);
     let odd = AT + TABLE_SPAN;
-    // Each has all faults of those behind it.
+    // Each has all faults of those after it.
     refused(&mut kernel, Op::Attach, [COPY, odd, COPY, SIZE], Error::NoCapability);
     refused(&mut kernel, Op::Attach, [SEGMENT, odd, COPY, SIZE], Error::WrongKind);
     succeeds(&mut kernel, Op::Copy, [PLACE, 0, COPY, RWX]);
@@ -249,7 +249,7 @@ fn what_cannot_be_small_is_not() {
     }
     // Without a size it would be a server.
     refused(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, 0), Error::BadState);
-    // Something is behind its size: a page, the table that it leaves, a large page, a part of a
+    // Something is beyond its size: a page, the table that it leaves, a large page, a part of a
     // segment.
     let beyond = USER_END;
     assert_eq!(map(&mut kernel, unmap(SMALL, SIZE, TABLE_SPAN)), 0);
@@ -591,7 +591,7 @@ fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
     }
 }
 
-/// UTCBs that lie behind the size of a small space are nowhere in its home.
+/// UTCBs that lie beyond the size of a small space are nowhere in its home.
 #[test]
 fn utcbs_behind_a_size_are_not_brought_home() {
     let mut kernel = boot();
@@ -619,7 +619,7 @@ fn utcbs_behind_a_size_are_not_brought_home() {
     check_all(&kernel);
 }
 
-/// The window of a server that a small space shows itself is behind its size, and nothing of the
+/// The window of a server that a small space shows itself is beyond its size, and nothing of the
 /// home's.
 #[test]
 fn a_window_is_not_brought_home() {
@@ -722,7 +722,7 @@ fn in_part(steps: usize) -> Kernel<Host> {
     succeeds(&mut kernel, Op::Attach, [SMALL, 4 * TABLE_SPAN, SEGMENT, RWX]);
     assert!(
         begin(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, SIZE)),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     for _ in 0..steps {
         assert!(kernel.carry_on(), "it has not ended");
@@ -811,7 +811,7 @@ fn what_changes_while_a_space_moves_in_is_flushed_in_its_home() {
     succeeds(&mut kernel, Op::Attach, [SMALL, WINDOWS, SERVER, RWX]);
     assert!(
         begin(&mut kernel, Op::Attach, attach(PLACE, AT, SMALL, SIZE)),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     stop(&mut kernel);
     kernel.port.invalidated.clear();
@@ -917,7 +917,7 @@ fn a_server_is_shown_to_the_end_in_a_space_that_is_small_by_then() {
     }
     assert!(
         begin(&mut kernel, Op::Attach, [SMALL, WINDOWS, SERVER, RWX]),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     aside(&mut kernel, |kernel| move_in(kernel, SMALL));
     check_all(&kernel);
@@ -928,7 +928,7 @@ fn a_server_is_shown_to_the_end_in_a_space_that_is_small_by_then() {
     assert!(found(&kernel, PLACE).is_empty());
 }
 
-/// A revoke that has looked at addresses behind the size ends, though they are not the space's any
+/// A revoke that has looked at addresses beyond the size ends, though they are not the space's any
 /// more; and one that began while they were not finds what is mapped there.
 #[test]
 fn a_revoke_ends_in_a_space_that_moves_meanwhile() {
@@ -939,7 +939,7 @@ fn a_revoke_ends_in_a_space_that_moves_meanwhile() {
         if !early {
             move_in(&mut kernel, SMALL);
         }
-        assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it looks at interrupts");
+        assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it checks for interrupts");
         let parts = HostFormat::ENTRIES as u32 / 128;
         let until = low(if early { WINDOWS } else { SIZE } / TABLE_SPAN) * parts;
         for _ in 0..10_000 {
@@ -968,7 +968,7 @@ fn a_revoke_ends_in_a_space_that_moves_meanwhile() {
     }
 }
 
-/// Whoever ends takes what is his away, in steps, and nothing else.
+/// A space that ends takes away what is its own, in steps, and nothing else.
 #[test]
 fn what_ends_leaves_no_trace() {
     for ends in [SMALL, PLACE, SEGMENT, SERVER, NATIVE] {
@@ -991,7 +991,7 @@ fn what_ends_leaves_no_trace() {
         kernel.port.invalidated.clear();
         kernel.port.announced.clear();
         let moved = kernel.port.moved.clone();
-        assert!(begin(&mut kernel, Op::Delete, [ends, 0, 0, 0]), "it looks at interrupts");
+        assert!(begin(&mut kernel, Op::Delete, [ends, 0, 0, 0]), "it checks for interrupts");
         finish(&mut kernel, |kernel| {
             there(kernel).into_iter().for_each(|slot| check_space(kernel, space_of(kernel, slot)))
         });
@@ -1030,7 +1030,7 @@ fn a_segment_that_ends_is_not_attached() {
     for place in [0, 4 * TABLE_SPAN, 8 * TABLE_SPAN] {
         succeeds(&mut kernel, Op::Attach, [SMALL, place, SEGMENT, RWX]);
     }
-    assert!(begin(&mut kernel, Op::Delete, [SEGMENT, 0, 0, 0]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Delete, [SEGMENT, 0, 0, 0]), "it checks for interrupts");
     aside(&mut kernel, |kernel| {
         refused(kernel, Op::Attach, [SMALL, 16 * TABLE_SPAN, SEGMENT, RWX], Error::BadState)
     });
@@ -1058,7 +1058,7 @@ fn a_segment_changes_in_many_small_spaces_in_steps() {
     };
     assert!(
         begin_map(&mut kernel, record(SEGMENT, TABLE_SPAN, MEMORY, 3)),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     assert_eq!(counts(&kernel), BTreeSet::from([0, 3]));
     finish(&mut kernel, check_all);
@@ -1066,7 +1066,7 @@ fn a_segment_changes_in_many_small_spaces_in_steps() {
     let (walker, all) = (kernel.port.walker.len(), kernel.port.all_invalidated);
     assert!(
         begin_map(&mut kernel, unmap(SEGMENT, TABLE_SPAN, TABLE_SPAN)),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     assert_eq!(counts(&kernel), BTreeSet::from([0, 3]));
     finish(&mut kernel, check_all);

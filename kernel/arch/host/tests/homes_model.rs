@@ -75,7 +75,7 @@ fn make(kernel: &mut Kernel<Host>, model: &mut Model, space: Word, number: Word)
     model.spaces.get_mut(&space).expect("it is there").is_home = index < 2;
 }
 
-/// Where something may begin: in the first spans, behind a size or at its end, where small spaces
+/// Where something may begin: in the first spans, beyond a size or at its end, where small spaces
 /// are in their homes, and in a window.
 fn span(number: Word) -> Word {
     let far = [
@@ -275,7 +275,7 @@ fn begin_small(
     let goes_on = begin(kernel, Op::Attach, [home, address, space, size + RWX]);
     let me = kernel.current().expect("the root server runs");
     let expected = model.make_small(home, address, space, size, false);
-    assert_eq!(goes_on, expected == 0, "it looks at interrupts");
+    assert_eq!(goes_on, expected == 0, "it checks for interrupts");
     if !goes_on {
         assert_eq!(results(&kernel.pool[me])[0], expected, "{numbers:?}");
         return None;
@@ -391,7 +391,7 @@ fn all_used(kernel: &mut Kernel<Host>) -> u32 {
     used(kernel) + low(succeeds(kernel, Op::QuotaInfo, [OTHER_QUOTA, 0, 0, 0])[1])
 }
 
-/// What is in one alone.
+/// What is in only one of them.
 fn difference(now: &Seen, expected: &Seen) -> Vec<UserAddr> {
     let one = now.iter().filter(|(at, what)| expected.get(at) != Some(what));
     let other = expected.iter().filter(|(at, what)| now.get(at) != Some(what));

@@ -18,7 +18,7 @@ fn each_line_of_the_board_notifies_who_is_bound_to_it() {
         Op::Copy,
         [slot::THREAD, 0, slot::FREE, (Rights::ALL.0 | BIT << abi::Delivery::BADGE_SHIFT) as Word],
     );
-    // The first line is the kernel's; the last is behind a word's bits.
+    // The first line is the kernel's; the last is after a word's bits.
     let last = ALL - 1;
     for (line, status) in
         [(0, Error::NoCapability as Word), (1, 0), (last, 0), (ALL, Error::WrongKind as Word)]

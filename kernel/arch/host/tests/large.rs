@@ -26,7 +26,7 @@ const SEGMENT: Word = slot::FREE + 2;
 const MEMORIES: Word = slot::FREE + 3;
 const MOST: Word = 6;
 /// Pages of a span, and spans of each owner: they begin here in a space, at 0 in the segment.
-/// Tables of each level end behind the first.
+/// Tables of each level end after the first.
 const SPAN: Word = TABLE_SPAN / PAGE_SIZE;
 const SPANS: Word = 3;
 const BASE: Word = USER_END / 2 - TABLE_SPAN;

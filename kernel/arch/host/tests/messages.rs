@@ -269,7 +269,7 @@ fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) 
     {
         let found: Found =
             std::array::from_fn(|i| HostRegisters::argument(&kernel.pool[threads[me]].context, i));
-        // A status has three results behind it; the other registers are nobody's.
+        // A status has three results after it; the other registers are nobody's.
         let registers = if expected[0] < 32 { 4 } else { ARGUMENTS };
         assert_eq!(found[..registers], expected[..registers], "what thread {me} finds");
     }

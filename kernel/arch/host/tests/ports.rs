@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a processor has beside memory, such as I/O ports, against a naive model: after every call a
+//! What a processor has besides memory, such as I/O ports, against a naive model: after each call a
 //! space has what a list says.
 
 mod common;

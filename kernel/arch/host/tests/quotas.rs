@@ -334,7 +334,7 @@ fn slots(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
-    /// Two Quotas and spaces that are relocated: those of one share its slots alone, evenly, and
+    /// Two Quotas and spaces that are relocated: those of one share only its slots, evenly, and
     /// nobody has one too many.
     #[test]
     fn slots_are_divided(limits in [0..4 as Word, 0..4 as Word], steps in prop::collection::vec((0..2_usize, 0..12 as Word), 1..60)) {

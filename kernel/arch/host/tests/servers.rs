@@ -443,7 +443,7 @@ fn a_server_has_no_table_that_users_reach() {
 fn a_revoke_ends_in_a_space_that_shows_a_server_meanwhile() {
     let mut kernel = machine();
     assert_eq!(map(&mut kernel, record(PROCESS, 0, MEMORY, 1)), 0);
-    assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it checks for interrupts");
     let process = space_of(&kernel, PROCESS);
     for _ in 0..10_000 {
         let at =
@@ -505,7 +505,7 @@ fn check_all(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
 #[test]
 fn a_new_table_of_a_server_reaches_all_spaces_in_steps() {
     let (mut kernel, spaces) = shared();
-    assert!(begin_map(&mut kernel, record(SERVER, INSIDE, MEMORY, 5)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, record(SERVER, INSIDE, MEMORY, 5)), "it checks for interrupts");
     assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0, 5]));
     // In between a space begins to show it, and others do so no more: the first and the next to be
     // visited.
@@ -532,7 +532,7 @@ fn a_new_table_of_a_server_reaches_all_spaces_in_steps() {
     check_all(&kernel, &left);
 }
 
-/// Who is stopped while a table goes leaves copies behind; what comes next must not end before they
+/// Who is stopped while a table goes leaves copies; what comes next must not end before they
 /// are gone.
 #[test]
 fn what_somebody_left_is_finished() {
@@ -559,7 +559,7 @@ fn what_somebody_left_is_finished() {
             let charged = used(&mut kernel);
             assert!(
                 begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)),
-                "it looks at interrupts"
+                "it checks for interrupts"
             );
             assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0, pages]));
             stop(&mut kernel);
@@ -586,7 +586,7 @@ fn what_is_revoked_is_nowhere() {
         let (mut kernel, spaces) = shared();
         assert_eq!(map(&mut kernel, record(SERVER, INSIDE, MEMORY, pages)), 0);
         assert_eq!(map(&mut kernel, record(SERVER, USER_END - TABLE_SPAN, MEMORY, pages)), 0);
-        assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it looks at interrupts");
+        assert!(begin(&mut kernel, Op::Revoke, [MEMORY, 0, 0, 0]), "it checks for interrupts");
         finish(&mut kernel, |kernel| check_all(kernel, &spaces));
         assert_eq!(counts(&kernel, &spaces), BTreeSet::from([0]));
         let server = space_of(&kernel, SERVER);
@@ -605,9 +605,9 @@ fn a_server_that_ends_is_shown_nowhere() {
     assert_eq!(map(&mut kernel, record(SERVER, INSIDE, MEMORY, 5)), 0);
     succeeds(&mut kernel, Op::CreateThread, [slot::QUOTA, SERVER, THREAD, 0]);
     // A change that is left in the middle.
-    assert!(begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)), "it checks for interrupts");
     stop(&mut kernel);
-    assert!(begin(&mut kernel, Op::Delete, [SERVER, 0, 0, 0]), "it looks at interrupts");
+    assert!(begin(&mut kernel, Op::Delete, [SERVER, 0, 0, 0]), "it checks for interrupts");
     let mut shown = BTreeSet::new();
     finish(&mut kernel, |kernel| {
         check_all(kernel, &spaces);
@@ -630,10 +630,10 @@ fn a_space_that_ends_shows_nothing() {
     assert_eq!(map(&mut kernel, record(SERVER, INSIDE, MEMORY, 5)), 0);
     assert_eq!(map(&mut kernel, record(FIRST, 0, MEMORY, 5)), 0);
     let start = used(&mut kernel);
-    assert!(begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)), "it looks at interrupts");
+    assert!(begin_map(&mut kernel, unmap(SERVER, INSIDE, TABLE_SPAN)), "it checks for interrupts");
     let ends = spaces.remove(0);
     aside(&mut kernel, |kernel| {
-        assert!(begin(kernel, Op::Delete, [FIRST, 0, 0, 0]), "it looks at interrupts");
+        assert!(begin(kernel, Op::Delete, [FIRST, 0, 0, 0]), "it checks for interrupts");
         finish(kernel, |kernel| {
             let is_shown = kernel.port.shown.contains_key(&ends.address());
             assert_eq!(is_shown, !kernel.pool[ends].segments.is_null());
@@ -656,7 +656,7 @@ fn what_is_shown_in_part_is_taken_away() {
     let (server, process) = (space_of(&kernel, SERVER), space_of(&kernel, PROCESS));
     assert!(
         begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     assert!(kernel.port.shown.is_empty(), "not yet");
     check_all(&kernel, &[process]);
@@ -691,7 +691,7 @@ fn what_is_shown_in_part_is_taken_away() {
     // It is shown once more, and this time to the end, whatever comes between.
     assert!(
         begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]),
-        "it looks at interrupts"
+        "it checks for interrupts"
     );
     aside(&mut kernel, |kernel| {
         assert_eq!(map(kernel, record(SERVER, WINDOWS + 50 * TABLE_SPAN, MEMORY, 1)), 0)
@@ -711,7 +711,7 @@ fn a_server_that_ends_while_it_is_attached_leaves_no_trace() {
         let left = space_of(&kernel, stays);
         assert!(
             begin(&mut kernel, Op::Attach, [PROCESS, WINDOWS, SERVER, RWX]),
-            "it looks at interrupts"
+            "it checks for interrupts"
         );
         aside(&mut kernel, |kernel| succeeds(kernel, Op::Delete, [ends, 0, 0, 0]));
         check_all(&kernel, &[left]);

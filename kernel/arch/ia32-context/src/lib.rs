@@ -51,7 +51,7 @@ pub mod loaded {
     pub const STEP_PENDING: u32 = 2;
     /// The loaded alien's handler must not run with what is loaded, so no fast path leads
     /// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own;
-    /// and fast paths know the first TLS segment descriptor alone.
+    /// and fast paths know only the first TLS segment descriptor.
     pub const PRIVATE: u32 = 4;
     /// The loaded alien's FS and GS are noted in the thread, and null in the processor; its TLS
     /// segment descriptor cannot be loaded. A server runs, which could reach the kernel by them.

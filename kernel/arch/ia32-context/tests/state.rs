@@ -19,7 +19,7 @@ const fn is_on(control: u32, index: usize) -> bool {
 }
 
 proptest! {
-    /// Fast paths know the first TLS descriptor alone: who has another one is told from who has
+    /// Fast paths know only the first TLS descriptor: who has another one is told from who has
     /// not, whatever was set before.
     #[test]
     fn a_thread_with_another_tls_descriptor_than_the_first_is_known(

@@ -103,7 +103,7 @@ const TABLE: u32 = bits::PRESENT | bits::WRITABLE | bits::USER;
 const TABLE_KIND: u32 = TABLE | bits::LARGE | bits::SHARED;
 /// What `pushad`, the vector, the error code and the processor on an entry from ring 3 push.
 const PUSHED: usize = PUSHALL + 4 + 4 + 20;
-/// What `pushad` alone pushes.
+/// What just `pushad` pushes.
 const PUSHALL: usize = 32;
 /// Vectors that have a stub: exceptions, interrupt lines, and the system call by `int`.
 const VECTORS: usize = abi::arch::ia32::kip::INT_VECTOR as usize + 1;
@@ -320,7 +320,7 @@ global_asm!(
     page = const abi::PAGE_SIZE,
     table = const TABLE,
     table_kind = const TABLE_KIND,
-    // --- What an entry from kernel mode leaves on the stack, and what lies behind it ----------
+    // --- What an entry from kernel mode leaves on the stack, and what lies after it ----------
     kernel_vector = const PUSHALL,
     kernel_eip = const PUSHALL + 8,
     kernel_eflags = const PUSHALL + 16,
@@ -363,7 +363,7 @@ unsafe extern "C" {
 /// Whether a read through FS at an offset is refused. Exceptions lead to the entry code.
 pub fn read_faults(offset: u32) -> bool {
     let faulted: u32;
-    // SAFETY: a read has no effect; if it is refused, `from_kernel` goes on behind it.
+    // SAFETY: a read has no effect; if it is refused, `from_kernel` goes on after it.
     unsafe {
         asm!("call {}", sym limit_probe_entry, out("eax") faulted, out("ecx") _, in("edx") offset);
     }
@@ -413,7 +413,7 @@ const _: () = assert!(abi::utcb::AREA_END - abi::utcb::AREA_START == abi::TABLE_
 // `map.S`: a Memory of RAM is told by a zero, and the right to write is the bit of an entry that
 // allows it.
 const _: () = assert!(class::RAM == 0 && Rights::WRITE.0 == bits::WRITABLE);
-// `page_fault.S`: what is pushed behind `pushad`'s registers are words of the context, in its
+// `page_fault.S`: what is pushed after `pushad`'s registers are words of the context, in its
 // order.
 const _: () =
     assert!(word::DS + 1 == word::EDI && word::GS + 3 == word::DS && word::EAX + 1 == word::VECTOR);

@@ -96,7 +96,7 @@ impl Translation for Ia32 {
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        // The TLB has translations of the processor's tables alone, and a server's, which may be
+        // The TLB has only translations of the processor's tables, and a server's, which may be
         // global: a write of CR3 drops all that are not.
         if space::is_entered(pool, space) || space::is_server(pool, space) {
             let base = space::base(pool, space);

@@ -59,7 +59,7 @@ save_segments:
 
 // To user mode by `iret`, with the saved registers of the thread in `Cpu::current`. FS and GS are not
 // among them: the lazy switch has loaded them. CS and SS are the space's. They are written here and on a slow
-// entry, and a server's thread that waits has them right: it may be entered by them alone. A fast path comes here with the user's DS.
+// entry, and a server's thread that waits has them right: only they are needed to enter it. A fast path comes here with the user's DS.
 .global leave_kernel
 leave_kernel:
     mov esp, ss:[{current}]
@@ -108,7 +108,7 @@ limit_probe:
 limit_probe_end:
     ret
 
-// From kernel mode: an interrupt in `interrupts::open`, something that a user left behind, or a bug.
+// From kernel mode: an interrupt in `interrupts::open`, something that a user left, or a bug.
 from_kernel:
     mov eax, ss:[esp + {kernel_vector}]
     cmp eax, {vector_debug}

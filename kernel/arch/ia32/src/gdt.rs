@@ -25,7 +25,7 @@ const ENTRIES: usize = 14;
 pub const ACCESS_BYTE: usize = 5;
 
 /// Bytes from the task-state segment to the end of the I/O bitmap and the byte of
-/// ones behind it.
+/// ones after it.
 const TASK_LIMIT: u32 = IO_BITMAP + 8192 - TSS;
 /// Offset of the I/O bitmap in the task-state segment.
 const IO_OFFSET: u16 = (IO_BITMAP - TSS) as u16;
@@ -77,7 +77,7 @@ pub mod task {
     pub const IO: usize = 25;
 }
 
-/// The global descriptor table. This module alone writes it, `fast/alien.S` the segment descriptors
+/// The global descriptor table. Only this module writes it, `fast/alien.S` the segment descriptors
 /// of TLS, and `switch.S` those of small spaces.
 pub static GDT: Shared<Lines<[[u32; 2]; ENTRIES]>> = Shared::new(Lines([[0; 2]; ENTRIES]));
 static DOUBLE_FAULT_TSS: Shared<Lines<[u32; task::WORDS]>> = Shared::new(Lines([0; task::WORDS]));

@@ -55,7 +55,7 @@ pub fn init(handlers: &[u32; 256]) {
 /// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].
 pub fn open(wait: bool) {
     // SAFETY: in kernel mode an interrupt only sets a bit in `PENDING` and closes interrupts again
-    // (`from_kernel`). `sti` takes effect behind the next instruction, so none can slip in before
+    // (`from_kernel`). `sti` takes effect after the next instruction, so none can slip in before
     // `hlt`.
     unsafe {
         if wait {

@@ -8,7 +8,7 @@ pub const WINDOWS: u32 = 0x6000_0000;
 // A small space, which has 1 GiB at most, ends below the window of a server that its space shows
 // when it is large.
 const _: () = assert!(WINDOWS >= 1 << 30);
-/// 4 MiB behind one page table: the processor's page, and behind it the I/O permission bitmap.
+/// 4 MiB after one page table: the processor's page, and after it the I/O permission bitmap.
 pub const CPU_AREA: u32 = 0xE040_0000;
 /// Where the pool appears.
 pub const POOL_BASE: u32 = pool::BASE;

@@ -122,7 +122,7 @@ impl Lazy {
             }
             let frame: Frame =
                 bytemuck::pod_read_unaligned(pool.bytes_at(at, size_of::<Frame>() as u32));
-            // The fast path notes them there alone.
+            // The fast path notes them only there.
             state_mut(&mut pool[alien]).fs_gs =
                 if frame.changed & CHANGED_SEGMENTS == 0 { frame.fs_gs } else { fs_gs };
         }

@@ -18,7 +18,7 @@ use mmu::ia32::bits::{GLOBAL, LARGE, PRESENT, WRITABLE};
 pub const LARGE_PAGE: u32 = 4 << 20;
 /// Where the boot image is mapped while it is checked.
 const IMAGE: u32 = 0xF000_0000;
-/// Behind it, the kernel's symbols. They stay mapped.
+/// After it, the kernel's symbols. They stay mapped.
 const SYMBOLS: u32 = 0xFF00_0000;
 /// Where [`peek`] maps what it reads.
 const PEEK: u32 = 0xFFC0_0000;
@@ -60,7 +60,7 @@ fn set_cpu_area(index: usize, physical: u32) {
     };
 }
 
-/// Maps the processor's page, and the page of ones behind the I/O bitmap.
+/// Maps the processor's page, and the page of ones after the I/O bitmap.
 pub fn map_cpu_area() {
     set_cpu_area(0, physical_of(&CPU_PAGE));
     set_cpu_area(3, physical_of(&ONES_PAGE));

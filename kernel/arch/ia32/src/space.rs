@@ -44,7 +44,7 @@ pub struct Ways {
 pub const DIRECTORY_OF: u32 = TSS + 4 * gdt::task::ESP1 as u32;
 const _: () = assert!(DIRECTORY_OF + 4 <= CPU + 32);
 
-/// The page directory of the home whose small spaces alone ring 3 has segments for; 0: it has those
+/// The page directory of the home of whose small spaces only ring 3 has segments; 0: it has those
 /// of large spaces. A word of the task-state segment as [`DIRECTORY_OF`].
 pub const SMALL_HOME: u32 = TSS + 4 * gdt::task::ESP2 as u32;
 const _: () = assert!(SMALL_HOME + 4 <= CPU + 32);

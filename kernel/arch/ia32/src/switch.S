@@ -142,7 +142,7 @@ server_iret:
 .global enter_server_end
 enter_server_end:
 
-// To a small space, by `iret`. If one of its home runs, the segments of ring 3 alone are to be changed: to ask whether that is
+// To a small space, by `iret`. If one of its home runs, only the segments of ring 3 are to be changed: to ask whether that is
 // the same one would cost the others a cache line. Of a space that has become small, waiting threads have the selectors of a large one in
 // their context: one byte tells all that there are.
 .balign 32

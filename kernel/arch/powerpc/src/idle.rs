@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does while nobody runs: it looks for zombies in the hashed table, clears pages
 //! for who wants that ([`CacheOp::Clear`](abi::CacheOp::Clear)), and waits (Dougan, Mackerras,
-//! Yodaiken 1999, sections 7, 9 and 10.1). All of it goes in steps, with a look at interrupts
+//! Yodaiken 1999, sections 7, 9 and 10.1). All of it goes in steps, with a check for interrupts
 //! between two of them.
 
 use crate::cache::{Lines, on_lines};

@@ -201,7 +201,7 @@ pub fn frame() -> u32 {
 
 /// Names the directory of the space whose addresses user mode has, for who fills the TLB of a 603.
 pub fn set_directory(directory: u32) {
-    // SAFETY: the register is the kernel's own, and `miss.S` alone reads it.
+    // SAFETY: the register is the kernel's own, and only `miss.S` reads it.
     unsafe { asm!("mtspr 272, {}", in(reg) directory, options(nomem, nostack, preserves_flags)) };
 }
 

@@ -37,7 +37,7 @@ pub struct Whole {
     pub segment: Ref<Segment>,
     /// Which 256 MiB of it are there.
     pub part: u32,
-    /// What the segment register has beside the VSID: the key.
+    /// What the segment register has besides the VSID: the key.
     pub key: u32,
 }
 

@@ -59,7 +59,7 @@ const fn index(address: u32) -> usize {
 }
 
 fn set(table: &Table, index: usize, entry: u64) {
-    // SAFETY: the kernel's own tables are written here alone, with interrupts off, and nobody has a
+    // SAFETY: the kernel's own tables are written only here, with interrupts off, and nobody has a
     // reference meanwhile.
     unsafe { (*table.get()).0[index] = entry };
 }

@@ -3,8 +3,8 @@
 //!
 //! A line is quiet as long as it is masked, and as long as it is in service. So an interrupt that
 //! is ended only when its owner acknowledges it needs one access to a port, where ending, masking
-//! and unmasking it are three. But what is in service keeps the lines behind it quiet, too (those
-//! with a higher number). So a line is *held* in service only while no line behind it is let
+//! and unmasking it are three. But what is in service keeps the lines after it quiet, too (those
+//! with a higher number). So a line is *held* in service only while no line after it is let
 //! through.
 
 /// What is done to the controller.

@@ -14,7 +14,7 @@ use isa::io::{read8, write8};
 
 const MASTER: u16 = 0x20;
 const SLAVE: u16 = 0xa0;
-/// The line of the master that the slave is behind.
+/// The line of the master that the slave is connected to.
 pub const CASCADE: u32 = 2;
 /// How many lines there are.
 pub const LINES: usize = 16;

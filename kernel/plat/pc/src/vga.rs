@@ -12,7 +12,7 @@ use plat_isa::uart;
 /// Where the port maps the first MiB of physical memory, in every space.
 pub const WINDOW: u32 = 0xe000_0000;
 
-/// Bochs' registers by their number, which cards of emulators have beside those of VGA: identity,
+/// Bochs' registers by their number, which cards of emulators have besides those of VGA: identity,
 /// and whether pixels are shown.
 const DISPI: u16 = 0x1ce;
 const IDENTITY: u16 = 0;

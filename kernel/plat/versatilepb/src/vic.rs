@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The interrupt controllers: a PL190 (DDI 0181) with lines 0 to 31, and a second one of the
-//! board's own (DUI 0225D, section 4.10) behind its line 31, whose lines are 32 to 63 here.
+//! board's own (DUI 0225D, section 4.10) at its line 31, whose lines are 32 to 63 here.
 
 use crate::registers::{at, read, write};
 
 /// How many lines there are.
 pub const LINES: usize = 64;
-/// The line of the first that the second is behind.
+/// The line of the first that the second is connected to.
 pub const CASCADE: u32 = 31;
 
 const STATUS: u32 = at(0x1014_0000);

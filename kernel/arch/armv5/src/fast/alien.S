@@ -19,7 +19,7 @@
 //  4 | no notification waits                                          | `run`
 //  5 | the alien is at least as urgent as every ready thread          | `schedule`
 //
-// What a handler says that it has changed beside is of no matter here: no such state is in the processor. It has no thread pointer (T1),
+// What a handler says that it has changed besides is of no matter here: no such state is in the processor. It has no thread pointer (T1),
 // and sees none: the alien's is written by `run`, and 0 at the event.
 //
 // The frame of an alien is in its handler's UTCBs, mostly, and is read and written by the domains of the handler: one write of the register

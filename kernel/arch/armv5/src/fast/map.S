@@ -25,7 +25,7 @@
 //    | address of the caches in all spaces that have it               |
 //
 // Where nothing is mapped neither cache nor TLB has anything by that address. If a page takes the place of another, the lines go before
-// and the translation behind. If it is the same with another right, dirty lines are written back if it can be written no more. Entries
+// and the translation after. If it is the same with another right, dirty lines are written back if it can be written no more. Entries
 // are written back, as the processor reads them from memory.
 
 .section .text.fast, "ax", %progbits

@@ -25,7 +25,7 @@
 //  2 | there is a table                                               | `lookup`
 //  3 | and its entry is empty                                         | `lookup`
 //
-// A translation fault comes before one of domains. So F1 alone would take the missing page of another space's table, which is in the
+// A translation fault comes before one of domains. So just F1 would take the missing page of another space's table, which is in the
 // directory, for the running one's.
 //
 // All registers are saved in the thread's context before the tests: the portable code wants them there, and so does the answer.
@@ -151,7 +151,7 @@ page_failed:
     orr r0, r0, r10
     str r12, [sp, #{partner}]
     str r11, [sp, #{gate}]
-    // The rest of the message's words in registers; the frame is behind them, in the UTCB.
+    // The rest of the message's words in registers; the frame is after them, in the UTCB.
     mov r5, #0
     mov r6, #0
     mov r7, #0

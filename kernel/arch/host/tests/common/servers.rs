@@ -105,7 +105,7 @@ pub fn smallness(kernel: &Kernel<Host>, space: Ref<Space>) -> Option<Attachment>
 
 /// A space shows one server at most, has copies of each directory's entries as they are, and has
 /// nothing of its own there, nor anything of another's elsewhere. A server has nothing but its
-/// window, where all that it has is the supervisor's. A small space has nothing behind its size but
+/// window, where all that it has is the supervisor's. A small space has nothing beyond its size but
 /// the server that it shows.
 pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
     let owner = Owner::Space(space);
@@ -158,7 +158,7 @@ pub fn check_space(kernel: &Kernel<Host>, space: Ref<Space>) {
         assert_eq!(
             found.iter().find(behind).map(|found| found.address),
             None,
-            "something is behind its size"
+            "something is beyond its size"
         );
     } else {
         assert_eq!(region.end.0, end, "where its own part ends");

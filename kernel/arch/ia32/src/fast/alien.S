@@ -313,7 +313,7 @@ alien_sysenter:
     RUN edx
 .endm
 
-// Behind it: DS and ES, which are loaded for the alien if they are flat; and other tables than those that a server ran by.
+// After it: DS and ES, which are loaded for the alien if they are flat; and other tables than those that a server ran by.
 .macro OTHER_DATA server
 4:
     cmp dword ptr ss:[eax + {f_ds_es}], {flat}          // R7
@@ -371,7 +371,7 @@ try_run:
     cmp eax, {op_run}                                   // R1
     jne alien_sysenter
     MAY_RUN run_other, slow_run
-// From here also behind `run_other`, and behind `map_run`, for which R7 and R8 hold already.
+// From here also after `run_other`, and after `map_run`, for which R7 and R8 hold already.
 .global resume_alien
 resume_alien:
     RESUME 0, alien_iret

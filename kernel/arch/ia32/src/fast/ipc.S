@@ -103,7 +103,7 @@ sysenter_entry:
     AWAIT_ANSWER edx, {gate_reply}
     GOES_ON
 
-// From the thread in ESP to the one in EDX, behind GOES_ON.
+// From the thread in ESP to the one in EDX, after GOES_ON.
 .global fast_switch
 fast_switch:
     mov ss:[{current}], edx

@@ -137,7 +137,7 @@
     .endif
 .endm
 
-// Behind MAP_PAGE: the way down the tree of Memories that the space has mapped, by the bits of addresses.
+// After MAP_PAGE: the way down the tree of Memories that the space has mapped, by the bits of addresses.
 .macro SEARCH
 8:
     test eax, ss:[ecx + {bit}]

@@ -19,7 +19,7 @@
 //  1 | no words and capabilities, no other flags than its own         |
 //  2 | from anybody                                                   | `receive_call`
 //  3 | a bit that it accepts is pending; or no thread waits to send   | `receive`
-//    | to it, or it takes notifications alone                         |
+//    | to it, or it takes only notifications                          |
 //  4 | if it waits: there is a ready thread                           | `pick`
 //  5 | whose registers are all in its context, and nothing else is to | `carry_on`, `lazy`
 //    | be loaded                                                      |
@@ -99,7 +99,7 @@
     or dword ptr ss:[\thread + {thread_flags}], {brief}
 .endm
 
-// The saved DS and ES of a thread that goes on behind a system call.
+// The saved DS and ES of a thread that goes on after a system call.
 .macro FLAT_IN_CONTEXT thread
     mov dword ptr ss:[\thread + {saved_ds}], {user_data}
     mov dword ptr ss:[\thread + {saved_es}], {user_data}
@@ -296,7 +296,7 @@ try_receive:
     xor edi, edi
     xor ebp, ebp
     jmp to_self
-    // It was alone in its queue: the next one that is not empty has a lower priority.
+    // It was the only one in its queue: the next one that is not empty has a lower priority.
 6:
     mov ss:[{kernel} + {heads} + eax * 4], edi
     btr ss:[{kernel} + {occupied}], eax

@@ -52,7 +52,7 @@ native_fault:
     push 0
     push 0
     mov esp, eax
-    // A write alone brings no line into a Pentium's cache: the three of the frame are read first.
+    // Just a write brings no line into a Pentium's cache: the three of the frame are read first.
     mov ecx, ss:[edx + {utcb}]
     mov eax, ss:[ecx + {message} + {f_eax}]
     mov eax, ss:[ecx + {message} + {f_eax} + 32]

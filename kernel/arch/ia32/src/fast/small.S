@@ -16,7 +16,7 @@
 //
 // The alien's frame shows flat segments: nobody learns from it where the space is.
 
-// Behind the saving of DS and ES, in an event of an alien, if they are not flat. With the words of its message in ESI, EDI
+// After the saving of DS and ES, in an event of an alien, if they are not flat. With the words of its message in ESI, EDI
 // and EBP. To `refused` with ESI and EBX lost.
 .macro FLATTEN thread, frame, pushed, refused
 7:

@@ -19,7 +19,7 @@
 //  1 | no words and capabilities, no other flags than its own         |
 //  2 | from anybody                                                   | `receive_call`
 //  3 | a bit that it accepts is pending; or no thread waits to send   | `receive`
-//    | to it, or it takes notifications alone                         |
+//    | to it, or it takes only notifications                          |
 //  4 | if it waits: there is a ready thread                           | `pick`
 //  5 | whose registers are all in its context, and nothing else is to | `carry_on`, `lazy`
 //    | be loaded                                                      |
@@ -317,7 +317,7 @@ goes_on_briefly:
     beq- 5, arrive
     b switch
 
-// It was alone in its queue: the next one that is not empty has a lower priority.
+// It was the only one in its queue: the next one that is not empty has a lower priority.
 was_alone:
     stw 22, {heads}(31)
     OCCUPIED 26
