@@ -101,8 +101,8 @@ pub struct Addresses {
     frames: u64,
     /// By port; nothing if an address has changed its port since.
     recent: Vec<Option<Recent>>,
-    /// By port: whether others are behind it, with addresses of their own. They always are behind
-    /// the card.
+    /// By port: whether others are behind it, with addresses of their own; on the card's port they
+    /// always are.
     bridges: Vec<bool>,
 }
 

@@ -9,7 +9,7 @@ use crate::ring::Shared;
 pub struct Little<M>(M);
 
 impl<M: Shared> Little<M> {
-    /// Of memory that only a device of that order has beside the driver, or of its registers.
+    /// Of memory that only a device of that order has besides the driver, or of its registers.
     #[must_use]
     pub const fn new(memory: M) -> Self {
         Self(memory)

@@ -30,8 +30,8 @@ const AHEAD: u32 = 13 * MOST_BYTES;
 const READERS_TIME: u64 = 1_000_000;
 /// No more than this part of the card's slots waits for one client, and half of them for all.
 const KEEPS: u32 = 4;
-/// Who was waited for in vain goes on when it has given back this part of its slots: one alone does
-/// not make it worth another wait.
+/// After a wait without success there is another one when the client has given back this part of
+/// its slots: one slot does not make it worth a wait.
 const GOES_ON: u32 = 4;
 
 /// What became of a port's frames, since the switch began.
@@ -88,7 +88,7 @@ struct Port<M> {
     counters: Counters,
     /// Since when its first frame waits for room in another one's slots.
     waits_since: Option<u64>,
-    /// It was waited for in vain, when it had given back so many slots ([`Sender::got`]).
+    /// The wait for it was without success, when it had given back so many slots ([`Sender::got`]).
     stuck: Option<u32>,
     ahead: Ahead,
 }
@@ -432,7 +432,7 @@ impl<M: Shared> Switch<M> {
             }
         };
         let (parts, bytes) = (frame.parts(), frame.bytes());
-        // What the card has received is dropped: others' frames are behind it. So is what is for
+        // What the card has received is dropped: others' frames are after it. So is what is for
         // all, but by the card.
         let waited_for = if to.len() == 1 { to.start } else { CARD };
         if from != CARD
@@ -446,7 +446,7 @@ impl<M: Shared> Switch<M> {
         port.counters.taken += 1;
         port.counters.taken_bytes += u64::from(bytes);
         let ahead = &self.ports[waited_for].ahead;
-        // Behind those that wait, whatever it has read since.
+        // After those that wait, whatever it has read since.
         if from == CARD
             && (!ahead.kept.is_empty()
                 || ahead.bytes >= AHEAD && self.has_to_read(waited_for, now, notify))

@@ -98,21 +98,19 @@ impl System {
         let room = places.image_end.saturating_sub(component.image_end());
         if let Some(window) = component.window.filter(|_| component.behind_image() > room) {
             return Err(format!(
-                "its window of {} MiB has room for {} MiB behind its image, but {} MiB are to lie there: give it less memory",
+                "its window of {} MiB has room for {} MiB after its image, but {} MiB are to lie there: give it less memory",
                 window.bytes(&layout.windows) >> 20,
                 room >> 20,
                 component.behind_image() >> 20
             ));
         }
         if component.grants.iter().filter(behind).count() > 1 || component.behind_image() > room {
-            return Err(
-                "two pieces of memory lie behind its image, or one that is too large".into()
-            );
+            return Err("two pieces of memory lie after its image, or one that is too large".into());
         }
         // It is mapped with the last part's rights.
         if component.behind_image() > 0 && !component.loads.last().is_some_and(|load| load.writable)
         {
-            return Err("memory lies behind an image whose last part cannot be written".into());
+            return Err("memory lies after an image whose last part cannot be written".into());
         }
         component.grants.iter().try_for_each(|grant| {
             let fits = self.fits(&grant.what, component, &places, image_bytes);
@@ -164,7 +162,7 @@ impl System {
         };
         let grant_area = |address: u32, bytes: u32| within(address, bytes, (grants, grants_end));
         let memory_end = component.image_end().saturating_add(component.behind_image());
-        // A Linux may have a shared region behind its memory.
+        // A Linux may have a shared region after its memory.
         let shared_end = |grant: &crate::Grant| match grant.what {
             Resource::Shared { region, address, .. }
                 if component.window.is_some() && (memory_end..files_end).contains(&address) =>
@@ -388,11 +386,11 @@ mod tests {
         assert_eq!(system.check(8192), Ok(()));
         assert!(
             refusal(|s, i| s.components[i].grants = vec![memory(room + PAGE)])
-                .contains("behind its image")
+                .contains("after its image")
         );
         assert!(
             refusal(|s, i| s.components[i].grants = vec![memory(PAGE), memory(PAGE)])
-                .contains("behind its image")
+                .contains("after its image")
         );
     }
 
@@ -433,7 +431,7 @@ mod tests {
         let said = refusal(&|c| c.grants = vec![memory(512 << 20)]);
         assert_eq!(
             said,
-            "component `a`: its window of 512 MiB has room for 475 MiB behind its image, but 512 MiB are to lie there: give it less memory"
+            "component `a`: its window of 512 MiB has room for 475 MiB after its image, but 512 MiB are to lie there: give it less memory"
         );
         let share =
             |address: u32| Resource::Shared { region: 0, address, writable: true, dma: true };

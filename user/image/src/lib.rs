@@ -122,7 +122,7 @@ impl Component {
         layout::Layout::CURRENT.of(self.window, self.small)
     }
 
-    /// How long the watch-dog waits for a sign of life, in milliseconds, if it does.
+    /// How long the watch-dog waits for a heartbeat, in milliseconds, if it does.
     #[must_use]
     pub fn heartbeat_ms(&self) -> Option<u32> {
         self.grants.iter().find_map(|grant| {
@@ -130,7 +130,7 @@ impl Component {
         })
     }
 
-    /// Bytes of memory that is mapped behind its image.
+    /// Bytes of memory that is mapped after its image.
     #[must_use]
     pub fn behind_image(&self) -> u32 {
         let bytes = |grant: &Grant| {
@@ -248,7 +248,7 @@ pub enum Resource {
         /// Whether it is told the physical address, for a device that reaches memory.
         dma: bool,
     },
-    /// A device of PCI bus 0: the ranges of memory that its registers are in, mapped one behind
+    /// A device of PCI bus 0: the ranges of memory that its registers are in, mapped one after
     /// the other from the start, and its interrupt line. Nothing, if the machine has no such
     /// device.
     Pci {
@@ -261,7 +261,7 @@ pub enum Resource {
     Memory {
         /// Bytes, a multiple of a page.
         bytes: u32,
-        /// Whether it is mapped behind the image from the start, every right; else it is not
+        /// Whether it is mapped after the image from the start, every right; else it is not
         /// mapped.
         behind_image: bool,
     },

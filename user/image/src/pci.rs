@@ -50,7 +50,7 @@ impl Device {
         self.config.get(usize::from(offset / 4)).copied().unwrap_or(u32::MAX)
     }
 
-    /// Where the registers behind base address register `bar` are mapped.
+    /// Where the registers of base address register `bar` are mapped.
     #[must_use]
     pub fn range(&self, bar: usize) -> Option<Range> {
         *self.ranges.get(bar)?

@@ -86,7 +86,7 @@ impl Small {
 /// Where a component finds what, beside the kernel's part.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// The image, and the memory behind it, from here on.
+    /// The image, and the memory after it, from here on.
     pub image: u32,
     /// The end of both.
     pub image_end: u32,

@@ -43,7 +43,7 @@ pub mod console {
     /// In place of a byte.
     pub const RESIZED: u32 = 256;
 
-    /// What a component has of the terminal: behind `NAME=` in the console's arguments, in the
+    /// What a component has of the terminal: after `NAME=` in the console's arguments, in the
     /// order of badges.
     pub mod terminal {
         /// It prints lines.
@@ -344,7 +344,7 @@ pub mod ip {
     /// Request: the address of a name, which lies at the place; word 1 is 4 or 6, the version.
     /// Reply: 0; the address.
     pub const LOOK_UP: u32 = 15;
-    /// Request of a [watcher](super::net::WATCHER) alone: what does the server use? The reply: 0,
+    /// Only a [watcher](super::net::WATCHER) asks this: what does the server use? The reply: 0,
     /// its capability slots in use, the free bytes of its heap.
     pub const USAGE: u32 = 16;
 

@@ -16,7 +16,7 @@ pub struct Alien {
 
 impl Alien {
     /// Makes an alien in `space`, a space without capability table. Its capability goes to
-    /// `slot`, its events to the thread behind `handler`, which is a capability to a thread
+    /// `slot`, its events to the thread of `handler`, which is a capability to a thread
     /// of this component. Returns it with the reply handle that lets it run for the
     /// first time, once its frame is set.
     ///

@@ -74,7 +74,7 @@ pub struct Found {
     pub uncached: bool,
 }
 
-/// What a Quota has beside memory.
+/// What a Quota has besides memory.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
     /// Threads.
@@ -342,7 +342,7 @@ impl Space {
     pub fn show(self, address: Word, server: Self) -> Result<()> {
         self.attach_any(address, server, SizedRights::new(Rights::RWX))
     }
-    /// Makes a Space small that has nothing behind `size`, a power of two: from now on its threads
+    /// Makes a Space small that has nothing beyond `size`, a power of two: from now on its threads
     /// run by the tables of this home, where its addresses begin at `address`.
     ///
     /// # Errors

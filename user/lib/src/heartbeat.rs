@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signs of life for the root server's watch-dog, which takes a component down that gives none for
+//! Heartbeats for the root server's watch-dog, which takes a component down that sends none for
 //! as long as the description says (`heartbeat-ms`).
 //!
 //! A thread has one alarm. A server that needs it itself sets it by [`Heart::alarm`].

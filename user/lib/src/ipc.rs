@@ -45,7 +45,7 @@ pub struct Message {
 
 /// Most bytes of text in a message.
 pub const TEXT_BYTES: usize = (abi::tag::MAX_WORDS as usize - TEXT_WORD) * 4;
-/// First word of the text: the first behind [`Message::words`].
+/// First word of the text: the first after [`Message::words`].
 const TEXT_WORD: usize = WORDS;
 /// Words that are passed as an array.
 const WORDS: usize = 3;
@@ -103,7 +103,7 @@ impl Message {
     }
 }
 
-/// What of a message of so many words is in registers behind the first three, if the processor has
+/// What of a message of so many words is in registers after the first three, if the processor has
 /// so many: users find it in the UTCB.
 fn in_registers(count: u32) -> core::ops::Range<usize> {
     WORDS..(count as usize).min(REGISTER_WORDS as usize)

@@ -123,7 +123,7 @@ fn whole_pages(bar: BarInfo) -> Option<Range> {
     (address != 0 && bytes != 0 && whole).then_some(Range { address, bytes })
 }
 
-/// The registers of a granted device behind base address register `bar`: reads and writes reach the
+/// A granted device's registers of base address register `bar`: reads and writes reach the
 /// device, in the order of the program. `None` if the machine has no such device, or it has none
 /// there.
 #[must_use]

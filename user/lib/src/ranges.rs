@@ -35,8 +35,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Attaches a range of which a capability and the addresses have come from somebody. If he
-    /// lies, it is attached where it has no meaning, and nothing else is harmed.
+    /// Attaches a range of which a capability and the addresses have come from another component.
+    /// If that lies, it is attached where it has no meaning, and nothing else is harmed.
     ///
     /// # Errors
     /// `BadAddress` outside of the layout; what the kernel says.

@@ -51,8 +51,8 @@ impl Region {
     /// Copies bytes from an offset on. Panics if they are not in the region.
     pub fn read_bytes(&self, offset: u32, to: &mut [u8]) {
         let from = self.bytes_at(offset, to.len() as u32);
-        // SAFETY: `bytes_at` keeps to the region, where no Rust object lies, and `to` is the
-        // caller's alone.
+        // SAFETY: `bytes_at` keeps to the region, where no Rust object lies, and only
+        // the caller has `to`.
         unsafe { arch::copy_bytes(from, to.as_mut_ptr(), to.len() as u32) };
     }
 

@@ -94,7 +94,7 @@ impl Env {
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.start.grants.iter().find(|g| g.name == name)
     }
-    /// What stands behind `NAME=` in the first argument that begins so.
+    /// What stands after `NAME=` in the first argument that begins so.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.start

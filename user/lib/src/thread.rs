@@ -56,7 +56,7 @@ fn new_stack(address: Word, function: extern "C" fn(Word) -> !) -> Result<Word> 
     let [messages, own] = utcb::stack_words();
     let words = [function as *const () as Word, messages, address | own & arch::STACK_FLAGS];
     let top = stack + STACK_BYTES as Word - size_of_val(&words) as Word;
-    // SAFETY: the stack was just allocated, and nobody else knows it; these are its last words.
+    // SAFETY: the stack was just allocated, and nobody else knows it; these are its top words.
     unsafe { (top as *mut [Word; 3]).write(words) };
     map::protect(Space(image::slot::SPACE as Word), stack, PAGE_SIZE, Rights::READ)?;
     Ok(top)

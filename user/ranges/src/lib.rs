@@ -21,7 +21,7 @@ pub mod request {
     pub const BEGIN: u32 = 3;
 }
 
-/// Units of something that lie behind each other, each free or taken.
+/// Units of something that lie after each other, each free or taken.
 #[derive(Clone, Debug)]
 pub struct Units {
     taken: Vec<bool>,

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-/// Sectors of a disk, one behind another.
+/// Sectors of a disk, one after another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
     /// The first.

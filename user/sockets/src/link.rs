@@ -139,7 +139,7 @@ impl Link {
             if let Some(address) = address
                 && let Err(all) = addresses.insert(0, IpCidr::Ipv4(address))
             {
-                // Routers have advertised more prefixes than there is room for: one gives way.
+                // Routers have advertised more prefixes than there is room for: one is dropped.
                 addresses.pop();
                 let _ = addresses.insert(0, all);
             }

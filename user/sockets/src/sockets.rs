@@ -272,7 +272,7 @@ impl<M: Memory> Sockets<M> {
         self.clients[client].used -= 1;
     }
 
-    /// A client takes one more socket of smoltcp. One that only waits for late segments gives way,
+    /// A client takes one more socket of smoltcp. One that only waits for late segments is freed,
     /// or else one that waits for the peer's end and has nothing more to say.
     pub(crate) fn take_quota(&mut self, client: usize) -> Result<(), u32> {
         if self.clients[client].used >= self.most {

@@ -6,7 +6,7 @@
 /// A key is pressed, or released.
 pub type Key = (u16, bool);
 
-/// Behind a byte 0xe0.
+/// After a byte 0xe0.
 const LONG: u8 = 0xe0;
 /// The key Pause begins so, and has nothing else with it.
 const PAUSE: u8 = 0xe1;
@@ -44,7 +44,7 @@ const fn code(byte: u8) -> Option<u16> {
     })
 }
 
-/// The same behind 0xe0.
+/// The same after 0xe0.
 const fn long_code(byte: u8) -> Option<u16> {
     Some(match byte {
         0x1c => 96,

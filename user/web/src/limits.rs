@@ -34,7 +34,7 @@ pub enum Entry {
 
 impl Limits {
     /// Whether somebody from an address may come to these guests. One address never has all
-    /// connections, and who does nothing gives way.
+    /// connections, and an idle one is closed for a new one.
     #[must_use]
     pub fn admit(&self, guests: &[Guest], peer: IpAddr) -> Entry {
         let own = network(peer);

@@ -21,7 +21,7 @@ macadamia::main!(run);
 mod request {
     use macadamia::Word;
 
-    /// To the victim, which answers with the word behind it plus one, and its life.
+    /// To the victim, which answers with the word after it plus one, and its life.
     pub const ADD_ONE: Word = 1;
     /// To the rhythm, which answers with its beats, those missed, and the latest's delay in
     /// microseconds.

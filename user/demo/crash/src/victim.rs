@@ -7,7 +7,7 @@ use macadamia::heartbeat::Heart;
 use macadamia::ipc::{self, Message};
 use macadamia::{Env, Error, MessageKind, Quota, Thread, Word, println, slot, start, utcb};
 
-/// Notification bit of the alarm for its signs of life.
+/// Notification bit of the alarm for its heartbeats.
 const ALARM: Word = 1;
 /// Calls that it answers before it misbehaves.
 const CALLS: u32 = 20;
@@ -40,7 +40,7 @@ pub fn run(mut env: Env) {
     utcb::accept(ALARM as u32);
     loop {
         if let Err(error) = heart.alarm(None) {
-            println!("cannot give a sign of life: {}", error.text());
+            println!("cannot send a heartbeat: {}", error.text());
         }
         match ipc::reply_wait(handle, answer) {
             Ok(received) if received.kind == MessageKind::Notification => handle = 0,

@@ -173,7 +173,7 @@ fn a_card_that_is_slow_is_waited_for_and_one_that_is_stuck_is_not() {
     // The driver makes room, and is asked to say so.
     assert!(net.clients[CARD].receive().is_some());
     net.settle();
-    assert!(net.clients[2].receive().is_some(), "the frame behind it");
+    assert!(net.clients[2].receive().is_some(), "the frame after it");
     (1..=RING).for_each(|_| assert!(net.clients[CARD].receive().is_some()));
     assert!(net.clients[CARD].receive().is_none());
     // It does no more.
@@ -222,7 +222,7 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
     // It makes room in time, and is asked to say so.
     assert!(net.clients[2].receive().is_some());
     net.settle();
-    assert!(net.clients[3].receive().is_some(), "the frame behind it");
+    assert!(net.clients[3].receive().is_some(), "the frame after it");
     // It does no more.
     assert!(
         net.clients[1].send(&frame(given(2), given(1), 0, 60))
@@ -280,7 +280,7 @@ fn what_the_card_has_received_waits_for_who_reads() {
     send(&mut net, 0..30);
     net.settle();
     assert_eq!(filled(&mut net, 1), 13);
-    // Others do not wait, and the card gets their slots; what is behind the first one has its turn.
+    // Others do not wait, and the card gets their slots; what is after the first one has its turn.
     assert!(
         net.clients[CARD].send(&long(2, 0))
             && net.clients[CARD].send(&frame(given(1), own(CARD), 30, 60))

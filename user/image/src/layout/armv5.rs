@@ -9,7 +9,7 @@ use crate::Places;
 
 const IMAGE: u32 = 0x0001_0000;
 const START_BLOCK: u32 = 0x0080_0000;
-/// Behind the start block, which a stack that overflows cannot write. Both and the heap's first MiB
+/// After the start block, which a stack that overflows cannot write. Both and the heap's first MiB
 /// have one translation table.
 const STACK_END: u32 = START_BLOCK + 2 * STACK_BYTES;
 const GRANTS: u32 = 0x8000_0000;

@@ -80,9 +80,9 @@ pub struct Windows {
     pub most: u32,
     /// Bytes at the start of each that are the kernel's: the information page and the UTCBs.
     pub kernel_bytes: u32,
-    /// The start block, and the end of memory and files. Behind it are heap and stack.
+    /// The start block, and the end of memory and files. After it are heap and stack.
     pub start_block: u32,
-    /// Whether devices and shared memory lie behind the stack, too. Elsewhere they are where those
+    /// Whether devices and shared memory lie after the stack, too. Elsewhere they are where those
     /// of other components are: what is shared has one address in all.
     pub have_grants: bool,
 }

@@ -59,7 +59,7 @@ pub fn thread_entry() -> u32 {
 
 /// In a stack's last word, beside the UTCB's address: system calls are made by `int`.
 const BY_INT: u32 = 1;
-/// What a stack's last word has beside the UTCB's address.
+/// What a stack's last word has besides the UTCB's address.
 pub const STACK_FLAGS: u32 = BY_INT;
 
 /// Of the information page's features, the one that says whether there are servers.

@@ -7,7 +7,7 @@ use abi::Word;
 /// There is no board.
 pub mod board {}
 
-/// What a stack's last word has beside the UTCB's address: nothing.
+/// What a stack's last word has besides the UTCB's address: nothing.
 pub const STACK_FLAGS: Word = 0;
 
 /// There are no servers.

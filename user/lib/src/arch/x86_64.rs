@@ -48,7 +48,7 @@ pub fn thread_entry() -> Word {
     macadamia_thread as *const () as Word
 }
 
-/// What a stack's last word has beside the UTCB's address: nothing.
+/// What a stack's last word has besides the UTCB's address: nothing.
 pub const STACK_FLAGS: Word = 0;
 
 /// There are no servers.

@@ -46,7 +46,7 @@ impl Error {
             ip::ADDRESS_IN_USE => Self::AddrInUse,
             ip::QUOTA => Self::QuotaExceeded,
             ip::REFUSED => Self::ConnectionRefused,
-            // The number is of a life of the server before this one: no socket is used behind its
+            // The number is of a life of the server before this one: no socket is used after its
             // end.
             ip::RESET | ip::NO_SOCKET => Self::ConnectionReset,
             ip::NOT_CONNECTED => Self::NotConnected,

@@ -233,7 +233,7 @@ impl Block {
         unsafe { QUEUE_AREA.pointer(last + STATUSES + number).write_volatile(u8::MAX) };
         let queue = &mut self.queue;
         // SAFETY: the parts stay where they are, and nothing here touches them until `finish` pops
-        // them; others who see a buffer harm the data alone.
+        // them; others who see a buffer harm only the data.
         let added = parts.with(|inputs, outputs| unsafe { queue.add(inputs, outputs) });
         let token = added.map_err(|_| Error::BadState)?;
         self.under_way[usize::from(token)] = Some(parts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Virtio devices on PCI (Virtual I/O Device 1.2), by the crate `virtio-drivers`.
 //!
-//! A device reads and writes pieces of memory: the *queue*, which is the component's alone,
+//! A device reads and writes pieces of memory: the *queue*, which only the component has,
 //! and *buffers*, which others may see, too. They are shared memory of the description with
 //! `dma = true` ([`dma`]). No IOMMU keeps the device to them, so whoever drives a device is trusted
 //! with all memory.

@@ -152,7 +152,7 @@ impl Card for Net {
         }
         BUFFERS[0].hand_over(slot + SLOT_OWN, place.1, way.by_device())?;
         // SAFETY: the buffer stays where it is, and nothing here touches the slot until `finish`
-        // pops it; others who see the buffer harm the frame alone.
+        // pops it; others who see the buffer harm only the frame.
         let added = with(way, place, |inputs, outputs| unsafe { queue.add(inputs, outputs) });
         let token = added.map_err(|_| Error::BadState)?;
         under_way[usize::from(token)] = Some(place);

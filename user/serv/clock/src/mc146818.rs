@@ -27,7 +27,7 @@ const AFTER_NOON: u8 = 0x80;
 /// The clock has two digits of the year; this contract is younger than 2000.
 const CENTURY: u32 = 2000;
 
-/// The real-time clock: a register is chosen by the first port, and read by the one behind.
+/// The real-time clock: a register is chosen by the first port, and read by the one after.
 pub struct Clock {
     index: u16,
 }

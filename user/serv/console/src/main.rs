@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The console server: two serial lines.
 //!
-//! The first shows what components print, each line behind its component's name, and
+//! The first shows what components print, each line after its component's name, and
 //! hands what is typed to the component that has the *focus*. The second carries
 //! machine-readable lines of whom the description lets write them. Who calls is known by the badge:
 //! the component's index in the description plus one, and a bit that says whether it may write

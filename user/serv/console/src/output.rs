@@ -38,7 +38,7 @@ impl Client {
 pub struct Output<'a> {
     to: &'a Terminal,
     clients: Vec<Client>,
-    /// What components printed behind the last end of a line.
+    /// What components printed after the last end of a line.
     partial: BTreeMap<u32, String>,
     /// Who the terminal's unfinished line belongs to.
     open: Option<u32>,
@@ -95,7 +95,7 @@ impl<'a> Output<'a> {
         text.bytes().for_each(|byte| self.to.put(byte));
     }
 
-    /// Shows text of a component: behind its name, unless its line is the open one.
+    /// Shows text of a component: after its name, unless its line is the open one.
     fn show(&mut self, badge: u32, text: &str) {
         if self.open != Some(badge) {
             self.close();

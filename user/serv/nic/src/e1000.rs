@@ -20,7 +20,7 @@ pub const MOST: u32 = 256;
 
 /// What it is on the PCI bus: Intel's 100E.
 pub const IDENTITY: u32 = 0x100e_8086;
-/// The base address register behind which its registers are.
+/// The base address register of its registers.
 const REGISTERS: usize = 0;
 
 const _: () = assert!(Descriptors::COUNT > MOST);
@@ -55,7 +55,7 @@ mod register {
     pub const BYTES: u32 = 8;
     /// In a ring's registers: what the card uses next.
     pub const HEAD: u32 = 0x10;
-    /// In a ring's registers: behind what the card was given.
+    /// In a ring's registers: after what the card was given.
     pub const TAIL: u32 = 0x18;
 }
 

@@ -40,9 +40,9 @@ enum Object {
     /// Memory that others have, too; its physical address if the component may know it; and the
     /// Segment that it is, if any.
     Shared(Word, Word, Option<Segment>),
-    /// RAM of the component alone.
+    /// RAM that only the component has.
     Own(Piece),
-    /// The part of the component's memory that lies behind its image.
+    /// The part of the component's memory that lies after its image.
     Behind(Memory),
     /// A PCI device, if it is there.
     Pci(Option<Assigned>),
@@ -91,7 +91,7 @@ impl Running<'_> {
     /// without memory to look at.
     pub fn messages(&self, component: &Component) -> Option<u32> {
         let end = load::stack_end(component).ok()?;
-        // A virtual cache may have it by the component's address alone.
+        // A virtual cache may have it only by the component's address.
         if let Some(space) = self.space {
             space
                 .cache(

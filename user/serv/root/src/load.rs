@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filling a component's memory: its image, heap, stack and start block.
 //!
-//! All of it but the image's text is one piece of RAM, in that order; behind the image comes memory
+//! All of it but the image's text is one piece of RAM, in that order; after the image comes memory
 //! that the description puts there. The root server maps a part, fills it, takes the mapping away
-//! and maps the part where the component wants it: the image's last part and what lies behind it as
+//! and maps the part where the component wants it: the image's last part and what lies after it as
 //! one, so that they can share a large page.
 //!
 //! What no component may write of an image, its text, is in memory once, whoever has it: two Linux
@@ -107,7 +107,7 @@ impl Filler {
         Self { own: resources.space, space, memory, offset: 0 }
     }
 
-    /// Fills the next `bytes`, and maps them and the `more` behind them at `address`.
+    /// Fills the next `bytes`, and maps them and the `more` after them at `address`.
     fn put(
         &mut self,
         address: u32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI devices for components. The root server alone configures them, by the board's `Bus`; a
+//! PCI devices for components. Only the root server configures them, by the board's `Bus`; a
 //! component gets the memory that its device's registers are in, the interrupt line, and a copy of
 //! the configuration space.
 
@@ -74,7 +74,7 @@ fn assign(
 ) -> Result<Assigned> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);
     let mut address = addresses.start;
-    // Behind that another grant may begin.
+    // After that another grant may begin.
     let most = address.saturating_add(PCI_SPAN).min(addresses.end);
     for (range, mapped) in found.ranges.into_iter().zip(&mut mapped) {
         let Some(range) = range else { continue };

@@ -70,7 +70,7 @@ pub struct Resources {
     /// What no component may write of an image, once for all that have it, for good: what it is,
     /// and where.
     pub texts: Vec<(Load, Memory)>,
-    /// Where signs of life go, if a component gives any.
+    /// Where heartbeats go, if a component sends any.
     pub watchdog: Option<Thread>,
 }
 

@@ -202,7 +202,7 @@ impl Watch<'_> {
     /// Takes down what the watch-dog found to hang, above whatever spins there.
     fn bury_hung(&mut self) {
         for index in watchdog::hung(self.system) {
-            say(format_args!("`{}` hangs: it gave no sign of life", self.name(index)));
+            say(format_args!("`{}` hangs: it sent no heartbeat", self.name(index)));
             self.bury(index, true);
         }
         settle();

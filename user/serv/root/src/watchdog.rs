@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The watch-dog: a thread above all others, which waits for signs of life of components that have
-//! a heartbeat.
+//! The watch-dog: a thread above all others, which waits for the heartbeats of components that
+//! have one.
 //!
 //! It counts its own ticks without a sign, not time: on a machine that stood still for a while
 //! nobody had a chance to give one. Of a component that hangs it tells the root server's first

@@ -68,7 +68,7 @@ fn a_connection_carries_every_byte() {
     assert_eq!(net.ask(0, &[WRITE, from, 100])[0], NOT_CONNECTED);
     net.get(1, &[CLOSE, to]);
     net.get(0, &[CLOSE, from]);
-    // All that is left of it gives way to new ones, and nothing of it is counted for ever.
+    // All that is left of it is freed for new ones, and nothing of it is counted for ever.
     for round in 0..50 {
         let (from, to) = net.connect(100 + round);
         net.get(0, &[CLOSE, from]);
@@ -137,7 +137,7 @@ fn names_are_waited_for_without_harm() {
 }
 
 /// Frames that look like something: an Ethernet header for this machine or all, a type that there
-/// is, and anything behind it.
+/// is, and anything after it.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just([8_u8, 0]), Just([8, 6]), Just([0x86, 0xdd]), any::<[u8; 2]>()];
     let body = prop_oneof![

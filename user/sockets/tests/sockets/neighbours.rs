@@ -52,7 +52,7 @@ fn a_prefix_that_cannot_be_is_no_prefix() {
     for (prefix, bits) in [(honest, 129), (honest, 255), (groups, 64)] {
         let body = advertisement(prefix, bits);
         net.comes(ip(PEER_V6, ALL_V6, ICMP_V6, body.clone()));
-        // The same behind a header of options.
+        // The same after a header of options.
         let mut sealed = body;
         seal(PEER_V6, ALL_V6, ICMP_V6, &mut sealed);
         net.comes(packet(PEER_V6, ALL_V6, HOP_BY_HOP, 0, &hop_by_hop(ICMP_V6, &sealed)));

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 impl Net {
-    /// A segment of a peer's connection to port 80 comes, behind others that wait.
+    /// A segment of a peer's connection to port 80 comes, after others that wait.
     fn hears(&self, flags: u8, numbers: [u32; 2], body: &[u8]) {
         let frame = ip(PEER_V4, OWN_V4, TCP, segment([4000, 80], numbers, flags, 8192, &[], body));
         self.wire.frames.borrow_mut().push_back(frame);
@@ -23,7 +23,7 @@ impl Net {
     }
 }
 
-/// What is half of all numbers away from the window is neither before it nor behind.
+/// What is half of all numbers away from the window is neither before nor after it.
 const HALF: u32 = 1 << 31;
 
 #[test]
@@ -78,7 +78,7 @@ fn a_peer_that_ends_has_no_more_to_say() {
         net.hears(SYN, [first, 0], &[]);
         net.poll();
         let own = net.next_number();
-        // As much as there is room for, and the end behind it; then something far away.
+        // As much as there is room for, and the end after it; then something far away.
         (0..8).for_each(|part| net.hears(ACK, [number(1 + part * 1024), own], &[1; 1024]));
         net.hears(FIN | ACK, [number(8193), own], &[]);
         net.hears(ACK, [number(8194 + (HALF - 1)), own], &[]);

@@ -15,7 +15,7 @@ fn exchange(at: *mut u32, old: u32, new: u32) -> bool {
     // SAFETY: every space has the helper at this address, with these arguments and registers.
     let helper = unsafe { core::mem::transmute::<usize, CompareExchange>(COMPARE_EXCHANGE) };
     // SAFETY: `at` is an aligned word that the caller may write, or the word around a smaller one:
-    // what is beside that is only ever replaced by the same value.
+    // what is next to that is only ever replaced by the same value.
     unsafe { helper(old, new, at) == 0 }
 }
 

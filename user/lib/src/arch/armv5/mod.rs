@@ -71,7 +71,7 @@ pub fn thread_entry() -> Word {
     macadamia_thread as *const () as Word
 }
 
-/// What a stack's last word has beside the UTCB's address: nothing, as there is one way to make a
+/// What a stack's last word has besides the UTCB's address: nothing, as there is one way to make a
 /// system call.
 pub const STACK_FLAGS: Word = 0;
 
