@@ -2,7 +2,7 @@
 /*
  * Mappings, and the initrd.
  *
- * Linux's physical memory is one window that the root server mapped: the image, and behind it all of the Memory
+ * Linux's physical memory is one window that the root server mapped: the image, and after it all of the Memory
  * called "ram".  Processes get pages of "ram" only.
  *
  * Changes of mappings are collected in a batch of records.  It goes to the microkernel when it is full, and by
@@ -58,7 +58,7 @@ int __init l4_ram_init(void)
 	l4_ram_slot = ram->slot;
 	l4_ram_start = end - base;
 	physmem_size = l4_ram_start + ram->bytes;
-	/* Frames that lie behind it have page descriptors.  Nobody is given these pages. */
+	/* Frames that lie after it have page descriptors.  Nobody is given these pages. */
 	if (network && network->address >= ram->address + ram->bytes && network->address < L4_RAM_END) {
 		l4_network_pages = true;
 		end = PAGE_ALIGN(network->address + network->bytes);

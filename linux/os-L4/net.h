@@ -44,7 +44,7 @@ struct l4_net {
 	u16 own[L4_NET_MOST_SLOTS];	/* slots of `out` to fill; the last became free last */
 	u32 owned;
 	u32 cache;		/* bytes that frames to other clients have to fit, on their way; 0: any number */
-	u64 busy_until;		/* others compute: we do not give way to them, nanoseconds */
+	u64 busy_until;		/* others compute: we do not yield to them, nanoseconds */
 	u32 shown;		/* of the slots of `out` that are filled the switch has been told so many */
 	DECLARE_BITMAP(away, L4_NET_MOST_SLOTS);	/* slots of `out` that the switch has */
 	DECLARE_BITMAP(given, L4_NET_MOST_SLOTS);	/* slots of `in` that the switch has */

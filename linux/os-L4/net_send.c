@@ -24,7 +24,7 @@
 #define PORTION		12
 /* A client that was given way to and took longer than this, in nanoseconds, did not only read: it computes. */
 #define READERS_TIME	NSEC_PER_MSEC
-/* For so many times as long as it took we do not give way again. */
+/* For so many times as long as it took we do not yield again. */
 #define BUSY_FACTOR	50
 /* As many clients as a switch has. */
 #define MOST_NEIGHBOURS	20

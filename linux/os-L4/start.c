@@ -154,7 +154,7 @@ void __init os_l4_main(const u32 *block)
 		l4_exit(125);
 	}
 	if (l4_ram_init()) {
-		os_warn("linux: the system description gives no RAM called `ram` behind the image, or too much\n");
+		os_warn("linux: the system description gives no RAM called `ram` after the image, or too much\n");
 		l4_exit(125);
 	}
 	if (l4_quota_init()) {

@@ -99,7 +99,7 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame);
 void arch_l4_check_registers(const struct uml_pt_regs *regs);
 
 /*
- * State of a task that its user thread has beside the registers: TLS, the FPU.
+ * State of a task that its user thread has besides the registers: TLS, the FPU.
  */
 
 /* Gives a task's new user thread what the task has. */

@@ -11,7 +11,7 @@
  * made.  All pages of the process are compared if another process ran before, and every OFTEN events.  So a
  * forked process is compared before its first system call, and a process before its last.
  *
- * With all pages of a process goes what Linux itself has in vmalloc.  An entry that is gone may have a mark alone
+ * With all pages of a process goes what Linux itself has in vmalloc.  An entry that is gone may have only a mark
  * there: Linux frees vmalloc's addresses lazily.
  *
  * /proc/macadamia-walk has numbers.

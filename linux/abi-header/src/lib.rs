@@ -20,8 +20,8 @@ pub use powerpc::header as powerpc;
 
 /// What the header has of one processor.
 struct Port {
-    /// Names, without `L4_`, and values of what `os-L4` uses and what its sub-architecture alone
-    /// does.
+    /// Names, without `L4_`, and values of what `os-L4` uses and what only its
+    /// sub-architecture does.
     definitions: Vec<(&'static str, u32)>,
     /// Members of the structure of a frame, each with its offset and its words.
     frame: Vec<(&'static str, usize, usize)>,
@@ -195,7 +195,7 @@ fn header(port: &Port) -> String {
     text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\n#include <linux/types.h>\n\nstruct l4_frame {\n\tu32 ";
     let mut end = 0;
     let mut declare = |(name, offset, words): &(&str, usize, usize)| {
-        assert_eq!(*offset, end, "`{name}` of a frame is not behind the member before it");
+        assert_eq!(*offset, end, "`{name}` of a frame is not after the member before it");
         end += words * 4;
         if *words == 1 { (*name).to_string() } else { format!("{name}[{words}]") }
     };

@@ -8,7 +8,7 @@
 /* The processor has no single steps. */
 #undef arch_has_single_step
 
-/* Requests that arch/arm has beside the generic ones, and the status register. */
+/* Requests that arch/arm has besides the generic ones, and the status register. */
 #define PTRACE_GETREGS		12
 #define PTRACE_SETREGS		13
 #define PTRACE_GET_THREAD_AREA	22

@@ -200,7 +200,7 @@ static bool carry_out(struct uml_pt_regs *regs, const struct transfer *t, bool a
 	if (t->load && copy_from_user(&data, (void __user *)address, size * hweight16(t->registers)))
 		return false;
 	for_each_set_bit(i, &registers, 16) {
-		/* The PC is behind this instruction by now, so that what is stored of it is 12 further, as ARM9 cores do it. */
+		/* The PC is after this instruction by now, so that what is stored of it is 12 further, as ARM9 cores do it. */
 		if (!t->load)
 			data.words[n] = operand(regs, i);
 		else if (t->kind == HALF)

@@ -94,7 +94,7 @@ static void note_dropped(u8 *lines, pte_t pte)
 }
 
 /*
- * Somebody is going to write to a page of a file where he has it mapped shared.  Others had it cached: they get it again at their
+ * A process is going to write to a page of a file where it has it mapped shared.  Others had it cached: they get it again at their
  * next access.
  */
 static int share(struct page *page)
@@ -126,7 +126,7 @@ static int share(struct page *page)
 	return err;
 }
 
-/* Whether somebody may write to a page where he has it mapped shared. */
+/* Whether a process may write to a page where it has it mapped shared. */
 static bool is_shared(struct page *page)
 {
 	struct address_space *mapping = folio_flush_mapping(page_folio(page));
@@ -329,7 +329,7 @@ void flush_dcache_page(struct page *page)
 }
 EXPORT_SYMBOL(flush_dcache_page);
 
-/* The same of a page that is a process's alone, which get_user_pages() has found. */
+/* The same of a page that only one process has, which get_user_pages() has found. */
 void flush_anon_page(struct vm_area_struct *vma, struct page *page, unsigned long address)
 {
 	touch_user_page(page);

@@ -59,7 +59,7 @@ enum l4_lines {
 	L4_LINES_ANY,
 	/* None: it was a process's, and nobody has it. */
 	L4_LINES_FREE,
-	/* None: somebody has it since, who may do with it what he wants. */
+	/* None: it has a new owner, which may do with it what it wants. */
 	L4_LINES_NEW,
 	/* None: it is for the memory of a process, and none has seen it. */
 	L4_LINES_NONE,

@@ -26,7 +26,7 @@ SYM_CODE_START(_start)
 	stw	r0, 0(r1)
 	lis	r6, l4_utcb@ha
 	stw	r3, l4_utcb@l(r6)
-	/* The information page is beside the UTCBs. */
+	/* The information page is next to the UTCBs. */
 	lis	r7, L4_TABLE_SPAN - 1@h
 	ori	r7, r7, L4_TABLE_SPAN - 1@l
 	andc	r7, r3, r7

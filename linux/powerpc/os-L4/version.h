@@ -6,7 +6,7 @@
 #include "../../../um/os-L4/abi.h"
 #include "../../../um/os-L4/l4_syscall.h"
 
-/* The page is beside the UTCBs. */
+/* The page is next to the UTCBs. */
 static inline u32 l4_processor_version(void)
 {
 	return *(const u32 *)((l4_utcb & -L4_TABLE_SPAN) + L4_KIP_OFFSET + L4_VERSION_OFFSET);

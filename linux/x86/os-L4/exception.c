@@ -73,7 +73,7 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 	/* A small process reaches beyond its region, or loads the segment that large ones have: it does so again as a large one. */
 	if ((trap == X86_TRAP_GP || trap == X86_TRAP_SS || trap == X86_TRAP_NP) && l4_leave_region(current->mm))
 		return;
-	/* The microkernel's segments may end where it begins.  A stack behind that is a page fault on Linux alone. */
+	/* The microkernel's segments may end where it begins.  A stack after that is a page fault on Linux alone. */
 	if (trap == X86_TRAP_SS && !error)
 		trap = X86_TRAP_GP;
 	switch (trap) {

@@ -72,7 +72,7 @@ static inline void arch_l4_space_end(struct l4_space *space)
 	l4_region_end(space);
 }
 
-/* Of a small space nothing behind its region could be named. */
+/* Of a small space nothing beyond its region could be named. */
 static inline void arch_l4_before_unmap_all(struct l4_space *space)
 {
 	l4_space_enlarge(space);

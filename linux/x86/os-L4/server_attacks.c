@@ -5,7 +5,7 @@
  * try all attacks of this name; what is read then says what came of them: how many there were, and each that succeeded.
  *
  * An attack is machine code in the window's last page, executed by the Linux thread.  Its exceptions come to the thread
- * above Linux (inject.c), which notes them and makes Linux go on behind the attack.  On a machine that does not check
+ * above Linux (inject.c), which notes them and makes Linux go on after the attack.  On a machine that does not check
  * segment limits some succeed.  Those write what they read, and nobody is harmed.
  */
 #include <linux/errno.h>
@@ -571,7 +571,7 @@ static void far_jumps(void)
 		word((u32)data);
 		far_to("far call", selector, false);
 	}
-	/* The table and what is behind it. */
+	/* The table and what is after it. */
 	for (selector = 0; selector < 0x100; selector++) {
 		/* What is needed for an outer ring: its stack. */
 		CODE(0x6a, L4_USER_DS, 0x6a, 0x00, 0x68);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Small processes.  Their spaces lie side by side in the page tables of a home, which shows this server: so it costs
- * no switch of page tables to go from one to another.  A small process reaches the addresses below the size of its
- * region alone.  It does not learn where the region is, nor does Linux: the microkernel adds and subtracts.
+ * no switch of page tables to go from one to another.  A small process reaches only the addresses below the size of
+ * its region.  It does not learn where the region is, nor does Linux: the microkernel adds and subtracts.
  *
  * A program is laid out for a region when it is executed: stack, libraries, heap.  The end of its addresses is that of
  * other programs all the same.  When it maps something beyond, or when its segments do not let it do what it wants, its
@@ -99,7 +99,7 @@ static unsigned long region_for(const struct elf32_hdr *elf, const struct elf32_
 
 	if (interpreter && !is_musl(interpreter))
 		return 0;
-	/* A stack's end is not moved later, and mmap() looks for room below it alone. */
+	/* A stack's end is not moved later, and mmap() looks for room only below it. */
 	if (rlimit(RLIMIT_STACK) > STACK_MOST || mmap_rnd_bits > RANDOM_MOST)
 		return 0;
 	for (i = 0; i < elf->e_phnum; i++) {
@@ -169,7 +169,7 @@ static void move_in(struct l4_space *space)
 	}
 	if (home == homes + HOMES)
 		return;
-	/* The space may have tables of an earlier process, or of exec's, behind its end. */
+	/* The space may have tables of an earlier process, or of exec's, beyond its end. */
 	err = l4_unmap_record(space->slot, space->arch.region, L4_USER_END - space->arch.region);
 	if (l4_map_flush() || err)
 		goto out;

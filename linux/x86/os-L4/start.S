@@ -23,7 +23,7 @@ SYM_CODE_START(_start)
 	movl	$boot_stack + THREAD_SIZE, %esp
 	movl	%ebx, l4_utcb
 	movl	%esi, %edx
-	/* The information page is beside the UTCBs. */
+	/* The information page is next to the UTCBs. */
 	movl	%ebx, %esi
 	andl	$-L4_TABLE_SPAN, %esi
 	addl	$L4_KIP_OFFSET, %esi

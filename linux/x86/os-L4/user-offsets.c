@@ -16,7 +16,7 @@ void foo(void);
 
 void foo(void)
 {
-	/* FPU state lies in the user thread alone (fpu.c). */
+	/* FPU state lies only in the user thread (fpu.c). */
 	DEFINE(HOST_FP_SIZE, 0);
 	DEFINE(HOST_FPX_SIZE, 0);
 
