@@ -215,7 +215,7 @@ static void op_mapread(void)
 	/* The last page goes on with zeros. */
 	end = (from + length + PAGE - 1) & ~(PAGE - 1);
 	if (length && from + length == size && end <= LIMIT)
-		compare("mapread behind the end", mapped + from % PAGE + length, size, end - size);
+		compare("mapread beyond the end", mapped + from % PAGE + length, size, end - size);
 	unmap(mapped, from, length);
 }
 

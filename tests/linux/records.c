@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Records that must survive. `records write FILE` goes on behind those that are there, and says
+ * Records that must survive. `records write FILE` goes on after those that are there, and says
  * a record's number when fsync has returned; other files come and go beside it.
  * `records check FILE` prints how many there are, and fails if one is damaged.
  */
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 		printf("%u\n", n);
 		return 0;
 	}
-	/* What is behind the last whole record was never promised. */
+	/* What is after the last whole record was never promised. */
 	if (ftruncate(fd, (off_t)n * sizeof(r)) || lseek(fd, 0, SEEK_END) < 0)
 		return 1;
 	for (;; n++) {

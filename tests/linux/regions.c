@@ -87,7 +87,7 @@ static int selectors(void)
 	return is_small();
 }
 
-/* Registers, the FPU, memory and the thread pointer are the same behind what makes it large. */
+/* Registers, the FPU, memory and the thread pointer are the same after what makes it large. */
 static int beyond_ds(void)
 {
 	register uint32_t a asm ("ebx") = 0x12345678, b asm ("esi") = 0x9abcdef0;
@@ -342,7 +342,7 @@ static int ring(int count, int rounds, int wanted)
 	return wrong || token != count * rounds;
 }
 
-/* By default: small while two switch to each other, large while one makes system calls alone. */
+/* By default: small while two switch to each other, large while one makes only system calls. */
 static int by_use(void)
 {
 	int to[2], from[2], i, status, round;

@@ -78,7 +78,7 @@ static void check(const char *way)
 	exit(1);
 }
 
-/* Exceptions: goes on behind an instruction of this length. */
+/* Exceptions: goes on after an instruction of this length. */
 static volatile sig_atomic_t caught, skip;
 
 static void handler(int number, siginfo_t *info, void *context)
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	char *page;
 	int i, status;
 
-	/* The second life, behind exec. */
+	/* The second life, after exec. */
 	if (argc > 1)
 		return 0;
 	segment[0] = make_segment();

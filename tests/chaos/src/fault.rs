@@ -19,7 +19,7 @@ use macadamia::{Env, Thread, Word};
 pub enum Kind {
     /// It jumps to nowhere.
     Killed,
-    /// It does nothing any more, and gives no sign of life.
+    /// It does nothing any more, and sends no heartbeat.
     Hangs,
     /// A register changes in the middle of it.
     Register,
@@ -98,7 +98,7 @@ enum Peer {
     Port(Region),
     /// Of a client of the disk's server, which writes all of it.
     Rings(Region),
-    /// The same, for a client that lives: what it alone writes would be its own fault.
+    /// The same, for a client that lives: what only it writes would be its own fault.
     Answers(Region),
 }
 

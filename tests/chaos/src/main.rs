@@ -28,7 +28,7 @@ macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
 /// After so many questions without an answer, 3 seconds at least, a victim that is of no use is
-/// killed. Time alone says nothing: the machine may have stood still.
+/// killed. Just the time says nothing: the machine may have stood still.
 const USELESS: u32 = 150;
 /// After so many the system is lost.
 const LOST: u32 = 10 * USELESS;

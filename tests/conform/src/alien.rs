@@ -35,7 +35,7 @@ pub const CASES: &[Case] = &[
     }),
 ];
 
-/// Where the code is in the alien's space, and a page of data behind it.
+/// Where the code is in the alien's space, and a page of data after it.
 pub const CODE: Word = 0x0804_8000;
 pub const DATA: Word = CODE + PAGE;
 
@@ -224,7 +224,7 @@ fn system_call(bed: &mut Bed) -> Result<(), Why> {
         "its arguments",
         ARGUMENTS.into_iter().zip(1..).all(|(offset, value)| alien.word(offset) == value),
     )?;
-    check("behind the instruction", alien.word(PC) == behind)?;
+    check("after the instruction", alien.word(PC) == behind)?;
     alien.set(RESULT, 1234);
     let r = alien.run(r.handle)?;
     check(

@@ -31,7 +31,7 @@ pub const CASES: &[Case] = &[
 
 /// Badge that the handler sees.
 pub const BADGE: Word = 0x77;
-/// Memory for data, behind the code's page.
+/// Memory for data, after the code's page.
 pub const DATA: Word = ADDRESS + PAGE;
 
 /// The answer that gives a thread the registers of [`set_frame`].

@@ -218,7 +218,7 @@ fn lookup_tells(bed: &mut Bed) -> Result<(), Why> {
     let second = Found { rights: WRITABLE, bytes: PAGE, offset: Some(2 * PAGE), ..NOTHING };
     check("the second page", seen(ADDRESS + PAGE)? == second)?;
     check("from its first to its last byte", seen(ADDRESS + 2 * PAGE - 1)? == second)?;
-    check("none behind", seen(ADDRESS + 2 * PAGE)? == NOTHING)?;
+    check("none after it", seen(ADDRESS + 2 * PAGE)? == NOTHING)?;
     good(protect(SPACE, ADDRESS + PAGE, PAGE, Rights::READ))?;
     check("lower rights", seen(ADDRESS + PAGE)? == Found { rights: READABLE, ..second })?;
     good(protect(SPACE, ADDRESS + PAGE, PAGE, Rights::NONE))?;
@@ -296,7 +296,7 @@ fn uncached(bed: &mut Bed) -> Result<(), Why> {
         |address| good(SPACE.lookup(address, None)).map(|found| (found.uncached, found.rights));
     good(map_uncached(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, RW))?;
     good(map(SPACE, OTHER, bed.ram, 0, PAGE, RW))?;
-    check("that alone", seen(ADDRESS)? == (true, WRITABLE) && seen(OTHER)? == (false, WRITABLE))?;
+    check("only that", seen(ADDRESS)? == (true, WRITABLE) && seen(OTHER)? == (false, WRITABLE))?;
     good(SPACE.cache(OTHER, PAGE, CacheOp::CleanAndInvalidate))?;
     fill(ADDRESS, PAGE, b"past the caches");
     check("the same memory", bytes(OTHER, 15) == b"past the caches")?;

@@ -42,7 +42,7 @@ fn the_mirror(bed: &mut Bed) -> Result<(), Why> {
     good(bit.notify())?;
     check("set", utcb::pending() == 2)?;
     good(wait(2))?;
-    check("clear behind", utcb::pending() == 0)
+    check("clear afterwards", utcb::pending() == 0)
 }
 
 fn bits_not_accepted_stay(bed: &mut Bed) -> Result<(), Why> {

@@ -153,7 +153,7 @@ fn a_thread_starts_and_stops(bed: &mut Bed) -> Result<(), Why> {
     check("its receive was interrupted and it went on", SHARED.load(Ordering::Relaxed) == 2)
 }
 
-/// Gives way to threads of the same priority.
+/// Yields to threads of the same priority.
 pub fn yield_now() -> macadamia::Result<()> {
     macadamia::sys::call(abi::call::Yield {}).map(|_| ())
 }

@@ -43,7 +43,7 @@ fn page(memory: Memory, offset: Word) -> MapRecord {
     MapRecord::new(MapRecord::MAP, SPACE.0, DATA, memory.0, offset, 0, RW)
 }
 
-/// The next exception must be the invalid opcode behind a touch.
+/// The next exception must be the invalid opcode after a touch.
 fn touched(r: Result<Received, Error>) -> Result<Received, Why> {
     let r = good(r)?;
     check(

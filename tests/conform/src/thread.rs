@@ -95,7 +95,7 @@ fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     waiting(bed)?;
     check("the argument", ARGUMENT.load(Ordering::Relaxed) == 0x7777)?;
     let at = UTCB.load(Ordering::Relaxed) as Word;
-    // Behind the first slot of a space, which may have a piece of the area of its own.
+    // After the first slot of a space, which may have a piece of the area of its own.
     let own = (utcb::address() - FIRST_SLOT) / (AREA_END - AREA_START) * (AREA_END - AREA_START);
     let is_slot = |at: Word| {
         (own + FIRST_SLOT..own + AREA_END).contains(&at)

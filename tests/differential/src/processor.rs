@@ -141,7 +141,7 @@ pub trait Processor: Sized {
     /// Instructions that were never executed, or if they have a condition not both ways, as text.
     fn missed(&self, executed: &Executed) -> Vec<String>;
 
-    /// What a thread is to have of rarely used state: arguments of `set_state` behind the thread.
+    /// What a thread is to have of rarely used state: arguments of `set_state` after the thread.
     fn state(is_alien: bool, rng: &mut Rng) -> Vec<[u32; 3]>;
 
     /// A thread saved its registers by a system call.

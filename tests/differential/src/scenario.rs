@@ -245,7 +245,7 @@ impl<P: Processor> Scenario<P> {
             let usual = base + rng.u32(..=P::PAGES - pages) * PAGE_SIZE;
             odd(rng, usual)
         });
-        // The last of several pages is behind the end.
+        // The last of several pages is beyond the end.
         let offset = if pages > 1 && rng.u32(..8) == 0 {
             (P::PAGES + 1 - pages) * PAGE_SIZE
         } else {

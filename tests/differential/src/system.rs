@@ -10,11 +10,11 @@ use pool::Ref;
 
 /// Capability slots that a space's threads have other threads in: from 1 on.
 pub const PEERS: u32 = 12;
-/// Behind the peers, slots of memories, and then of spaces.
+/// After the peers, slots of memories, and then of spaces.
 pub const MEMORIES: u32 = 4;
 /// Native spaces, the root server's among them.
 pub const SPACES: usize = 3;
-/// Behind the spaces, Segments.
+/// After the spaces, Segments.
 pub const SEGMENTS: usize = 2;
 /// Native threads beside the root server's.
 pub const THREADS: usize = 6;

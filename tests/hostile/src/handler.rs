@@ -30,7 +30,7 @@ const PAGE: Word = abi::PAGE_SIZE;
 pub const SIZE: Word = 256 << 20;
 const PLACES: [Word; 2] = [SIZE, 3 * SIZE];
 const NEIGHBOURS: [Word; 3] = [0, 2 * SIZE, 4 * SIZE];
-/// The neighbours' memory: behind the random bytes in the handler's space, at the same addresses in
+/// The neighbours' memory: after the random bytes in the handler's space, at the same addresses in
 /// theirs.
 const WITNESS: Word = HERE + BYTES;
 const PATTERN: u32 = 0x5a5a_5a5a;

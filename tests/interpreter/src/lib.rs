@@ -38,7 +38,7 @@ pub struct User {
     pub msr: u32,
 }
 
-/// What the processor has beside a user's registers.
+/// What the processor has besides a user's registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct System {
     /// Segment registers.

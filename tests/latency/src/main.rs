@@ -51,7 +51,7 @@ pub const RW: Rights = Rights(3);
 
 /// Where the threads of a case have their code, in every space.
 pub const CODE: u32 = image::layout::GRANTS_END;
-/// Where in the component's memory that is: behind two spans, of which the first can be a large
+/// Where in the component's memory that is: after two spans, of which the first can be a large
 /// page.
 const CODE_OFFSET: u32 = 2 * SPAN;
 /// Threads in the crowd.
@@ -208,7 +208,7 @@ pub fn pause(nanoseconds: u64) -> Result<()> {
     ipc::wait(OVER).map(|_| ())
 }
 
-/// All cases. IA-32 alone has small spaces.
+/// All cases. Only IA-32 has small spaces.
 const GROUPS: &[&[Case]] = &[
     deletion::CASES,
     mapping::CASES,

@@ -31,7 +31,7 @@ const BATCH: u32 = MapRecord::MAX;
 /// Memory objects that are mapped into one Space.
 const ATTACHMENTS: u32 = 3000;
 
-/// Sixteen spans, one behind the other.
+/// Sixteen spans, one after the other.
 pub fn spans() -> impl Iterator<Item = u32> {
     (0..BATCH).map(|index| index * SPAN)
 }

@@ -35,7 +35,7 @@ fn full(bed: &mut Bed) -> Result<(Space, Space)> {
     Ok((home, space))
 }
 
-/// It moves in and out, and is refused once all that is behind its size was looked at.
+/// It moves in and out, and is refused once all that is beyond its size was looked at.
 fn moves(bed: &mut Bed) -> Result<()> {
     let (home, space) = full(bed)?;
     case("small_move.attach");

@@ -50,7 +50,7 @@ fn misfits(bed: &mut Bed) -> Result<()> {
     expect(ipc::poll().err() == Some(Error::WouldBlock))
 }
 
-/// Somebody more urgent comes behind all, becomes less urgent and more urgent again.
+/// Somebody more urgent comes after all, becomes less urgent and more urgent again.
 fn priorities(bed: &mut Bed) -> Result<()> {
     let (target, late) = (target(bed)?, target(bed)?);
     bed.gather(&send_to(target), SENDS)?;

@@ -178,16 +178,16 @@ pub mod code {
     /// Bytes of an undefined instruction in Thumb state.
     pub const THUMB_INVALID_BYTES: u32 = 2;
 
-    /// A jump that ends so many bytes behind its start.
+    /// A jump that ends so many bytes after its start.
     #[must_use]
     pub fn jump(distance: u32) -> Vec<u8> {
         // The program counter is two instructions ahead.
         (0xea00_0000 | distance.wrapping_sub(8) >> 2 & 0x00ff_ffff_u32).to_le_bytes().into()
     }
 
-    /// Loads a value, which lies behind the branch, to a register.
+    /// Loads a value, which lies after the branch, to a register.
     fn load(register: u32, value: u32) -> Vec<u8> {
-        // ldr register, [pc]; b behind; the value
+        // ldr register, [pc]; b after; the value
         [0xe59f_0000 | register << 12, 0xea00_0000, value].map(u32::to_le_bytes).concat()
     }
 

@@ -93,7 +93,7 @@ pub mod code {
         reads_pages: "1: mov eax, [esi]", "add esi, 4096", "jmp 1b";
     }
 
-    /// A jump that ends so many bytes behind its start.
+    /// A jump that ends so many bytes after its start.
     #[must_use]
     pub fn jump(distance: u32) -> Vec<u8> {
         const BYTES: u32 = 5;

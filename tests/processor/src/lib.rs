@@ -4,7 +4,7 @@
 //! more is for cases that are its own.
 //!
 //! Code of a few instructions is assembled when this is built and lies among the read-only data. It
-//! can be executed at any address, and behind other code. Native threads find the argument of
+//! can be executed at any address, and after other code. Native threads find the argument of
 //! `start` where [`code::read`] and its like expect an address.
 #![no_std]
 
@@ -33,7 +33,7 @@ macro_rules! code {
                 static END: u8;
             }
             let (start, end) = (&raw const START, &raw const END);
-            // SAFETY: the assembly above defines both, the end behind the start, in data that
+            // SAFETY: the assembly above defines both, the end after the start, in data that
             // nobody writes.
             unsafe { core::slice::from_raw_parts(start, end.addr() - start.addr()) }
         }
@@ -68,7 +68,7 @@ pub trait Words {
     /// Changes it.
     fn set(&mut self, offset: usize, value: Word);
 
-    /// Goes on behind the invalid instruction at which it stopped.
+    /// Goes on after the invalid instruction at which it stopped.
     fn skip_invalid(&mut self) {
         self.set(PC, self.word(PC) + INVALID_BYTES);
     }
@@ -94,7 +94,7 @@ pub fn frame(pc: Word, sp: Word) -> Frame {
     frame
 }
 
-/// Code as words, for memory that is written so; zeros behind it.
+/// Code as words, for memory that is written so; zeros after it.
 #[must_use]
 pub fn words(code: &[u8]) -> Vec<u32> {
     let byte = |bytes: &[u8], index: usize| bytes.get(index).copied().unwrap_or_default();

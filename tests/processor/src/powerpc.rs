@@ -168,7 +168,7 @@ pub mod code {
         reads_time: "mftb 5", ".long 0";
     }
 
-    /// A jump that ends so many bytes behind its start.
+    /// A jump that ends so many bytes after its start.
     #[must_use]
     pub fn jump(distance: u32) -> Vec<u8> {
         (0x4800_0000 | distance & 0x03ff_fffc).to_be_bytes().into()

@@ -2,7 +2,7 @@
 //! A component that takes more than its share, as its argument says:
 //!
 //! * `hog` computes for as many milliseconds as a message asks;
-//! * `readers` leaves dead readers behind at the console, and writes results that are not its own;
+//! * `readers` leaves dead readers at the console, and writes results that are not its own;
 //! * `mute` answers when it likes, or never;
 //! * `witness` sees what came of it.
 #![no_std]

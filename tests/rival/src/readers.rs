@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves dead readers behind at the console, more than that has memory for.
+//! Leaves dead readers at the console, more than that has memory for.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::ipc::{self, Message, send};
@@ -7,7 +7,7 @@ use macadamia::start::{self, Usage, components};
 use macadamia::{Env, Error, Result, Thread, cap, console, result, slot, thread};
 
 const CONSOLE: Thread = Thread(slot::CONSOLE);
-/// Readers that die while they wait: their handles alone are more than the console's heap.
+/// Readers that die while they wait: just their handles are more than the console's heap.
 const DEAD: u32 = 20_000;
 /// One more than may wait.
 const CROWD: u32 = console::READERS + 1;

@@ -128,10 +128,7 @@ fn connections(place: &Place) -> Verdict {
             let count = to.read(&mut buffer)?;
             let is_right =
                 buffer[..count].iter().zip(come..).all(|(found, index)| *found == byte(index));
-            ensure(
-                count > 0 && is_right,
-                format_args!("wrong within {count} bytes behind {come}"),
-            )?;
+            ensure(count > 0 && is_right, format_args!("wrong within {count} bytes after {come}"))?;
             come += count;
         }
     }

@@ -13,7 +13,7 @@ use macadamia::{Env, Error, ipc, println};
 
 macadamia::main!(run);
 
-/// What it would leave behind.
+/// What it would leave.
 const MARK: u32 = 0x0bad_0bad;
 /// Notification bit by which it is told to go on.
 const GO: u32 = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens: what ARM alone has of them.
+//! Aliens: what only ARM has of them.
 
 use crate::alien::{CODE, DATA, clear, launch, write, written};
 use crate::exception::WHOLE;
@@ -48,7 +48,7 @@ fn thumb(bed: &mut Bed) -> Result<(), Why> {
     let r = alien.run(alien.bound.handle)?;
     check("a system call", r.words[0] == vector::SYSTEM_CALL && alien.word(ERROR) == 1)?;
     check(
-        "behind the instruction",
+        "after the instruction",
         alien.word(PC) == CODE + 4 && alien.word(STATUS) & CONTROL == USER | THUMB,
     )?;
     check("its register", alien.word(register(7)) == 20)
@@ -96,7 +96,7 @@ fn elsewhere(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Where the helper begins, and behind its store.
+/// Where the helper begins, and after its store.
 const HELPER: u32 = 0xffff_0fc0;
 const HELPER_END: u32 = 0xffff_0fcc;
 /// How often it is interrupted, and what the handler adds to the word each time.

@@ -340,7 +340,7 @@ fn lock_by_record(address: u32) -> Result<(), Error> {
 }
 
 /// Lines that are locked are written, and seen elsewhere: after the whole cache was cleaned, for
-/// two reasons, after it was dropped, and after the page alone was.
+/// two reasons, after it was dropped, and after only the page was.
 fn locked(bed: &mut Bed) -> Result<(), Why> {
     /// More than the kernel cleans or drops line by line.
     const MANY: u32 = 28 * PAGE;

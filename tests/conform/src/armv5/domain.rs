@@ -50,7 +50,7 @@ pub fn load(bed: &Bed, code: &[u8]) -> Result<(), Why> {
     Ok(())
 }
 
-/// Writes `100 * number` to the page behind the code's of this number.
+/// Writes `100 * number` to the page after the code's of this number.
 pub fn number(bed: &Bed, number: u32) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, (1 + number) * PAGE, PAGE, RW))?;
     fill(DATA, 4, &(100 * number).to_le_bytes());
@@ -67,7 +67,7 @@ fn next() -> Result<(Received, Frame), Why> {
     Err(format!("exception {} at {:#x} for {:#x}", f.vector, f.pc, f.address))
 }
 
-/// Lets a thread go on behind its exception, with this in r1.
+/// Lets a thread go on after its exception, with this in r1.
 fn go_on(handle: u32, mut f: Frame, argument: u32) -> Result<(Received, Frame), Why> {
     f.skip_invalid();
     f.r[1] = argument;
@@ -194,7 +194,7 @@ pub fn count(all: &mut [(Alien, u32)]) -> Result<(), Why> {
     Ok(())
 }
 
-/// A Segment with a page of the RAM, attached here, one behind the other.
+/// A Segment with a page of the RAM, attached here, one after the other.
 fn segment(bed: &mut Bed, number: u32) -> Result<macadamia::Segment, Why> {
     let slot = bed.slot();
     let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that ARM alone has: of Thumb code, of alignment, of privileged instructions; and
+//! Exceptions that only ARM has: of Thumb code, of alignment, of privileged instructions; and
 //! frames that want more than a user has.
 
 use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};
@@ -76,14 +76,14 @@ fn misaligned(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// `bx` to Thumb code behind it.
+/// `bx` to Thumb code after it.
 fn thumb(bed: &mut Bed) -> Result<(), Why> {
     let start = ADDRESS + code::branch().len() as u32;
     launch_with(bed, &[code::branch(), code::thumb(), code::invalid()].concat(), start | 1)?;
     let (r, f) = next()?;
     check("an undefined instruction", r.words[0] == vector::UNDEFINED && f.pc == start + 2)?;
     check(
-        "in Thumb state, behind one that was executed",
+        "in Thumb state, after one that was executed",
         f.cpsr & CONTROL == USER | THUMB && f.r[2] == 42,
     )?;
     // Back to ARM state, by a frame.
@@ -120,7 +120,7 @@ fn thumb_call(bed: &mut Bed) -> Result<(), Why> {
     )?;
     let (_, f) = next()?;
     check(
-        "in Thumb state, behind it",
+        "in Thumb state, after it",
         f.vector == vector::UNDEFINED && f.pc == ADDRESS + 2 && f.cpsr & CONTROL == USER | THUMB,
     )?;
     check("it succeeded", f.r[0] == 0)?;

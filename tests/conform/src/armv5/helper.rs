@@ -160,7 +160,7 @@ fn other_areas(bed: &mut Bed) -> Result<(), Why> {
     check("the own is there", next()?.0.words[0] == vector::UNDEFINED)
 }
 
-/// Who uses up its share of the sections of UTCBs leaves the others' alone.
+/// Who uses up its share of the sections of UTCBs leaves the others theirs.
 fn promised_spaces(bed: &mut Bed) -> Result<(), Why> {
     let share = threads_a_space(time::kip().max_threads);
     let [modest, greedy, more] = [(); 3].map(|()| bed.slot());

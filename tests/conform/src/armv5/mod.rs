@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ARMv5TE alone has: two instruction sets, the kernel's helpers, alignment, virtual caches,
+//! What only ARMv5TE has: two instruction sets, the kernel's helpers, alignment, virtual caches,
 //! domains, slots.
 
 mod alien;

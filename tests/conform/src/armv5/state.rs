@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread has beside its registers: the thread pointer. And what it has not of another:
+//! What a thread has besides its registers: the thread pointer. And what it has not of another:
 //! registers, flags, the state of the processor's instruction set.
 
 use crate::exception::{BADGE, DATA, WHOLE, create, launch, next};

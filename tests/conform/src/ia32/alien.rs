@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens: what IA-32 alone has of them.
+//! Aliens: what only IA-32 has of them.
 
 use crate::alien::{Alien, CODE, DATA, launch};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, good};
@@ -235,7 +235,7 @@ fn single_step(bed: &mut Bed) -> Result<(), Why> {
     alien.set(offset_of!(Frame, eflags), 0x102);
     let r = alien.run(alien.bound.handle)?;
     check(
-        "stopped behind one instruction",
+        "stopped after one instruction",
         r.words[0] == vector::DEBUG && alien.word(offset_of!(Frame, eip)) == CODE + 1,
     )
 }

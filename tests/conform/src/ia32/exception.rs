@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that IA-32 alone has.
+//! Exceptions that only IA-32 has.
 
 use crate::exception::{WHOLE, expect, launch, next};
 use crate::{ADDRESS, Bed, Case, Why, check, good};
@@ -49,7 +49,7 @@ fn single_step(bed: &mut Bed) -> Result<(), Why> {
     let stepped = good(reply_wait(r.handle, WHOLE))?;
     let mut f = frame();
     check(
-        "a debug exception behind one instruction",
+        "a debug exception after one instruction",
         stepped.words[0] == vector::DEBUG && f.eip == ADDRESS + 3,
     )?;
     f.eflags &= !0x100;

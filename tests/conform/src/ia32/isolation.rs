@@ -21,7 +21,7 @@ pub const CASES: &[Case] = &[
     ("a_direction_flag_stays_with_its_thread", direction_flag),
 ];
 
-/// Memory for data, behind the code's page.
+/// Memory for data, after the code's page.
 const DATA: u32 = ADDRESS + PAGE;
 const UD2: [u8; 2] = [0x0f, 0x0b];
 
@@ -49,7 +49,7 @@ fn next(number: u32, kind: u32) -> Result<(Received, Frame), Why> {
     of_thread(good(receive(None))?, number, kind)
 }
 
-/// Lets a thread go on behind its `ud2`, and waits for the next exception.
+/// Lets a thread go on after its `ud2`, and waits for the next exception.
 fn go_on(handle: u32, mut f: Frame, number: u32, kind: u32) -> Result<(Received, Frame), Why> {
     f.eip += UD2.len() as u32;
     set_frame(&f);

@@ -130,8 +130,8 @@ fn calls(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread raises exceptions, and a handler of each kind lets it go on: behind a page fault by a
-/// frame, behind a breakpoint without.
+/// A thread raises exceptions, and a handler of each kind lets it go on: after a page fault by a
+/// frame, after a breakpoint without.
 fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -209,8 +209,8 @@ const EVENTS: u32 = 50;
 /// After so many of two aliens their server pauses.
 const PAUSE: u32 = 14;
 
-/// The code of a server that runs two aliens in turn, or one alone. `ud2` ends it at an event that
-/// is no system call; at [`PAUSE`] events it may go on behind it. Its data: their handles, their
+/// The code of a server that runs two aliens in turn, or just one. `ud2` ends it at an event that
+/// is no system call; at [`PAUSE`] events it may go on after it. Its data: their handles, their
 /// frames, events. At the end ESI is the vector and EDI the address of the last event.
 fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
     const MOV_EAX_FROM: &[u8] = &[0xa1];
@@ -281,7 +281,7 @@ fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
 
 /// The code of an alien, whose GS is a segment of all memory from [`DATA`] on: it counts there
 /// through DS and GS, and on its stack. The last word of the space is read in the end; `by_fs`, it
-/// has its data segment in FS and reads by that what is behind its end.
+/// has its data segment in FS and reads by that what is beyond its end.
 fn counts(sysenter: bool, by_fs: bool) -> Vec<u8> {
     // mov eax, 0x33; mov gs, ax
     let mut code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xe8].to_vec();
@@ -297,7 +297,7 @@ fn counts(sysenter: bool, by_fs: bool) -> Vec<u8> {
     code.extend([0x77, 0]);
     let behind = code.len();
     if sysenter {
-        // mov ebp, behind; mov ecx, esp; mov edx, ebp; sysenter
+        // mov ebp, after; mov ecx, esp; mov edx, ebp; sysenter
         code.push(0xbd);
         code.extend((CODE + code.len() as u32 + 10).to_le_bytes());
         code.extend([0x89, 0xe1, 0x89, 0xea, 0x0f, 0x34]);

@@ -46,7 +46,7 @@ pub const CASES: &[Case] = &[
 
 const UD2: [u8; 2] = [0x0f, 0x0b];
 
-/// Lets a thread go on behind its `ud2`, and waits for the next exception.
+/// Lets a thread go on after its `ud2`, and waits for the next exception.
 fn go_on(r: &Received, mut f: Frame) -> Result<(Received, Frame), Why> {
     f.eip += UD2.len() as u32;
     set_frame(&f);
@@ -54,7 +54,7 @@ fn go_on(r: &Received, mut f: Frame) -> Result<(Received, Frame), Why> {
     Ok((r, frame()))
 }
 
-/// `ud2` behind the port 0x80, a protection fault at 0x81.
+/// `ud2` after the port 0x80, a protection fault at 0x81.
 fn only_one_port() -> Result<(), Why> {
     let (r, f) = next()?;
     check("the port is open", r.words[0] == vector::INVALID_OPCODE)?;

@@ -151,7 +151,7 @@ impl Life {
             2 => delete(self.alien.0),
             3 => delete(self.process.0),
             4 => delete(self.home.unwrap_or(self.process).0),
-            // All of its pages and those of the process; its code alone; what its process knows of
+            // All of its pages and those of the process; only its code; what its process knows of
             // it.
             5 => delete(self.memory.0),
             6 => unmap(self.server, SERVER_CODE, PAGE),
@@ -196,7 +196,7 @@ fn many(bed: &mut Bed) -> Result<(), Why> {
     let mut midst = 0;
     let lives = if bed.ports.is_some() { LIVES_BESIDE_PORTS } else { LIVES };
     let mut one = Bed { first: bed.next, next: bed.next, ..*bed };
-    // The own tables are as behind a life.
+    // The own tables are as after a life.
     one.clean();
     for life in 0..lives {
         let before = (good(QUOTA.info())?, good(QUOTA.threads())?);

@@ -51,7 +51,7 @@ enum By {
     Neighbour,
 }
 
-/// In the window, behind the server's code and data: those of a thread that revokes.
+/// In the window, after the server's code and data: those of a thread that revokes.
 const REVOKES: u32 = SERVER_CODE + 2 * PAGE;
 /// And a page far from them. Bochs's TLB has one place for pages whose numbers end alike: no other
 /// one here has that of this page.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What IA-32 alone has: segments, ports, debug registers, the FPU, servers and small spaces.
+//! What only IA-32 has: segments, ports, debug registers, the FPU, servers and small spaces.
 
 mod alien;
 mod exception;

@@ -32,7 +32,7 @@ pub const CASES: &[Case] = &[
     ("what_it_maps_is_there_at_once", |bed| with_server(bed, there_at_once)),
 ];
 
-/// The start of the window, and where its code and its data are: behind the kernel's part.
+/// The start of the window, and where its code and its data are: after the kernel's part.
 pub const START: u32 = USER_END - (512 << 20);
 const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;

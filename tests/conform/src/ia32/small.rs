@@ -67,7 +67,7 @@ pub fn new_home(bed: &mut Bed) -> Result<Space, Why> {
     good(QUOTA.create_home(slot))
 }
 
-/// A native space with this code; its data is the page `page` of the RAM behind that of the code.
+/// A native space with this code; its data is the page `page` of the RAM after that of the code.
 pub fn native(bed: &mut Bed, page: u32, code: &[u8]) -> Result<Space, Why> {
     let slot = bed.slot();
     let space = good(QUOTA.create_space(16, slot))?;
@@ -370,28 +370,28 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
     let end = SIZE - 4;
     let codes: [(&str, Vec<u8>); 24] = [
         ("lodsd below", esi(0u32.wrapping_sub(4), &[0xad])),
-        ("lodsd behind", esi(SIZE, &[0xad])),
+        ("lodsd beyond", esi(SIZE, &[0xad])),
         ("lodsd across", esi(SIZE - 1, &[0xad])),
         ("stosd below", edi(0u32.wrapping_sub(4), &[0xab])),
-        ("stosd behind", edi(SIZE, &[0xab])),
+        ("stosd beyond", edi(SIZE, &[0xab])),
         ("rep stosd across", word(&[0xb9], 8, &edi(end - 8, &[0xf3, 0xab]))),
         ("rep stosd down", word(&[0xb9], 8, &edi(8, &[0xfd, 0xf3, 0xab]))),
         ("rep movsd across", word(&[0xb9], 8, &esi(CODE, &edi(end - 8, &[0xf3, 0xa5])))),
-        ("rep movsd from behind", word(&[0xb9], 8, &esi(SIZE, &edi(DATA, &[0xf3, 0xa5])))),
+        ("rep movsd from beyond", word(&[0xb9], 8, &esi(SIZE, &edi(DATA, &[0xf3, 0xa5])))),
         ("push below", esp(0, &[0x50])),
         ("pusha across", esp(SIZE + 16, &[0x60])),
         ("pusha below", esp(0, &[0x60])),
-        ("pop behind", esp(SIZE, &[0x58])),
+        ("pop beyond", esp(SIZE, &[0x58])),
         ("popa across", esp(SIZE - 16, &[0x61])),
         ("enter below", esp(0, &[0xc8, 0x10, 0, 1])),
-        ("leave behind", word(&[0xbd], SIZE, &[0xc9])),
-        ("call behind", word(&[0xb8], SIZE, &[0xff, 0xd0])),
+        ("leave beyond", word(&[0xbd], SIZE, &[0xc9])),
+        ("call beyond", word(&[0xb8], SIZE, &[0xff, 0xd0])),
         ("call below", word(&[0xb8], 0u32.wrapping_sub(16), &[0xff, 0xd0])),
-        ("far jump behind", far(SIZE)),
-        ("ret behind", word(&[0x68], SIZE, &[0xc3])),
-        ("iret behind", [&[0x9c, 0x6a, 0x63][..], &word(&[0x68], SIZE, &[0xcf])].concat()),
-        ("fst behind", word(&[0xd9, 0xee, 0xdd, 0x1d], SIZE - 4, &[])),
-        ("lock behind", word(&[0xf0, 0xff, 0x05], SIZE, &[])),
+        ("far jump beyond", far(SIZE)),
+        ("ret beyond", word(&[0x68], SIZE, &[0xc3])),
+        ("iret beyond", [&[0x9c, 0x6a, 0x63][..], &word(&[0x68], SIZE, &[0xcf])].concat()),
+        ("fst beyond", word(&[0xd9, 0xee, 0xdd, 0x1d], SIZE - 4, &[])),
+        ("lock beyond", word(&[0xf0, 0xff, 0x05], SIZE, &[])),
         (
             "by address with scale",
             word(&[0xb8], 0x4000_0000, &word(&[0xff, 0x04, 0x85], end + 4, &[])),
@@ -639,8 +639,8 @@ pub mod its {
     pub const PART: u32 = 8;
 }
 
-/// Code at `at` that calls who changes the page, by this selector, if he is to prepare something,
-/// reads it, calls him, and reads again.
+/// Code at `at` that calls who changes the page, by this selector, if it is to prepare something,
+/// reads it, calls it, and reads again.
 pub fn reader(at: u32, page: u32, changer: u32, prepares: bool) -> Vec<u8> {
     let mut code = Vec::new();
     for calls in [prepares, true] {

@@ -20,7 +20,7 @@ pub const CASES: &[Case] = &[
 
 /// Code of a system call with the handle or selector in EBX, by `sysenter`, for `address`.
 pub fn system_call(op: Op, address: u32) -> [u8; 14] {
-    // mov eax, TAG; mov ecx, esp; mov edx, behind; sysenter
+    // mov eax, TAG; mov ecx, esp; mov edx, after; sysenter
     let mut code = [0xb8, 0, 0, 0, 0, 0x89, 0xe1, 0xba, 0, 0, 0, 0, 0x0f, 0x34];
     code[1..5].copy_from_slice(&Tag::new(op, 0, 0).0.to_le_bytes());
     code[8..12].copy_from_slice(&(address + 14).to_le_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of a thread's state that IA-32 alone has: what is refused.
+//! The parts of a thread's state that only IA-32 has: what is refused.
 
 use crate::{Case, SELF, fails};
 use abi::state::{DEBUG, TLS_COUNT};

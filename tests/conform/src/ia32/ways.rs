@@ -47,7 +47,7 @@ struct How {
     steps: bool,
 }
 
-/// Selectors of the process's own segments. A process that has the first one alone may take fast
+/// Selectors of the process's own segments. A process that has only the first one may take fast
 /// paths.
 const OWN: u32 = 0x33;
 const SECOND_OWN: u32 = 0x3b;
@@ -72,7 +72,7 @@ const COUNT: u32 = 0;
 const GO: u32 = 4;
 const WITNESS: u32 = 8;
 const PATTERN: u32 = 0x5a5a_1234;
-/// Where a stopped process goes on behind a reset.
+/// Where a stopped process goes on after a reset.
 const AFRESH: u32 = CODE + 0x100;
 
 /// In the server's window: code, data, stacks, the process's data.
@@ -326,7 +326,7 @@ impl Server {
     }
 }
 
-/// All that the process has beside its instruction pointer and what it counts in.
+/// All that the process has besides its instruction pointer and what it counts in.
 fn kept(what: &str, f: &Frame, before: &Frame) -> Result<(), Why> {
     let of = |f: &Frame| {
         [f.eax, f.ebx, f.ecx, f.edx, f.esi, f.edi, f.ebp, f.esp, f.ds_es, f.fs_gs, f.eflags & KEPT]
@@ -451,7 +451,7 @@ fn goes_on(bed: &Bed, server: &mut Server, at: u32, how: How, begun: &Frame) -> 
     if how.steps {
         server.event(vector::DEBUG)?;
         let f = server.frame(at)?;
-        kept("behind a step", &f, begun)?;
+        kept("after a step", &f, begun)?;
         check("one step", f.eip > begun.eip && shared.read(COUNT) == 1)?;
         server.set_frame(at, &Frame { eflags: f.eflags & !TF, ..f })?;
         server.run(None)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What PowerPC alone has: privileged instructions, reservations, the FPU, windows of servers, what
+//! What only PowerPC has: privileged instructions, reservations, the FPU, windows of servers, what
 //! an alien keeps, single steps, I/O ports that the kernel reaches for components, pages that it
 //! clears.
 

@@ -99,8 +99,8 @@ fn segment(bed: &mut Bed, bytes: u32) -> Result<(Segment, Space), Why> {
     Ok((segment, Space(segment.0)))
 }
 
-/// Three spaces share a page, one of them for reading only: in whatever order they use it, that one
-/// alone is refused.
+/// Three spaces share a page, one of them for reading only: in whatever order they use it, only
+/// that one is refused.
 fn rights(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, 3)?;
     let (segment, inside) = segment(bed, TABLE_SPAN)?;
@@ -168,7 +168,7 @@ fn beside(bed: &mut Bed) -> Result<(), Why> {
             good(map(readers[0].space, own, bed.ram, 2 * PAGE, PAGE, RW))?;
         }
         check("its own", readers[0].read(own)? == Ok(200))?;
-        check("that alone", readers[1].read(own)? == MISSING)?;
+        check("only that", readers[1].read(own)? == MISSING)?;
         good(map(inside, 0, bed.ram, 3 * PAGE, PAGE, RW))?;
         for reader in &mut readers {
             check("what is mapped now", reader.read(FIRST)? == Ok(300))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What x86-64 alone has: privileged instructions, pages that are not executed, addresses that are
+//! What only x86-64 has: privileged instructions, pages that are not executed, addresses that are
 //! none, what a system call keeps, the base of FS, SSE.
 
 mod exception;

@@ -194,7 +194,7 @@ pub struct Code {
     pub places: Places,
 }
 
-/// Whether an instruction sets flags for those behind it.
+/// Whether an instruction sets flags for those after it.
 const fn sets_flags(instruction: u32) -> bool {
     instruction >> 26 & 3 == 0 && instruction & 1 << 20 != 0 && instruction >> 12 & 15 != 15
 }

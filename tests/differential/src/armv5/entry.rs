@@ -54,11 +54,11 @@ impl Access {
     }
 }
 
-/// What the processor and the kernel have beside the user's registers and the pool when the code
+/// What the processor and the kernel have besides the user's registers and the pool when the code
 /// begins.
 #[derive(Clone, Copy)]
 pub struct Noted {
-    /// Who entered, with his domains; nobody: it is the way out of the portable kernel.
+    /// The thread that entered, with its domains; none: it is the way out of the portable kernel.
     pub entered: Link<Thread>,
     /// The process identifier.
     pub pid: u32,
@@ -196,7 +196,7 @@ impl Fault {
 }
 
 impl Noted {
-    /// What the processor has beside the registers of the user who runs: the process identifier,
+    /// What the processor has besides the registers of the user who runs: the process identifier,
     /// and the domains that were open.
     pub fn random(kernel: &mut Kernel, rng: &mut Rng) -> Self {
         let space = kernel.current().and_then(|me| kernel.pool[me].space.get());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Executes the kernel's entry code on a copy of the memory it touches.
 //!
-//! Instructions are `armv4t_emu`'s (MIT, maintained, nothing but `log` behind it, and with the
+//! Instructions are `armv4t_emu`'s (MIT, maintained, it needs nothing but `log`, and has the
 //! banked registers of all modes): the entry code needs nothing of ARMv5. It does not know the
 //! system-control coprocessor, nor the flag Q in a status, so these instructions are carried out
 //! here. It takes some instructions for others that it does not know: only those pass that are

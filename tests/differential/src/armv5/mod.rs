@@ -187,8 +187,8 @@ impl Processor for Armv5 {
             if thread.gate & gate::ALIEN != 0 {
                 thread.context = [0; CONTEXT_WORDS];
             }
-            // Its next registers of a message come with the message; why it entered is told of
-            // threads that stopped alone.
+            // Its next registers of a message come with the message; why it entered is told
+            // only of threads that stopped.
             for index in (word::R0..word::R0 + ARGUMENTS).chain([word::VECTOR, word::ERROR]) {
                 thread.context[index] = 0;
             }

@@ -7,14 +7,14 @@ pub const ALL: &[(&str, &str)] = &[
     ("resume_small: cmp %ss:0xAC(%ecx),%edx, Jne", H4),
     (
         "alien_entry: cmpl $0,%ss:0x50(%esi), Je",
-        "H1: a small space's selectors are refused by the test behind it, too, but for a few that nearly nobody has.",
+        "H1: a small space's selectors are refused by the test after it, too, but for a few that are very rare.",
     ),
     ("alien_entry: test $0x8000,%edi, Je", S5),
     ("alien_entry: test $0x8000,%eax, Je", S5),
     ("alien_entry: test $0x8000,%eax, Jne", S5),
     (
         "map_reply: cmpl $0x24,%ss:(%edx), Jne",
-        "R3: who waits otherwise, or not, has mostly another handle or waits for another thread, which the tests behind it find.",
+        "R3: who waits otherwise, or not, has mostly another handle or waits for another thread, which the tests after it find.",
     ),
     (
         "map_reply: cmpl $4,%ss:0x84(%ecx), Jne",
@@ -26,7 +26,7 @@ pub const ALL: &[(&str, &str)] = &[
     ),
     (
         "map_reply: cmpl $0,%ss:0x50(%ecx), Je",
-        "M8: a server's answer has to take the place of a page in a small space; for large ones the second flush is in vain.",
+        "M8: a server's answer has to take the place of a page in a small space; for large ones the second flush has no effect.",
     ),
     ("map_reply: cmp %ss:0x5C(%esi),%eax, Je", "M7: the simulated port has no UTCBs there."),
     (

@@ -26,7 +26,7 @@ pub fn show_elsewhere(kernel: &mut Kernel, rng: &mut Rng) {
     let own = kernel.pool[alien].space.get().and_then(|space| region(kernel, space));
     if let Some(own) = own.filter(|_| kernel.pool[alien].is_alien() && alien.address() != loaded) {
         let [there, size] = [random_region(rng), random_region(rng)];
-        // In half of the cases its bounds alone were others.
+        // In half of the cases only its bounds were others.
         let region = if rng.bool() { there } else { [size[0], own[1]] };
         let state = state_mut(&mut kernel.pool[alien]);
         (state.shown, state.shown_in) = (in_region(state.tls[0], region), region);

@@ -33,7 +33,7 @@ pub struct Ia32 {
     code: Code,
 }
 
-/// Words of saved registers that count behind a system call by a fast path, for a thread in a ready
+/// Words of saved registers that count after a system call by a fast path, for a thread in a ready
 /// queue.
 const KEPT: [usize; 10] = [
     word::EAX,
@@ -116,7 +116,7 @@ impl Processor for Ia32 {
             .filter(|index| is_alien && rng.u32(..16) > index.min(&1) * 14)
             .collect::<Vec<u32>>();
         let random = |index| {
-            // Not even in a small space is the second behind the end.
+            // Not even in a small space is the second beyond the end.
             let base = if rng.u32(..16) == 0 {
                 rng.u32(..)
             } else {

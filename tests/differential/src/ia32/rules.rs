@@ -41,7 +41,7 @@ const WORDS: [usize; 10] = [
 const NAMES: [&str; 10] = ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp", "eip", "eflags"];
 /// Where `Cpu::current` is.
 const CURRENT: u32 = CPU + offset_of!(Cpu, current) as u32;
-/// Behind `Cpu` the task-state segment goes on: the stack segment of ring 0, and whose directory it
+/// After `Cpu` the task-state segment goes on: the stack segment of ring 0, and whose directory it
 /// is.
 const DIRECTORY_OF: u32 = CPU + 20;
 /// The byte of a segment descriptor's upper word that says that it is present.
@@ -77,7 +77,7 @@ const fn clock_words(Clock { base, mult, shift, .. }: Clock) -> [u32; 4] {
 /// What the kernel and the processor have there.
 fn rows<'a>(code: &Code, kernel: &'a Kernel, cpu: Cpu, entered: &Entered) -> Rows<'a> {
     let gdt = code.symbols.gdt;
-    // The directory is noted for a server only. Behind it is a word that nobody uses.
+    // The directory is noted for a server only. After it is a word that nobody uses.
     let noted = if is_server(kernel, entered.space) {
         entered.directory_of.address()
     } else {
@@ -94,7 +94,7 @@ fn rows<'a>(code: &Code, kernel: &'a Kernel, cpu: Cpu, entered: &Entered) -> Row
     let mut rows: Rows = vec![
         (CPU, hot.into()),
         (scheduler, bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched)).into()),
-        // The clock is behind the scheduler.
+        // The clock is after the scheduler.
         (scheduler + size_of::<Scheduler>() as u32, clock_words(entered.clock).to_vec().into()),
         (gdt + u32::from(TLS & !7), tls.into()),
         (code.symbols.pool_place, pool_place.into()),

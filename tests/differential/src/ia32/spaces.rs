@@ -21,7 +21,7 @@ use pool::{Link, Ref};
 pub const HOMES: u32 = 2;
 /// Bytes of a small space, or half as many.
 pub const SMALL_BYTES: u32 = 256 << 20;
-/// Where the directory of the home is noted whose small spaces alone ring 3 has segments for
+/// Where the directory of the home is noted of whose small spaces only ring 3 has segments
 /// (`space.rs`).
 const SMALL_HOME: u32 = CPU + 28;
 /// The byte of a segment descriptor's upper word that says that it is present.
