@@ -29,7 +29,7 @@ pub struct Header {
     pub version: u32,
     /// Bytes of the whole image, a multiple of a page.
     pub total: u32,
-    /// CRC-32 (IEEE) of everything behind the header.
+    /// CRC-32 (IEEE) of everything after the header.
     pub crc: u32,
     /// CRC-32 of the header with this field and `crc` zero.
     pub header_crc: u32,
@@ -284,7 +284,7 @@ const PADDING: usize = size_of::<Word>() / 4 - 1;
 pub struct Info {
     /// Number of RAM capabilities from [`slot::RAM`] on; ask `Identify` for sizes.
     pub ram_count: u32,
-    /// Number of interrupt lines from [`slot::IRQ`] on. The slots behind them are empty, and those
+    /// Number of interrupt lines from [`slot::IRQ`] on. The slots after them are empty, and those
     /// of lines that components may not have.
     pub irq_count: u32,
     /// Offset of the system description in the image Memory.

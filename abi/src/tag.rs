@@ -83,7 +83,7 @@ pub enum MessageKind {
     /// Notification bits, in the first message register; no message.
     Notification = 3,
     /// A native thread's exception: vector, fault address and error code in the
-    /// message registers, the [`Frame`](crate::Frame) in the words behind them.
+    /// message registers, the [`Frame`](crate::Frame) in the words after them.
     Exception = 4,
     /// An alien's system call, fault or exception: vector, fault address and
     /// error code in the message registers, its frame in its UTCB slot.

@@ -20,7 +20,7 @@ pub const SLOT_USED: u32 = FPU_OFFSET + FPU_SIZE;
 /// Slots in a page. None reaches into the next page.
 pub const SLOTS_A_PAGE: u32 = slots_a_page(SLOT_START, SLOT_SIZE, SLOT_USED);
 
-/// Slots in a page, of which the first one begins at `start`, each `distance` behind the last, and
+/// Slots in a page, of which the first one begins at `start`, each `distance` after the last, and
 /// so many bytes of each are used.
 #[must_use]
 pub const fn slots_a_page(start: u32, distance: u32, bytes: u32) -> u32 {
@@ -30,7 +30,7 @@ pub const fn slots_a_page(start: u32, distance: u32, bytes: u32) -> u32 {
 /// Slots of a native space.
 pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / PAGE_SIZE as u32 * SLOTS_A_PAGE;
 
-/// Where a slot is behind the first page of slots, in bytes.
+/// Where a slot is after the first page of slots, in bytes.
 #[must_use]
 pub const fn slot_offset(index: u32) -> Word {
     (index / SLOTS_A_PAGE) as Word * PAGE_SIZE

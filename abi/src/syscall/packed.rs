@@ -23,7 +23,7 @@ impl Selector {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Time(pub u64);
 
-/// What a Quota has beside memory: `CreateQuota`.
+/// What a Quota has besides memory: `CreateQuota`.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counts(pub Word);

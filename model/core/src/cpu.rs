@@ -74,7 +74,7 @@ pub enum Tags {
     None,
     /// The space's number (MIPS, Alpha, PCID): a switch changes the number.
     Asid,
-    /// The segment's number (PowerPC): entries of a segment are left behind when it changes.
+    /// The segment's number (PowerPC): entries of a segment stay when it changes.
     Vsid,
     /// A domain (ARM), which is checked at every access and does not choose among entries: nothing
     /// is flushed by a switch, but by an operation of its own.

@@ -2,9 +2,9 @@
 //! How long the kernel keeps interrupts waiting.
 //!
 //! A *stretch* is what the kernel executes between two points at which an interrupt would be taken,
-//! or looked for: user mode; on IA-32 `sti` (the kernel has an instruction behind each) and `hlt`;
+//! or looked for: user mode; on IA-32 `sti` (the kernel has an instruction after each) and `hlt`;
 //! on ARM a read of what the interrupt controller has. It begins with an entry from user mode or
-//! behind such a point. Of each kind of entry the longest is kept, with the functions that it went
+//! after such a point. Of each kind of entry the longest is kept, with the functions that it went
 //! through; a program that names its cases has them apart. What comes before the first return to
 //! user mode is boot, and no stretch; what does not end is a panic.
 

@@ -45,7 +45,7 @@ fn corners_are_all_combinations_of_ends() {
         corners,
         [(70.0, 30.0, 5.0), (30.0, 70.0, 5.0), (70.0, 30.0, 20.0), (30.0, 70.0, 20.0)]
     );
-    assert_eq!(parse("").corners().len(), 1, "without a doubt there is the model alone");
+    assert_eq!(parse("").corners().len(), 1, "without a doubt there is only the model");
 }
 
 #[test]

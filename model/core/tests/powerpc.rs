@@ -356,7 +356,7 @@ fn who_fills_a_tlb_is_counted() {
     }
 }
 
-/// A handler that the emulator runs counts for the model's misses alone, whoever missed; one that
+/// A handler that the emulator runs counts only for the model's misses, whoever missed; one that
 /// fills nothing is an entry.
 #[test]
 fn a_handler_is_set_aside() {

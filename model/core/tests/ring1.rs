@@ -194,7 +194,7 @@ fn owners(server: Range<u32>) -> [u64; 3] {
 #[test]
 fn a_server_is_found_by_privilege_and_range() {
     assert_eq!(owners(HIGH), [13, 0, 3], "at ring 1 wherever it is, at ring 3 at its addresses");
-    assert_eq!(owners(LOW), [0, 0, 16], "one that lies low is found by its space alone");
+    assert_eq!(owners(LOW), [0, 0, 16], "one that lies low is found only by its space");
     assert_eq!(owners(HIGH.start..KERNEL + 1), [0, 0, 16], "nor does one reach into the kernel");
 }
 

@@ -56,7 +56,7 @@ impl Program {
     /// Whether it has this code at that address; without any, whether it has some there.
     #[must_use]
     pub fn has(&self, address: u32, code: &[u8]) -> bool {
-        // Code at the end of a section is followed by what is in memory behind it.
+        // Code at the end of a section is followed by what is in memory after it.
         let here = self.bytes(address, code.len().max(1));
         !here.is_empty() && here.iter().zip(code).all(|(here, code)| here == code)
     }

@@ -132,7 +132,7 @@ fn calls(program: &mut Program, eip: u32, stack: &[u32]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Functions of 16 bytes each from 0x1000 on. Each may call two others, and return behind the
+    /// Functions of 16 bytes each from 0x1000 on. Each may call two others, and return after the
     /// call.
     fn program(name: &str, functions: &[(&str, &[usize])]) -> Program {
         let mut code = vec![0x90; functions.len() * 16];

@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words behind an exception message or at the start of an alien's
+/// A thread's registers, in the words after an exception message or at the start of an alien's
 /// UTCB slot.
 ///
 /// What a handler writes here is hostile to the kernel.
@@ -17,7 +17,7 @@ pub struct Frame {
     pub sp: u32,
     /// Link register, r14.
     pub lr: u32,
-    /// Program counter: of the faulting instruction, or behind a system call's.
+    /// Program counter: of the faulting instruction, or after a system call's.
     pub pc: u32,
     /// Status; a handler may change those bits in [`USER_FLAGS`]. Bit 0 of `pc` is ignored.
     pub cpsr: u32,
@@ -27,7 +27,7 @@ pub struct Frame {
     pub error: u32,
     /// The address of a page fault, or 0.
     pub address: u32,
-    /// What the handler changed beside the general registers: only then does the kernel look at it.
+    /// What the handler changed besides the general registers: the kernel looks at it only then.
     pub changed: u32,
 }
 

@@ -2,7 +2,7 @@
 //! What the kernel information page says of an ARMv5 machine beside [`Kip`](crate::kip::Kip): what
 //! it can do, and how to read the time.
 //!
-//! ARMv5 has no counter that user mode can read. So a page behind the information page shows a
+//! ARMv5 has no counter that user mode can read. So a page after the information page shows a
 //! counter of the board, 32 bits of it that count up, and the information page says which half of
 //! its range the kernel saw last.
 

@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words behind an exception message or at the
+/// A thread's registers, in the words after an exception message or at the
 /// start of an alien's UTCB slot.
 ///
 /// What a handler writes here is hostile to the kernel: of `eflags` only the
@@ -29,7 +29,7 @@ pub struct Frame {
     pub ebp: u32,
     /// Stack pointer.
     pub esp: u32,
-    /// Instruction pointer: of the faulting instruction, or behind a system call's.
+    /// Instruction pointer: of the faulting instruction, or after a system call's.
     pub eip: u32,
     /// Flags; a handler may change those in [`USER_FLAGS`].
     pub eflags: u32,
@@ -44,7 +44,7 @@ pub struct Frame {
     pub error: u32,
     /// The address of a page fault, or 0.
     pub address: u32,
-    /// What the handler changed beside the general registers: only then does the
+    /// What the handler changed besides the general registers: only then does the
     /// kernel look at it.
     pub changed: u32,
 }

@@ -9,7 +9,7 @@ pub const SHARED_SPAN: u32 = TABLE_SPAN;
 /// End (exclusive) of the addresses a space may map: above it lies the kernel.
 pub const USER_END: u32 = 0xE000_0000;
 /// Start of the area of the information page and the UTCBs, a multiple of `TABLE_SPAN`. In a native
-/// space the kernel alone maps there.
+/// space only the kernel maps there.
 pub const AREA_START: u32 = 0;
 /// End (exclusive) of that area, a multiple of `TABLE_SPAN`.
 pub const AREA_END: u32 = 4 << 20;

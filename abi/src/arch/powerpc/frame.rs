@@ -31,7 +31,7 @@ pub struct Frame {
     pub error: u32,
     /// The address of a page fault, or 0.
     pub address: u32,
-    /// What the handler changed beside the general registers: only then does the kernel look at it.
+    /// What the handler changed besides the general registers: the kernel looks at it only then.
     pub changed: u32,
 }
 

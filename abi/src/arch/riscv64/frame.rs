@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
-/// A thread's registers, in the words behind an exception message or at the start of an alien's
+/// A thread's registers, in the words after an exception message or at the start of an alien's
 /// UTCB slot.
 ///
 /// What a handler writes here is hostile to the kernel.
@@ -21,7 +21,7 @@ pub struct Frame {
     pub error: u64,
     /// The address of a page fault, or 0.
     pub address: u64,
-    /// What the handler changed beside the general registers: only then does the kernel look at it.
+    /// What the handler changed besides the general registers: the kernel looks at it only then.
     pub changed: u64,
 }
 

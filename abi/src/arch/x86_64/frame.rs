@@ -27,7 +27,7 @@ pub struct Frame {
     pub error: u64,
     /// The address of a page fault, or 0.
     pub address: u64,
-    /// What the handler changed beside the general registers: only then does the kernel look at it.
+    /// What the handler changed besides the general registers: the kernel looks at it only then.
     pub changed: u64,
 }
 

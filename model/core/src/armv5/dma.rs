@@ -108,7 +108,7 @@ impl Devices {
         let mut transfers = Vec::new();
         for queue in &mut self.queues {
             // A store of a word begins with flags. It is what a driver executes where atomic
-            // operations are on words alone.
+            // operations are only on words.
             let value = match (physical.wrapping_sub(queue.available), bytes) {
                 (0, 4) => value >> 16,
                 (INDEX, 2) => value,
@@ -186,7 +186,7 @@ mod tests {
             devices.memory_written(AVAILABLE + 2, (2, 1), &mut memory),
             Some(vec![(0x7000, 16, false), (0x8000, 512, true)])
         );
-        // Flags alone; then a word of flags and the index.
+        // Only flags; then a word of flags and the index.
         assert_eq!(devices.memory_written(AVAILABLE, (2, 1), &mut memory), Some(vec![]));
         assert_eq!(
             devices.memory_written(AVAILABLE, (4, 1 | 2 << 16), &mut memory),

@@ -389,7 +389,7 @@ impl Lines {
         }
     }
 
-    /// A line is made. When as many have been made, one behind the other and of others than the
+    /// A line is made. When as many have been made, one after the other and of others than the
     /// last time, as there are, all that was held before is displaced, except what was used
     /// meanwhile.
     fn sweep(&mut self, address: u32) {

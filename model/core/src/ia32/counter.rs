@@ -513,7 +513,7 @@ fn data_selectors(world: &mut impl World) -> [u16; 4] {
     SegmentRegister::DATA.map(|register| world.selector(register))
 }
 
-/// An instruction's bytes, and perhaps others behind them.
+/// An instruction's bytes, and perhaps others after them.
 fn code(instruction: u32, world: &mut impl World) -> Option<Vec<u8>> {
     const LONGEST: usize = 15;
     const PAGE: usize = 4096;

@@ -2,7 +2,7 @@
 //! What ring 1, and a small space at ring 3, can reach by segments (Intel SDM, volume 3, 3.4.5 and
 //! 3.5.1).
 //!
-//! Ring 1 uses supervisor pages, so segment limits alone keep it from the kernel. A small space
+//! Ring 1 uses supervisor pages, so only segment limits keep it from the kernel. A small space
 //! lies beside others that have user pages, too: its segments must end with it. An emulator may not
 //! check limits.
 
@@ -268,8 +268,8 @@ mod tests {
         assert!(reaches(0, 0, DOWN, PAGES | BIG), "from a page to the end");
         assert!(!reaches(0, 0, DOWN, PAGES), "up to 64 KiB");
         assert!(!reaches(0, 0xf_ffff, DOWN, PAGES | BIG), "nothing");
-        assert!(!reaches(KERNEL, 0x1_ffff, DOWN, PAGES | BIG), "behind the last address alone");
-        assert!(reaches(0xf000_0000, 0x1_0000, DOWN, PAGES | BIG), "behind it, and up again");
+        assert!(!reaches(KERNEL, 0x1_ffff, DOWN, PAGES | BIG), "only beyond the last address");
+        assert!(reaches(0xf000_0000, 0x1_0000, DOWN, PAGES | BIG), "after it, and up again");
     }
 
     proptest! {

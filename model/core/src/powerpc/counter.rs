@@ -289,8 +289,8 @@ impl Counter<PowerPc> {
                     .for_each(|checker| checker.reserve(thread, instruction));
             }
             Class::Release => self.setup.checker.iter_mut().for_each(Checker::release),
-            // Before anything is counted nobody has told who executes; it is told of the kernel's
-            // alone.
+            // Before anything is counted nobody has told who executes; only the kernel's are
+            // told.
             Class::System(Operation::WriteSegment(number))
                 if self.processor.kernel || !self.is_armed() =>
             {

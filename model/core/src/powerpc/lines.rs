@@ -15,7 +15,7 @@ const PUSHES: u32 = 1024;
 /// What there is to know of a line: a bit for each of its words.
 #[derive(Clone, Copy, Default)]
 struct Line {
-    /// They may be in the data cache alone, as they were written.
+    /// They may be only in the data cache, as they were written.
     dirty: u8,
     /// The instruction cache may have them.
     fetched: u8,

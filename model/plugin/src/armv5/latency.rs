@@ -31,7 +31,7 @@ pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     }
 }
 
-/// An access at a virtual address: it may be a look at interrupts.
+/// An access at a virtual address: it may be a check for interrupts.
 pub fn accessed(plugin: &mut Plugin, address: u32, told: Told) {
     // What an address is in physical memory takes QEMU a while: most are elsewhere in their page.
     let may_be =

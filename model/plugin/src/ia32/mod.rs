@@ -187,7 +187,7 @@ fn instrument(plugin: &mut Plugin, tb: Block) {
         }
         let class = Class::decode(bytes);
         if class == Class::WriteCr3 {
-            // Also before the counter is armed: the first tables are those of the kernel alone.
+            // Also before the counter is armed: the first tables have only the kernel.
             always(*handle, root_changes, flags::QEMU_PLUGIN_CB_R_REGS, 0);
         }
         if class != Class::Plain {

@@ -16,7 +16,7 @@ const STACK_BYTES: u32 = 8192;
 /// The longest name of a component that is read.
 const NAME_BYTES: u32 = 64;
 const PAGE: u32 = abi::PAGE_SIZE;
-/// Where a component finds its name in its start block: behind the four words, its length first.
+/// Where a component finds its name in its start block: after the four words, its length first.
 const NAME: u32 = 16;
 
 /// A count up to 2^64 that is below this has passed it; one that stands at it is far from passing.
