@@ -43,7 +43,7 @@ pub fn head(text: &str) -> String {
     comment.split(". ").next().unwrap_or_default().trim_end_matches('.').to_string()
 }
 
-/// Names, with what each of them is beside it, in two columns.
+/// Names, and what each of them is, in two columns.
 pub fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     rows.iter()

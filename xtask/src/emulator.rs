@@ -55,7 +55,7 @@ fn arguments(command: &mut Command, arguments: &[String], words: &[(&str, &str)]
     command.args(arguments.iter().map(|argument| fill(argument, words)));
 }
 
-/// Behind an image's file: QEMU writes nothing through to the host's disk. In the machine's own
+/// After an image's file: QEMU writes nothing through to the host's disk. In the machine's own
 /// time, which goes on in jumps while it waits, that would take minutes.
 const NOT_THROUGH: &str = ",cache=unsafe";
 

@@ -475,7 +475,7 @@ fn carry_out() -> Result<u8> {
         }
         Command::List { tests: true } => show(&catalogue::columns(&test::names()?))?,
         Command::List { .. } => {
-            // Elsewhere those alone that do not ask for what the board lacks.
+            // Elsewhere only those that do not ask for what the board lacks.
             let board = board::chosen();
             let fits = |path: &Path| board.is_default() || description::read(path, board).is_ok();
             show(&catalogue::columns(&catalogue::systems(fits)?))?;

@@ -22,9 +22,9 @@ const PORT: u16 = 80;
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long the server may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is asked in vain: a system takes a while to start.
+/// How often it is asked without an answer: a system takes a while to start.
 const ATTEMPTS: u32 = 60;
-/// To the upper left, and nothing behind it.
+/// To the upper left, and nothing after it.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Shows so many tables, or one after the other until the system ends.

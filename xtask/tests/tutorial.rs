@@ -6,7 +6,7 @@ use std::path::Path;
 /// Most lines of code that the tutorial may need.
 const MOST_LINES: usize = 60;
 
-/// The files that the page shows, each behind a line with its path: path, and contents as shown.
+/// The files that the page shows, each after a line with its path: path, and contents as shown.
 fn shown(page: &str) -> Vec<(&str, String)> {
     let mut lines = page.lines();
     let mut files = Vec::new();

@@ -97,7 +97,7 @@ pub fn run(filter: &str, json: Option<&Path>, table: bool, layouts: Option<u8>) 
 /// How far a ratio of cycles goes over what sources allow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ranges {
-    /// By the costs of events alone, which needs no further run.
+    /// Only by the costs of events, which needs no further run.
     OfCosts,
     /// By variants of the CPU models, too: each is another run.
     OfVariants,

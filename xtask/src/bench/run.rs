@@ -40,7 +40,7 @@ pub fn carry_out(run: &Run, model: &Model, native: Native) -> Result<Counted> {
     })
 }
 
-/// Runs it on Macadamia alone, by the clock: how long all questions of who is behind the card took.
+/// Runs it only on Macadamia, by the clock: how long all questions of who is behind the card took.
 pub fn by_the_clock(run: &Run, program: &Program) -> Result<Duration> {
     in_its_spaces(run, || here(run, Some(program), None))?.took.context("nobody is behind the card")
 }

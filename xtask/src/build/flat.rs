@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A system for a boot loader that takes no ELF file and one file beside the kernel, as QEMU's for
-//! ARM and U-Boot: the kernel as it lies in memory, and the boot image with the symbols behind it.
+//! ARM and U-Boot: the kernel as it lies in memory, and the boot image with the symbols after it.
 
 use crate::machine::processor::Processor;
 use crate::process::aside;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub struct Flat {
     /// The kernel.
     pub kernel: PathBuf,
-    /// The boot image, and the symbols behind it.
+    /// The boot image, and the symbols after it.
     pub boot: PathBuf,
 }
 

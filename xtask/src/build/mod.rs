@@ -174,7 +174,7 @@ pub struct Model {
 impl Model {
     /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
     /// kernel's part of the linear addresses begins and how much of physical memory appears there,
-    /// `server` where a watched server is, `symbols` the kernel's, and where it looks at
+    /// `server` where a watched server is, `symbols` the kernel's, and where it checks for
     /// interrupts.
     pub fn argument(
         &self,
@@ -213,8 +213,8 @@ impl Model {
             text += &format!(",{sampling}");
         }
         if let Some((symbols, look)) = symbols {
-            // Where the symbols are known the kernel is ours, which opens interrupts by `sti`
-            // alone, or looks at them.
+            // Where the symbols are known the kernel is ours, which opens interrupts only by
+            // `sti`, or checks for them.
             text += &format!(",symbols={},latency=on", symbols.display());
             if let Some(address) = look {
                 text += &format!(",look={address:08x}");

@@ -319,12 +319,12 @@ fn check_window(
         .map_or_else(String::new, |size| format!(", or write `window = \"{}\"`", text_of(size)));
     let (name, window, room) = (&made.name, text_of(size), room >> 20);
     let what = format!(
-        "the window of `{name}`, {window}, has room for {room} MiB of memory behind the image: give it no more{sizes}"
+        "the window of `{name}`, {window}, has room for {room} MiB of memory after the image: give it no more{sizes}"
     );
     Err(description.wrong(&piece.size, &what))
 }
 
-/// Memory behind an image that is large enough for large pages ends with one.
+/// Memory after an image that is large enough for large pages ends with one.
 fn fill_large_pages(component: &mut Component) {
     let end = component.image_end();
     for grant in &mut component.grants {
@@ -339,7 +339,7 @@ fn fill_large_pages(component: &mut Component) {
 /// What a Linux is given the memory of its network's port as.
 const NETWORK: &str = "network";
 
-/// Puts the slots of a Linux's network behind its memory, if they fit: there Linux has page
+/// Puts the slots of a Linux's network after its memory, if they fit: there Linux has page
 /// descriptors for them, so that it passes frames on where they are (linux/os-L4/net_receive.c).
 fn place_network(component: &mut Component, ram_end: u32, bytes_of: impl Fn(u16) -> u32) {
     let end =

@@ -15,7 +15,7 @@ const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// Licences of what is linked into kernel, servers and components, which are MIT OR Apache-2.0.
 const PERMISSIVE: [&str; 8] =
     ["MIT", "Apache-2.0", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unicode-3.0", "Zlib"];
-/// Those that the tools on the host may have beside, as they are not given to anybody in binary
+/// Those that the tools on the host may have, too, as they are not given to anybody in binary
 /// form.
 const OF_TOOLS: [&str; 1] = ["MPL-2.0"];
 /// The plugin is a part of QEMU when it runs.

@@ -300,7 +300,7 @@ impl Description {
     }
 
     fn check_threads(&self, board: &Board) -> Result<()> {
-        // An eighth of the memory is the kernel's. What lies behind its last object has no thread,
+        // An eighth of the memory is the kernel's. What lies after its last object has no thread,
         // the first entry is nobody's, and the root server is one.
         let all = (self.bytes(&self.memory)? / 8 / BYTES_A_THREAD).saturating_sub(3);
         // Each component has a native space. So does the root server, and another one for threads

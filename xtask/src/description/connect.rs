@@ -140,7 +140,7 @@ mod tests {
             .iter()
             .map(|component| component.name.get_ref().as_str())
             .collect();
-        // Behind all others: the numbers by which the console knows those do not change.
+        // After all others: the numbers by which the console knows those do not change.
         assert_eq!(names, ["one", "none", "two", "nic", "switch"]);
         let (one, two) = (find(&description, "one"), find(&description, "two"));
         assert_eq!(peers(&one.calls), [("switch", "switch", 2)]);

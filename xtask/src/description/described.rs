@@ -25,7 +25,7 @@ const FEWEST_THREADS: u32 = 16;
 
 /// The least kernel memory that a component has where the description does not say how much.
 pub(super) const LEAST_QUOTA: u32 = 256 << 10;
-/// Memory behind an image for each byte of that.
+/// Memory after an image for each byte of that.
 const BEHIND_A_BYTE: u64 = 8;
 
 /// The largest disk, in bytes.
@@ -119,7 +119,7 @@ pub struct Component {
     pub configuration: Option<Spanned<Configuration>>,
     /// The size of its space, if that is to be small where the machine has small spaces.
     pub small: Option<Spanned<String>>,
-    /// With whom it shares a home then; alone if absent.
+    /// With whom it shares a home then; with none if absent.
     pub group: Option<Spanned<String>>,
 }
 
@@ -244,7 +244,7 @@ impl Component {
     }
 }
 
-/// Kernel memory of a component that says nothing: what lies behind its image is a Linux's RAM,
+/// Kernel memory of a component that says nothing: what lies after its image is a Linux's RAM,
 /// whose processes need spaces and page tables in proportion.
 fn quota_for(memory: &[Piece], sources: &Sources) -> Result<u32> {
     let mut behind: u64 = 0;

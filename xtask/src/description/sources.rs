@@ -52,7 +52,7 @@ impl Sources {
         value.filter(|v| v.is_multiple_of(abi::PAGE_SIZE.into())).ok_or_else(|| {
             self.wrong_at(
                 size,
-                &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M, G or T behind it (`64K`, `2M`)"),
+                &format!("`{text}` is no size: write a multiple of 4096, as a number or with K, M, G or T after it (`64K`, `2M`)"),
             )
         })
     }

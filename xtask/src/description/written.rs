@@ -152,7 +152,7 @@ pub(super) struct Component {
     pub arguments: Vec<String>,
     #[serde(default = "default_heap")]
     pub heap: Spanned<String>,
-    /// An eighth of the memory behind its image if absent, and not less than
+    /// An eighth of the memory after its image if absent, and not less than
     /// [`LEAST_QUOTA`](super::described::LEAST_QUOTA).
     pub quota: Option<Spanned<String>>,
     /// As many as the kernel has for so much memory, if absent.
@@ -179,7 +179,7 @@ pub(super) struct Component {
     pub watches: bool,
     #[serde(default)]
     pub on_death: OnDeath,
-    /// It hangs, and is taken down, if it shows no sign of life for so many milliseconds; nobody
+    /// It hangs, and is taken down, if it sends no heartbeat for so many milliseconds; nobody
     /// looks if absent.
     pub heartbeat_ms: Option<Spanned<u32>>,
     /// Whether it has a network.
@@ -220,7 +220,7 @@ pub(super) struct Component {
     pub configuration: Option<Spanned<Configuration>>,
     /// The size of its space, if that is to be small where the machine has small spaces.
     pub small: Option<Spanned<String>>,
-    /// With whom it shares a home then; alone if absent.
+    /// With whom it shares a home then; with none if absent.
     pub group: Option<Spanned<String>>,
 }
 
@@ -397,7 +397,7 @@ pub struct Piece {
     #[serde(rename = "as")]
     pub name: String,
     pub size: Spanned<String>,
-    /// Whether it is mapped behind the image from the start.
+    /// Whether it is mapped after the image from the start.
     #[serde(default)]
     pub behind_image: bool,
 }

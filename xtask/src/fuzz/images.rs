@@ -8,7 +8,7 @@ use image::{Component, Grant, Load, OnDeath, Resource, Shared, Small, System, Wi
 
 const PAGE: u32 = 4096;
 const HEAD: usize = HEADER_BYTES as usize;
-/// Where the system description is, behind the root server.
+/// Where the system description is, after the root server.
 const SYSTEM: u32 = 2 * PAGE;
 
 /// A system that is sound, or nearly.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs run in Linux, on Macadamia and on the machine alone.
+//! Programs run in Linux, on Macadamia and on the bare machine.
 
 pub mod batch;
 

@@ -223,7 +223,7 @@ impl std::str::FromStr for Insert {
     }
 }
 
-/// The archive of this name with another behind it: Linux unpacks one after the other. Each begins
+/// The archive of this name with another after it: Linux unpacks one after the other. Each begins
 /// at a multiple of 4.
 pub fn with_inserts(from: &str, inserts: &[Insert]) -> Result<Vec<u8>> {
     let path = file(from);

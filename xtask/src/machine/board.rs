@@ -67,7 +67,7 @@ pub struct Board {
 pub struct Most {
     /// RAM.
     pub memory: String,
-    /// Of it what is behind the image of one component, which is a Linux's RAM.
+    /// Of it what is after the image of one component, which is a Linux's RAM.
     pub linux: String,
 }
 
@@ -136,7 +136,7 @@ pub struct Iso {
     pub menu: String,
 }
 
-/// A kernel as it lies in memory, and one file that has the boot image and the symbols behind it.
+/// A kernel as it lies in memory, and one file that has the boot image and the symbols after it.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Flat {

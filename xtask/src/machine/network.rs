@@ -119,9 +119,8 @@ pub fn free_port() -> Result<u16> {
     }
 }
 
-/// A wire between a machine and who is behind its card: frames are datagrams between two ports of
-/// the loopback interface. The socket of who is behind it; QEMU's port, which is free now, and the
-/// socket's.
+/// A wire between a machine's card and a peer: frames are datagrams between two ports of the
+/// loopback interface. The peer's socket; QEMU's port, which is free now, and the socket's.
 pub fn cable() -> Result<(UdpSocket, [u16; 2])> {
     let socket = UdpSocket::bind((HOST, 0))?;
     let ports = [UdpSocket::bind((HOST, 0))?.local_addr()?.port(), socket.local_addr()?.port()];
@@ -145,11 +144,11 @@ pub struct Network {
     pub card: &'static Card,
     /// Which it is.
     pub nic: Nic,
-    /// What is behind it.
+    /// What is connected to it.
     pub peer: Peer,
 }
 
-/// What is behind a card.
+/// What is connected to a card.
 #[derive(Clone)]
 pub enum Peer {
     /// QEMU's user network.
@@ -177,7 +176,7 @@ impl Network {
         }
     }
 
-    /// QEMU's arguments for what is behind it, and what to fill in.
+    /// QEMU's arguments for what is connected to it, and what to fill in.
     pub fn arguments(&self) -> (&'static [String], Vec<(&'static str, String)>) {
         match &self.peer {
             Peer::User { forwards, options } => {
@@ -197,7 +196,7 @@ impl Network {
     /// Bochs's settings for the card.
     ///
     /// # Errors
-    /// If what is behind it asks for more than Bochs's user network.
+    /// If what is connected to it asks for more than Bochs's user network.
     pub fn bochs(&self) -> Result<&'static str> {
         match &self.peer {
             Peer::User { forwards, options } if forwards.is_empty() && options.is_empty() => {

@@ -188,7 +188,7 @@ impl Drop for Keyboard {
 mod tests {
     use super::{Does, To, Typed};
 
-    /// Where in what is typed a command of the tool may be put: a digit for each byte, 1 if behind
+    /// Where in what is typed a command of the tool may be put: a digit for each byte, 1 if after
     /// it.
     fn between(to: To, keys: &[u8]) -> String {
         let mut typed = Typed::new(to);

@@ -31,7 +31,7 @@ const WILL_DO: &str = "mdbook v0.5.";
 /// Builds the book, unless it is there as it would be built. Returns its first page.
 ///
 /// # Errors
-/// If the book is not sound, or mdbook is not to be had.
+/// If the book is not sound, or mdbook is not available.
 pub fn make() -> Result<PathBuf> {
     check()?;
     let pages = all()?;

@@ -151,7 +151,7 @@ impl Session {
     /// Processor time that the emulator has used.
     pub fn processor_time(&self) -> Result<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // Behind the name in brackets: field 14 is user time, 15 system time, in hundredths of a
+        // After the name in brackets: field 14 is user time, 15 system time, in hundredths of a
         // second.
         let (_, fields) = stat.rsplit_once(')').context("no such process")?;
         let ticks = fields

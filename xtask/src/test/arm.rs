@@ -124,14 +124,14 @@ const fn without(first: u32, second: u32, operation: u32) -> Damage {
 
 const CLEAN_LINE: Damage = without(7, 10, 1);
 const DROP_LINE: Damage = without(7, 6, 1);
-/// Of `Cache` on a part of a page alone, which has another register than the rest: `mcr p15, 0,
+/// Only of `Cache` on a part of a page, which has another register than the rest: `mcr p15, 0,
 /// r11, c7, c10, 1`, and `mcr p15, 0, r11, c7, c6, 1`.
 const CLEAN_FOR_DEVICE: Damage = Damage { instruction: 0x0e07_bf3a, ..CLEAN_LINE };
 const DROP_FOR_DEVICE: Damage = Damage { instruction: 0x0e07_bf36, ..DROP_LINE };
 const UNLOCK: Damage = without(9, 2, 1);
 const FLUSH_TLB: Damage = without(8, 7, 0);
 const FLUSH_ENTRY: Damage = without(8, 6, 1);
-/// The fast path's alone, which has another register than the rest: `mcr p15, 0, r11, c3, c0, 0`.
+/// Only the fast path's, which has another register than the rest: `mcr p15, 0, r11, c3, c0, 0`.
 const DOMAINS: Damage = Damage { instruction: 0x0e03_bf10, ..without(3, 0, 0) };
 const PROCESS: Damage = without(13, 0, 0);
 /// `mrc p15, 0, apsr_nzcv, c7, c14, 3`

@@ -328,7 +328,7 @@ pub(super) fn batch() -> Result<()> {
     ensure!(o.status == 8, "{}", failed("without what runs it", &o));
     ensure!(
         std::fs::read(&fetched)? == random.contents,
-        "the file that was brought out behind a kill differs"
+        "the file that was brought out after a kill differs"
     );
     std::fs::remove_file(&fetched)?;
     clean_disk()?;
@@ -374,7 +374,7 @@ fn in_emergency() -> Result<()> {
     ensure!(o.status == FAILED && o.text().is_empty(), "{}", failed("in emergency mode", &o));
     clean_disk()?;
     let o = with(root.into()).run("echo mended")?;
-    ensure!(o.status == 0 && o.text() == "mended\n", "{}", failed("behind emergency mode", &o));
+    ensure!(o.status == 0 && o.text() == "mended\n", "{}", failed("after emergency mode", &o));
     clean_disk()
 }
 

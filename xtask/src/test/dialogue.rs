@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that talk to a system: input and focus, the tutorial's output, the kernel
-//! debugger, the kernel's last words.
+//! debugger, the kernel's messages at its end.
 
 use super::tally::{Test, test};
 use crate::build::{self, Built, Options};

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, ensure};
 use model_core::{Report, StretchReport};
 
-/// The most instructions of the kernel between two looks at interrupts, whatever user code does.
+/// The most instructions of the kernel between two checks for interrupts, whatever user code does.
 const MOST: u64 = 10_000;
 
 /// Holds each case of a run to [`MOST`]; a run without cases has the name of its system. Shows the
@@ -28,7 +28,7 @@ pub fn check(system: &str, report: &Report) -> Result<()> {
     }
     ensure!(
         wrong.is_empty(),
-        "more than {MOST} instructions without a look at interrupts: {}",
+        "more than {MOST} instructions without a check for interrupts: {}",
         wrong.join("; ")
     );
     Ok(())

@@ -67,7 +67,7 @@ fn pid(number: u32) -> Result<Pid> {
 fn child(parent: u32) -> Result<Pid> {
     for folder in fs::read_dir("/proc")? {
         let stat = fs::read_to_string(folder?.path().join("stat")).unwrap_or_default();
-        // Behind the name, which is in brackets: the state and the parent.
+        // After the name, which is in brackets: the state and the parent.
         let Some((head, tail)) = stat.rsplit_once(')') else { continue };
         if tail.split_whitespace().nth(1) == Some(&parent.to_string()) {
             return pid(head.split_whitespace().next().unwrap_or_default().parse()?);

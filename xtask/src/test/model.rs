@@ -368,7 +368,7 @@ fn with_server_data() -> Result<()> {
     damaged(server("true", &[])?, open, Rule::OpenDescriptor, |v| v.address == SERVER_DATA)
 }
 
-/// The segments of a small space end a page behind it.
+/// The segments of a small space end a page after it.
 fn with_larger_region() -> Result<()> {
     // `shr REGISTER, 12; dec REGISTER`, where the flags of the segment follow: pages, and not the
     // last one.

@@ -190,7 +190,7 @@ pub(super) fn transfers(guest: Guest<'_>) -> Result<()> {
     Ok(())
 }
 
-/// So it is behind the limits of segments, with Linux at ring 1.
+/// So segment limits hold it, with Linux at ring 1.
 fn on_bochs() -> Result<()> {
     transfers(Guest { on: Emulator::Bochs, timeout: Duration::from_secs(600), ..guest() })?;
     at_ring_1().map(|_| ())

@@ -167,7 +167,7 @@ impl Scene {
     }
 
     /// A run that must come to the command, with nothing but its output on the standard output.
-    /// Returns what was said beside it.
+    /// Returns what was said, too.
     fn comes_to_the_command(&self) -> Result<String> {
         let ran = self.run(&["run", "--batch", "anything --help"])?;
         ensure!(ran.out == "output of the command\n", "on the standard output: {}", ran.out);

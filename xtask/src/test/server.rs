@@ -244,7 +244,7 @@ fn layout() -> Result<()> {
         .nth(1)
         .and_then(|end| u32::from_str_radix(end, 16).ok())
         .context("no mapping")?;
-    // It lies behind the stack, both at random, below the end of user processes.
+    // It lies after the stack, both at random, below the end of user processes.
     ensure!(
         (0x9e00_0000..=0xa000_0000).contains(&end),
         "no vDSO at the end of user processes: {text}"

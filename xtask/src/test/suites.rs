@@ -159,7 +159,7 @@ fn compare(
     }
     ensure!(
         wrong.is_empty(),
-        "{}\nwhat was printed is in {1}/{name}.here and, on Linux alone, in {1}/{name}.alone",
+        "{}\nwhat was printed is in {1}/{name}.here and of Linux alone in {1}/{name}.alone",
         wrong.join("\n"),
         kept.display()
     );
@@ -183,7 +183,7 @@ fn archive<'a>(folder: &Path, names: impl IntoIterator<Item = &'a str>) -> Resul
 /// Unpacks what [`archive`] made; messages of the kernel do not get among the results.
 const UNPACK: &str = "dmesg -n 1; mkdir /tmp/suite && tar -xzf /suite.tar.gz -C /tmp/suite && rm /suite.tar.gz || exit 1\n";
 
-/// Runs every line of `/list`: the line, what its program printed (each line behind `|`), its
+/// Runs every line of `/list`: the line, what its program printed (each line after `|`), its
 /// status.
 const RUN_LIST: &str = r#"while read -r program arguments <&3; do
     echo "run $program $arguments"
