@@ -8,10 +8,13 @@ pub mod files;
 mod includes;
 mod modules;
 mod ports;
+pub mod prose;
+mod words;
 
 pub use crates::Crates;
 pub use dependencies::check as dependencies;
 pub use ports::ports;
+pub use words::words;
 
 use crate::linux::server;
 use crate::machine::processor;

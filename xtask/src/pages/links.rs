@@ -2,6 +2,7 @@
 //! What a page of Markdown has: links, headings that links lead to, commands. Code shows how
 //! something is written: no link stands there.
 
+use crate::check::prose::page;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
@@ -25,27 +26,10 @@ impl Link<'_> {
     }
 }
 
-/// The lines of a page that are no code, and where each begins.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let (mut end, mut is_fenced, mut may_be_code) = (0, false, true);
-    text.split_inclusive('\n').filter_map(move |line| {
-        let start = end;
-        end += line.len();
-        if line.trim_start().starts_with("```") {
-            is_fenced = !is_fenced;
-            may_be_code = !is_fenced;
-            return None;
-        }
-        let is_indented = line.starts_with("    ") && may_be_code;
-        may_be_code = is_indented || line.trim().is_empty();
-        (!is_fenced && !is_indented).then_some((start, line))
-    })
-}
-
 /// The links of a page, in its order.
 pub fn links(text: &str) -> Vec<Link<'_>> {
     let mut links = Vec::new();
-    for (start, line) in prose(text) {
+    for (start, line) in page(text) {
         for (at, open) in line.match_indices("](") {
             if line[..at].matches('`').count() % 2 == 1 {
                 continue;
@@ -78,7 +62,7 @@ pub fn has_anchor(text: &str, anchor: &str) -> bool {
             .filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'));
         kept.flat_map(char::to_lowercase).map(|char| if char == ' ' { '-' } else { char }).collect()
     };
-    prose(text)
+    page(text)
         .filter_map(|(_, line)| line.strip_prefix('#'))
         .any(|line| of(line.trim_start_matches('#')) == anchor)
 }

@@ -18,6 +18,7 @@ pub const ALL: &[Test] = &[
     test("source.ports", check::ports).reading(&["docs/porting.md"]),
     test("source.dependencies", check::dependencies).reading(DOCUMENTS),
     test("source.manual", manual::check).reading(&["docs/system-calls.md", "docs/contract.md"]),
+    test("source.words", check::words).reading(DOCUMENTS),
     test("source.figures", quotes::check).reading(DOCUMENTS),
     slow("source.book", "it compiles mdbook, once", || pages::make().map(drop)).reading(DOCUMENTS),
     test("source.clippy.host", || {
