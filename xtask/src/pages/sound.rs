@@ -2,6 +2,7 @@
 //! Whether pages say what is true of the tree.
 
 use super::chapters::{Pages, SUMMARY, all, chapters};
+use super::excerpts::excerpts;
 use super::links::{Link, has_anchor, links, target};
 use crate::check::files::{files, has_extension, read};
 use anyhow::{Context, Result, ensure};
@@ -13,7 +14,7 @@ const PICTURES: &str = "docs/pictures";
 const LINES: &str = "lines";
 
 /// Holds the book against the tree: it has each page once, its links lead somewhere, what they say
-/// stands there, and pictures are shown and look alike.
+/// stands there, excerpts are of the source as it is, and pictures are shown and look alike.
 ///
 /// # Errors
 /// If something is wrong: all that is.
@@ -27,6 +28,9 @@ pub fn check() -> Result<()> {
                 wrong.push(format!("{}:{line}: {reason:#}", page.display()));
             }
         }
+    }
+    for (page, text) in &pages {
+        wrong.extend(not_excerpts(page, text)?);
     }
     wrong.extend(pictures(&pages)?);
     ensure!(wrong.is_empty(), "the book is not sound:\n{}", wrong.join("\n"));
@@ -69,6 +73,23 @@ fn leads(pages: &Pages, page: &Path, link: &Link) -> Result<()> {
         ensure!(stands, "`{}` does not stand in {}", link.title, path.display());
     }
     Ok(())
+}
+
+/// The excerpts of a page that do not stand in the file that they name.
+fn not_excerpts(page: &Path, text: &str) -> Result<Vec<String>> {
+    let folder = page.parent().unwrap_or(Path::new(""));
+    let mut wrong = Vec::new();
+    for excerpt in excerpts(text) {
+        // That there is such a file was said of the link.
+        let Some(path) = target(folder, excerpt.path).filter(|path| path.is_file()) else {
+            continue;
+        };
+        if !excerpt.stands_in(&read(&path)?) {
+            let (page, path) = (page.display(), path.display());
+            wrong.push(format!("{page}:{}: this does not stand in {path}", excerpt.line));
+        }
+    }
+    Ok(wrong)
 }
 
 /// What is wrong with pictures: each is shown, and those of one kind have one style.
@@ -121,6 +142,16 @@ mod tests {
                 "docs/SUMMARY.md has docs/b.md 0 times, not once"
             ]
         );
+    }
+
+    #[test]
+    fn excerpts_are_of_the_source() {
+        let of = |code: &str| {
+            let page = format!("From [x](src/main.rs):\n\n```rust\n{code}\n```\n");
+            not_excerpts(Path::new("a.md"), &page).expect("a file")
+        };
+        assert!(of("mod pages;").is_empty());
+        assert_eq!(of("mod none;"), ["a.md:1: this does not stand in src/main.rs"]);
     }
 
     #[test]
