@@ -120,7 +120,7 @@ fn find(wanted: &str, paths: &[PathBuf]) -> Result<PathBuf> {
             "there is no system `{wanted}`; did you mean `{near}`? `./macadamia list` shows all"
         ),
         None => {
-            bail!("there is no system `{wanted}`: `./macadamia list` shows those that there are")
+            bail!("there is no system `{wanted}`: `./macadamia list` shows all systems")
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn arrows() -> Result<()> {
             includes::circle(texts.iter().map(|(place, text)| (*place, text.as_str())))
         {
             bail!(
-                "linux: a circle of includes, {}: let one of them do without what it names of the next",
+                "linux: a circle of includes, {}: in one of them, remove what it uses of the next",
                 circle.join(" -> ")
             );
         }

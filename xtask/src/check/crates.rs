@@ -219,7 +219,7 @@ impl Crates {
             };
             if let Some(circle) = circle {
                 bail!(
-                    "{folder}: a circle of files, {}: let one of them do without what it names of the next",
+                    "{folder}: a circle of files, {}: in one of them, remove what it uses of the next",
                     circle.join(" -> ")
                 );
             }

@@ -74,7 +74,7 @@ impl Description {
         if !arguments.is_empty() && server::is_server(client.package()) {
             return Err(self.wrong(
                 net,
-                "a Linux is told its address by who configures it, not here: write `net = true` or `net = { bridge = true }`",
+                "a Linux gets its address from within, not here: write `net = true` or `net = { bridge = true }`",
             ));
         }
         self.check_names(&NET, net, client, SWITCH)?;
@@ -402,7 +402,7 @@ mod tests {
     fn a_linux_is_told_no_address() {
         assert_eq!(
             error(&component("linux", "net = { address = \"dhcp\" }")),
-            "x.toml:3: a Linux is told its address by who configures it, not here: write `net = true` or `net = { bridge = true }`"
+            "x.toml:3: a Linux gets its address from within, not here: write `net = true` or `net = { bridge = true }`"
         );
         assert!(parse(&component("linux", "net = true")).is_ok());
     }

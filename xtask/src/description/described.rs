@@ -308,10 +308,8 @@ impl Description {
         let bytes = self.sources.long(&disk.size)?;
         let said = disk.size.get_ref();
         match bytes {
-            0 => Err(self.wrong(
-                &disk.size,
-                "a disk has 4096 bytes at least: write how large it is to be (`64M`, `2T`)",
-            )),
+            0 => Err(self
+                .wrong(&disk.size, "a disk has at least 4096 bytes: write its size (`64M`, `2T`)")),
             1..=MOST_OF_A_DISK => Ok(bytes),
             _ => Err(self.wrong(
                 &disk.size,

@@ -141,7 +141,7 @@ impl Size {
         }
         // Cards count in units of 16 pixels (ARM PrimeCell PL110, 3.5.1).
         if !size.width.is_multiple_of(16) {
-            return Err(anyhow!("a row has a multiple of 16 pixels: `{said}` has not"));
+            return Err(anyhow!("the width must be a multiple of 16: that of `{said}` is not"));
         }
         Ok(size)
     }

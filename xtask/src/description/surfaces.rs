@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(sized("wide"), "x.toml:2: `wide` is no size: write one as `1024x768`");
         assert_eq!(
             sized("1030x768"),
-            "x.toml:2: a row has a multiple of 16 pixels: `1030x768` has not"
+            "x.toml:2: the width must be a multiple of 16: that of `1030x768` is not"
         );
         assert!(sized("64000x768").ends_with("and no `64000x768`"), "{}", sized("64000x768"));
         assert!(sized("16x16").contains("shows 320x200 to"), "{}", sized("16x16"));

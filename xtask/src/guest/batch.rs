@@ -56,7 +56,7 @@ impl std::str::FromStr for Fetch {
             .filter(|(guest, _)| guest.starts_with('/'))
             .ok_or("GUEST:HOST is wanted, GUEST from /")?;
         if guest.contains('\n') {
-            return Err("a path with a line break cannot be asked for".into());
+            return Err("a path must not have a line break".into());
         }
         let host = std::path::absolute(host).map_err(|error| format!("{host}: {error}"))?;
         Ok(Self { guest: guest.into(), host })
@@ -294,10 +294,9 @@ impl Frame {
             ([1], _) => Self::Out(bytes),
             ([2], _) => Self::Err(bytes),
             ([3], _) => Self::Get(bytes),
-            ([stream], _) => anyhow::bail!(
-                "a frame that nobody sends came: stream {stream}, {} bytes",
-                bytes.len()
-            ),
+            ([stream], _) => {
+                anyhow::bail!("an unexpected frame came: stream {stream}, {} bytes", bytes.len())
+            }
         }))
     }
 }
