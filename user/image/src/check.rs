@@ -34,7 +34,7 @@ impl System {
             self.components.iter().filter(|component| component.heartbeat_ms().is_some()).count();
         if heartbeats > Resource::MOST_HEARTBEATS {
             return Err(format!(
-                "{heartbeats} components have a heartbeat: {} can",
+                "{heartbeats} components have a heartbeat: at most {} can",
                 Resource::MOST_HEARTBEATS
             ));
         }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clock server: the time of day, from the real-time clock (the grant `clock`). It reads that
-//! once; from then on it adds the kernel's count of nanoseconds. Alarms are the kernel's.
+//! The clock server: the time of day. It reads the real-time clock (the grant `clock`) once, and
+//! from then on adds the kernel's count of nanoseconds. Alarms are the kernel's.
 //!
-//! From time to time it holds that count against the real-time clock, and says so if
-//! they disagree.
+//! From time to time it compares that count with the real-time clock, and says so if they differ.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The console server: two serial lines.
 //!
-//! The first shows what components print, each line after its component's name, and
-//! hands what is typed to the component that has the *focus*. The second carries
-//! machine-readable lines of whom the description lets write them. Who calls is known by the badge:
-//! the component's index in the description plus one, and a bit that says whether it may write
-//! those lines. Who may read, and who may write to the terminal as it is, the arguments say. A call
-//! is answered when its text has left; a reader is kept waiting simply by keeping its reply handle,
-//! and one that died in the meantime is noticed when the handle turns out stale.
+//! The first one shows what components print, each line after its component's name. What is typed
+//! there goes to the component that has the *focus*. The second one has machine-readable lines of
+//! the components that may write them. The badge of a call says who calls: the component's index in
+//! the description plus one, and a bit that says whether it may write those lines. The arguments
+//! say which components may read, and which may write to the terminal as it is. A call is answered
+//! when its text has been sent. A reader waits as long as the server keeps its reply handle; if the
+//! reader has died, the handle is no longer valid when it is used.
 //!
 //! What is kept of a component is bounded: a line that is not complete, what it wrote and what
 //! was typed for it, so many readers. Nothing is kept of who has no name here. What is typed beyond

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk server: ranges of a disk for several clients, which ask through memory that each of
-//! them shares with the server (docs/disk.md). What it decides is in the crate `sectors`.
+//! The disk server: gives several clients a range of a disk each. Each client sends its requests
+//! through memory that it shares with the server (docs/disk.md). The crate `sectors` has the
+//! decisions; this program has the devices.
 //!
 //! The disk is a virtio block device (grants `virtio`, `queue`), or, if the machine has none, an
-//! ATA disk (ports and interrupt line of a channel). Of client N, counted from 1, it has the memory
-//! `client-N`, and two capabilities to notify it with: `bell-N` (there are answers) and `again-N`
-//! (attach again). The argument `range-N=partition=P` or `range-N=sectors=FIRST+COUNT` says what is
-//! the client's; without it the whole disk is.
+//! ATA disk (ports and interrupt line of a channel). For client N, from 1 on, the server has the
+//! memory `client-N`, and two capabilities to notify it: `bell-N` (there are answers) and `again-N`
+//! (attach again). The argument `range-N=partition=P` or `range-N=sectors=FIRST+COUNT` is the
+//! client's range; without it the client has the whole disk.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -88,9 +89,9 @@ fn settle(env: &Env, disk: &mut dyn Disk) -> Vec<Option<Range>> {
     let said = |(number, range): (u32, Result<Range, _>)| {
         range.map_err(|refused| match refused {
             Refused::Partition(reason) => println!("client {number} has no range: {reason}"),
-            Refused::Beyond => println!(
-                "client {number} has no range: it has no sectors, or some that the disk has not"
-            ),
+            Refused::Beyond => {
+                println!("client {number} has no range: its range is empty, or ends after the disk")
+            }
             Refused::Overlaps(other) => {
                 println!("client {number} has no range: it overlaps that of client {}", other + 1)
             }
@@ -148,7 +149,7 @@ fn run(env: Env) {
     let ranges = settle(&env, &mut *disk);
     let memories = memories(&env).filter_map(|name| Region::find(&env, &name));
     let Some(server) = Server::new(memories.zip(ranges), disk.most()) else {
-        panic!("{count} clients: too many, or one has memory for no slot")
+        panic!("{count} clients: that is too many, or the memory of one has no room for a slot")
     };
     if env.start.restarts > 0 {
         all_again(&clients, u32::MAX);

@@ -125,7 +125,7 @@ impl Disk for Virtio {
             Ok(None) => None,
             Err(_) => {
                 // The next life resets the device, and clients repeat what it had.
-                println!("the device answers what it was not asked, or needs a reset");
+                println!("the device answers a request that was not made, or needs a reset");
                 macadamia::start::exit(1)
             }
         }

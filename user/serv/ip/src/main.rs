@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The IP server: sockets for components, by smoltcp, on a port of the network's switch
-//! (docs/ip.md). What it does with requests is in the crate `sockets`.
+//! The IP server: sockets for components. It uses smoltcp on a port of the network's switch
+//! (docs/ip.md). The crate `sockets` handles the requests.
 //!
-//! Of client N, counted from 1, it has the memory `client-N`, and its name as the argument
-//! `client-N=NAME`. The argument `address` is `dhcp` or an address with its prefix; beside that one
-//! `gateway` and `name-server`. `sockets=N` is how many a client may have.
+//! For client N, from 1 on, it has the memory `client-N`, and its name from the argument
+//! `client-N=NAME`. The argument `address` is `dhcp`, or an address with its prefix; with the latter
+//! come `gateway` and `name-server`. `sockets=N` is the most that a client may have.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -123,7 +123,7 @@ impl E1000 {
         let queue = Little::new(queue);
         if queue.bytes() < 2 * Descriptors::BYTES {
             return Err(format!(
-                "{} bytes for descriptors, of which there are {}",
+                "the memory for descriptors has {} bytes, but they need {}",
                 queue.bytes(),
                 2 * Descriptors::BYTES
             ));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The driver of a network card: gives the card slots of its port's memory (docs/net.md), and the
-//! switch those that the card has filled. It sees descriptors and this memory, and no client's.
+//! The driver of a network card: it gives the card slots of its port's memory (docs/net.md), and
+//! the switch the slots that the card has filled. It sees the descriptors and this memory, and no
+//! client's memory.
 //!
-//! The card is a virtio network card or an 82540EM (grants `card`, `queue`). Whenever the port is
-//! attached again the card is reset first: from then on it writes to none of the slots.
+//! The card is a virtio network card or an 82540EM (grants `card`, `queue`). Before the port is
+//! attached again the card is reset, so that it no longer writes to any slot.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

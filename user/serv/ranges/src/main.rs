@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hands out address ranges of one layout, as Segments (docs/systems.md, *One address space*). Its
-//! memory is the grant `ram`; its clients are told apart by the badges with which they may call it.
-//! With the argument `clients=N` each has an Nth of addresses and memory at most.
+//! memory is the grant `ram`. It distinguishes its clients by their badges. With the argument
+//! `clients=N` each has at most an Nth of addresses and memory.
 //!
-//! It is a part of the layout itself: it attaches a new range to clear it, so nobody, and no cache,
-//! sees what the memory held before.
+//! It takes part in the layout itself: it attaches a new range and clears it, so no client and no
+//! cache has what the memory held before.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

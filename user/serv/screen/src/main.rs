@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The screen server (docs/screen.md): it has the card, the keyboard and the mouse, and gives each
-//! client a part of the screen, and the keyboard to one of them. What it decides is in the crate
-//! `surface`.
+//! The screen server (docs/screen.md): it has the card, the keyboard and the mouse. It gives each
+//! client a part of the screen, and the keyboard to one of them. The crate `surface` has the
+//! decisions; this program has the devices.
 //!
-//! Client number N, from 1 on, writes the memory `client-N` and reads `events-N`; `bell-N` tells it
-//! of events, `again-N` to attach again. The arguments say where it is (`client-N=`), how large the
-//! screen is (`size=`), and which key is never a client's (`secure-key=`).
+//! Client N, from 1 on, writes the memory `client-N` and reads `events-N`. `bell-N` notifies it of
+//! events, `again-N` asks it to attach again. The arguments say where the client's part is
+//! (`client-N=`), how large the screen is (`size=`), and which key no client gets (`secure-key=`).
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -162,7 +162,9 @@ impl Server {
         match tablet.as_mut().map(|tablet| tablet.take(&mut take)) {
             Some(Ok(has)) => more |= has,
             Some(Err(_)) => {
-                println!("the tablet returned what it was not given, and is left alone");
+                println!(
+                    "the tablet returned a buffer that it was not given: it is not used any more"
+                );
                 *tablet = None;
             }
             None => {}

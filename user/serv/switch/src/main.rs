@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network switch: copies frames between the memory of its ports (docs/net.md). What it decides
-//! is in the crate `frames`.
+//! The network switch: copies frames between the memory of its ports (docs/net.md). The crate
+//! `frames` has the decisions.
 //!
-//! Port 0 is that of the card's driver, each other one that of a client. Of port N it has the
-//! memory `port-N`, and two capabilities to notify its client with: `bell-N` (there are frames, or
-//! free slots) and `again-N` (attach again). An argument `port-N=NAME` says what the client's name
-//! is, and `bridge-N=true` that it has others behind it.
+//! Port 0 is the port of the card's driver, each other one that of a client. For port N the switch
+//! has the memory `port-N`, and two capabilities to notify the port's client: `bell-N` (there are
+//! frames, or free slots) and `again-N` (attach again). The argument `port-N=NAME` is the client's
+//! name; `bridge-N=true` says that the client has others behind it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -82,7 +82,7 @@ fn run(env: Env) {
         .collect();
     let count = clients.len() as u32;
     let Some(mut switch) = Switch::new(ports()) else {
-        panic!("{count} ports: too many, or one has memory for no frame")
+        panic!("{count} ports: that is too many, or the memory of one has no room for a frame")
     };
     let bridges = |port: &usize| env.argument(&format!("bridge-{port}")) == Some("true");
     (0..clients.len()).filter(bridges).for_each(|port| switch.let_bridge(port));
