@@ -235,7 +235,12 @@ enum Command {
     /// mend what documents quote.
     Manual,
     /// Build the book of docs/, and print where its first page is: docs/book/index.html.
-    Book,
+    Book {
+        /// Add the documentation of the crates, and print where the list of them is:
+        /// docs/book/rust/index.html.
+        #[arg(long)]
+        rust: bool,
+    },
     /// Delete what was built.
     Clean,
     /// Say which tools are there.
@@ -506,7 +511,12 @@ fn carry_out() -> Result<u8> {
             manual::write()?;
             quotes::renew()?;
         }
-        Command::Book => show(&format!("{}\n", pages::make()?.display()))?,
+        Command::Book { rust } => {
+            show(&format!("{}\n", pages::make()?.display()))?;
+            if rust {
+                show(&format!("{}\n", pages::add_crates()?.display()))?;
+            }
+        }
         Command::Clean => {
             for folder in ["target", "out"] {
                 if Path::new(folder).exists() {

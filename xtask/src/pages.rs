@@ -16,5 +16,5 @@ mod sound;
 
 pub use chapters::all;
 pub use links::commands;
-pub use made::make;
+pub use made::{add_crates, document, make};
 pub use sound::check;

@@ -16,6 +16,9 @@ use std::process::{Command, Stdio};
 /// Where the book is, and the way from there to the project's folder.
 const BOOK: &str = "docs/book";
 const UP: [&str; 2] = ["..", ".."];
+/// Where cargo puts the documentation of crates, and where it is in the book.
+const DOCUMENTED: &str = "target/doc";
+const CRATES: &str = "docs/book/rust";
 /// Its settings.
 const SETTINGS: &str = "docs/book.toml";
 /// Ends of names of pictures.
@@ -66,6 +69,50 @@ pub fn make() -> Result<PathBuf> {
     Ok(first)
 }
 
+/// Builds the documentation of all crates that the host compiles.
+///
+/// # Errors
+/// If it has a warning.
+pub fn document() -> Result<()> {
+    let mut command = cargo();
+    run(command.args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Puts the documentation of these crates into the book's folder, with a page that lists them.
+/// Returns that page.
+///
+/// # Errors
+/// If it has a warning, or cannot be copied.
+pub fn add_crates() -> Result<PathBuf> {
+    document()?;
+    let (from, to) = (Path::new(DOCUMENTED), Path::new(CRATES));
+    if to.exists() {
+        std::fs::remove_dir_all(to)?;
+    }
+    for file in files(from, &|_| true)? {
+        let copy = to.join(file.strip_prefix(from)?);
+        std::fs::create_dir_all(copy.parent().unwrap_or(to))?;
+        std::fs::copy(&file, &copy).with_context(|| format!("cannot copy {}", file.display()))?;
+    }
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(to)? {
+        let entry = entry?;
+        let is_crate = entry.path().join("all.html").is_file();
+        names.extend(is_crate.then(|| entry.file_name().to_string_lossy().into_owned()));
+    }
+    let index = std::path::absolute(to.join("index.html"))?;
+    std::fs::write(&index, listed(names))?;
+    Ok(index)
+}
+
+/// A page with a link to each of these crates.
+fn listed(mut names: Vec<String>) -> String {
+    names.sort();
+    let links = names.iter().map(|name| format!("<li><a href=\"{name}/index.html\">{name}</a>\n"));
+    let links: String = links.collect();
+    format!("<!DOCTYPE html>\n<title>Crates</title>\n<h1>Crates</h1>\n<ul>\n{links}</ul>\n")
+}
+
 /// What mdbook reads: a path below [`SOURCES`], and what is there.
 fn staged(pages: &Pages, chapters: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let source = Path::new("src");
@@ -76,7 +123,7 @@ fn staged(pages: &Pages, chapters: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>
         let text = relinked(page, text, chapters).with_context(|| page.display().to_string())?;
         staged.push((source.join(name(page)?), text.into_bytes()));
     }
-    for picture in files(Path::new(FOLDER), &|path| is_picture(path) && !path.starts_with(BOOK))? {
+    for picture in files(Path::new(FOLDER), &is_picture)? {
         let contents = std::fs::read(&picture)
             .with_context(|| format!("cannot read {}", picture.display()))?;
         staged.push((source.join(picture.strip_prefix(FOLDER)?), contents));
@@ -163,6 +210,13 @@ fn mdbook() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn crates_are_listed_in_order() {
+        let page = listed(["b", "a"].map(String::from).into());
+        let (a, b) = (page.find(">a</a>"), page.find("\"b/index.html\""));
+        assert!(a.is_some() && a < b, "{page}");
+    }
 
     #[test]
     fn the_book_has_links_of_its_own() {

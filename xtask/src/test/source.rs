@@ -24,11 +24,7 @@ pub const ALL: &[Test] = &[
     test("source.clippy.host", || {
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
     }),
-    test("source.docs", || {
-        run(crate::process::cargo()
-            .args(["doc", "--quiet", "--no-deps"])
-            .env("RUSTDOCFLAGS", "-D warnings"))
-    }),
+    test("source.docs", pages::document),
     test("source.clippy.wide", || {
         cargo(&[
             "clippy",
