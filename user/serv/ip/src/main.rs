@@ -3,8 +3,8 @@
 //! (docs/ip.md). The crate `sockets` handles the requests.
 //!
 //! For client N, from 1 on, it has the memory `client-N`, and its name from the argument
-//! `client-N=NAME`. The argument `address` is `dhcp`, or an address with its prefix; with the latter
-//! come `gateway` and `name-server`. `sockets=N` is the most that a client may have.
+//! `client-N=NAME`. The argument `address` is `dhcp`, or an address with its prefix; then
+//! there are `gateway` and `name-server`. `sockets=N` is the most that a client may have.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
