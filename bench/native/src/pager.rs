@@ -29,7 +29,7 @@ const BADGE: u32 = 7;
 const SLOTS: u32 = 16;
 const RW: Rights = Rights::READ.union(Rights::WRITE);
 
-/// What the thread executes: it writes to one page after the other, each write an interval; at last
+/// What the thread executes: it writes to one page after the other, each write an interval; then
 /// an invalid instruction. Its registers but ESI begin as 0.
 fn program() -> [u8; 36] {
     let mut program = [0; 36];

@@ -83,7 +83,7 @@ impl<P: Port> Kernel<P> {
         self.header(slot.kind(), slot.address()).original.is(at)
     }
 
-    /// Removes one capability that derives from `target`, or at last that itself: done then. What
+    /// Removes one capability that derives from `target`, or finally that itself: done then. What
     /// ends with it in time goes onto the work list of `worker`.
     pub(crate) fn delete_step(&mut self, worker: Ref<Thread>, target: Ref<Slot>) -> Progress {
         let mut at = target;

@@ -273,7 +273,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// Whether a thread is an alien whose waiters are known: who tries to send to it, and who runs
-    /// it if anybody does. It receives no messages, and the only one who can run it is its partner.
+    /// it if anybody does. It receives no messages, and only its partner can run it.
     fn is_unwatched(&self, thread: Ref<Thread>) -> bool {
         self.pool[thread].flags & (flag::ALIEN | flag::WATCHED) == flag::ALIEN
     }

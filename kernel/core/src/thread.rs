@@ -82,8 +82,8 @@ pub mod flag {
     pub const EXPIRED: u32 = 4;
     /// Has an alarm in the heap.
     pub const ALARM: u32 = 8;
-    /// Somebody may wait for this thread who is not in its queue of senders and whom it does
-    /// not know as its partner: for a message only from it, or for an alien's next event
+    /// A thread may wait for this one that is not in its queue of senders and that it does not
+    /// know as its partner: for a message only from it, or for an alien's next event
     /// without being its handler.
     pub const WATCHED: u32 = 16;
     /// Its handler changed while a space waited to reply to it, which may still have the handle.

@@ -29,7 +29,7 @@
 //! Each function takes a bounded time, whatever the number of tags: [`Tags::take`] looks at
 //! [`LOOKS`] of them at most.
 
-/// Most owners that are looked at to find one who loses its tag.
+/// Most owners that are looked at to find one that loses its tag.
 pub const LOOKS: u16 = 64;
 
 /// The last owners that lost their tags, so many of each group, are known.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Where programs lie (layout.h).  Stack, heap, image and libraries fit a slot, from above and from below, as generic layouts
- * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on, and at last anywhere but in the process's own
+ * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on, and finally anywhere but in the process's own
  * slot: there the processor shows the first 32 MiB.
  */
 #include <linux/fs.h>

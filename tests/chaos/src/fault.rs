@@ -29,7 +29,7 @@ pub enum Kind {
     Index,
     /// The words of a ring that ask for notifications are cleared.
     Lost,
-    /// It is notified for nothing.
+    /// It is notified without a cause.
     Spurious,
     /// Nonsense in descriptors: in a device's queue, where it may be answers to what was not asked,
     /// or lengths of frames in a port.
@@ -85,7 +85,7 @@ impl fmt::Display for Kind {
             Self::Memory => "wild memory",
             Self::Index => "broken index",
             Self::Lost => "lost notification",
-            Self::Spurious => "notified for nothing",
+            Self::Spurious => "notified without a cause",
             Self::Malformed => "malformed descriptors",
             Self::Interrupt => "lost interrupts",
         })

@@ -155,7 +155,7 @@ fn revoked(bed: &mut Bed) -> Result<(), Why> {
     let r = touched(map_reply_wait(again.handle, &page(memory, 0)))?;
     good(revoke(slot))?;
     let again = touch_again(r.handle)?;
-    check("the page is gone at last", again.words[..2] == [vector::PAGE_FAULT, DATA])
+    check("the page is gone in the end", again.words[..2] == [vector::PAGE_FAULT, DATA])
 }
 
 fn gives_rights_back(bed: &mut Bed) -> Result<(), Why> {

@@ -262,7 +262,7 @@ impl Bed {
         Ok(value)
     }
 
-    /// What the server finds where it adds 1 at last, while this process was the last one.
+    /// What the server finds where it finally adds 1, while this process was the last one.
     fn added(&mut self, process: usize, address: u32) -> Result<(), u32> {
         let process = &self.processes[process];
         let (page, word) = if address == USED {

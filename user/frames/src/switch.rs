@@ -259,7 +259,7 @@ impl<M: Shared> Switch<M> {
         });
     }
 
-    /// Tells each client who takes large frames: nobody sends them to others.
+    /// Tells each client which of them take large frames: nobody sends them to others.
     fn tell_neighbours(&self) {
         let takers: Vec<Address> =
             self.ports.iter().filter_map(|port| port.attached.as_ref()?.large).collect();

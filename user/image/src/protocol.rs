@@ -34,7 +34,7 @@ pub mod console {
     /// Threads of a component that may wait for input. If there is one more, the wait of the
     /// oldest fails with `BadState`.
     pub const READERS: u32 = 8;
-    /// Put bytes on the terminal as they are, as one who owns it does; no name, no lines.
+    /// Put bytes on the terminal as they are, as its owner does; no name, no lines.
     pub const RAW: u32 = 4;
     /// As [`READ`]; word 1 is the size that the caller takes the terminal to have: rows in the
     /// upper half, columns in the lower one, 0 if nobody knows it. As soon as it has another one,

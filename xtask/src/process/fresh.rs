@@ -75,7 +75,7 @@ impl From<&fs::Metadata> for State {
 #[derive(Default)]
 struct States {
     hasher: DefaultHasher,
-    /// When one of the files of this changed at last, since the epoch.
+    /// When one of the files of this changed last, since the epoch.
     latest: Duration,
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 const KEPT: &str = "out/results.json";
 /// The table. Its durations are what the next run is split by.
 const TABLE: &str = "docs/results.md";
-/// Where it is kept how long tests took at last here: names and seconds. It outlives `out`.
+/// Where it is kept how long tests took here the last time: names and seconds. It outlives `out`.
 const TIMES: &str = "target/test-times";
 /// The longest that a shard may take.
 pub const LONGEST: Duration = Duration::from_secs(40 * 60);
@@ -277,7 +277,7 @@ fn durations(table: &str) -> BTreeMap<&str, u64> {
     rows(table).into_iter().map(|(test, row)| (test, row.seconds)).collect()
 }
 
-/// How long tests take, in seconds: as they did here at last, or else when the table was made.
+/// How long tests take, in seconds: as the last time here, or else when the table was made.
 pub struct Times {
     here: BTreeMap<String, u64>,
     table: BTreeMap<String, u64>,

@@ -71,8 +71,8 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
     }
 }
 
-/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, `ticks INTERVAL COUNT TICK`, at
-/// last `done`.
+/// Reads result lines: `ok NAME`, `not ok NAME: why`, `# text`, `ticks INTERVAL COUNT TICK`, and
+/// `done` at the end.
 fn judge(run: &str, transcript: Result<Transcript>, limits: &[Limit], tally: &mut Tally) {
     let transcript = match transcript {
         Ok(transcript) => transcript,

@@ -56,7 +56,7 @@ extern "C" fn begin(tags: u32) -> ! {
     time::tick_in(time::LONGEST);
 
     let clock = time::clock();
-    // SAFETY: boot; it is mapped, and the kernel is the one who gets it, and the directory. The
+    // SAFETY: boot; it is mapped, and only the kernel gets it, and the directory. The
     // port maps UTCBs, which are memory of the pool, in that window, and no cache has them by their
     // addresses in the pool (`utcb_page`).
     let kernel = unsafe {

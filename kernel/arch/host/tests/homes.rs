@@ -371,7 +371,7 @@ fn what_cannot_be_paid_is_not_small() {
         assert_eq!(kernel.pool[small].region.end.0, USER_END, "{bytes} bytes");
         assert_eq!(succeeds(&mut kernel, Op::QuotaInfo, [OTHER, 0, 0, 0])[1], 0, "{bytes} bytes");
     }
-    assert!(ends.contains(&0), "it is enough at last");
+    assert!(ends.contains(&0), "it is enough in the end");
     // Nobody pays any more; what was there before stays, and goes.
     let mut kernel = machine();
     let start = used(&mut kernel);

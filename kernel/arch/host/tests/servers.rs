@@ -286,7 +286,7 @@ fn what_cannot_be_paid_is_not_shown() {
         succeeds(&mut kernel, Op::Delete, [COPY, 0, 0, 0]);
         assert_eq!(succeeds(&mut kernel, Op::QuotaInfo, [OTHER, 0, 0, 0])[1], 0, "{bytes} bytes");
     }
-    assert!(ends.contains(&0), "it is enough at last");
+    assert!(ends.contains(&0), "it is enough in the end");
     let mut kernel = machine();
     succeeds(&mut kernel, Op::CreateQuota, [slot::QUOTA, 16 * PAGE_SIZE, OTHER, 0]);
     succeeds(&mut kernel, Op::CreateSpace, [OTHER, 0, COPY, 0]);

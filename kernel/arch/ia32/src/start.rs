@@ -61,7 +61,7 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
         gdt::limit_users();
     }
 
-    // SAFETY: boot; it is mapped, and the kernel is the one who gets it.
+    // SAFETY: boot; it is mapped, and only the kernel gets it.
     let kernel = unsafe {
         let pool = memory.new_pool();
         start::kernel(&KERNEL, pool, Ia32::new(boot.features, clock, assembly::ways(), servers))

@@ -81,7 +81,7 @@ extern "C" fn begin() -> ! {
     let tables = place.map(|place| unsafe { place.set_up() });
     change_code(&options);
     let clock = time::clock();
-    // SAFETY: boot; the pool is mapped one to one, and the kernel is the one who gets it.
+    // SAFETY: boot; the pool is mapped one to one, and only the kernel gets it.
     let kernel = unsafe {
         start::kernel(
             &KERNEL,

@@ -131,7 +131,7 @@ fn take_lines(kernel: &mut Kernel<PowerPc>) {
 }
 
 fn take_tick(kernel: &mut Kernel<PowerPc>) {
-    // One that was due before the timer was set again comes for nothing.
+    // One that was due before the timer was set again comes too early.
     if time::is_up() {
         time::tick_late();
         kernel.tick();

@@ -3,10 +3,10 @@
 //!
 //! The master ends an interrupt by itself when the processor takes it (automatic end of interrupt),
 //! which saves an access to a port for each, a microsecond. No line of it is in service ever, so a
-//! spurious interrupt looks like line 7: who has that is notified for nothing. The slave cannot: if
-//! a second of its lines waits when the first one is taken, its output would stay as it is, and the
-//! master, which waits for an edge, would never ask again. So the kernel ends an interrupt of the
-//! slave, and when it does is in `lines`.
+//! spurious interrupt looks like line 7: its owner is notified without a cause. The slave cannot:
+//! if a second of its lines waits when the first one is taken, its output would stay as it is, and
+//! the master, which waits for an edge, would never ask again. So the kernel ends an interrupt of
+//! the slave, and when it does is in `lines`.
 
 use crate::lines::{Controller, Lines};
 use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};

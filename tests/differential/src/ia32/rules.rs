@@ -352,7 +352,7 @@ impl End<'_> {
             let context = current.address() - ANCHOR;
             let saved = machine.word(context + word::DS as u32 * 4)?
                 | machine.word(context + word::ES as u32 * 4)?;
-            ensure!(small || saved & SMALL_BIT != 0, "care for nothing");
+            ensure!(small || saved & SMALL_BIT != 0, "care without a cause");
             ensure!(machine.cr3.is_none(), "the tables are the portable kernel's business");
             ensure!(
                 noted == self.entered.directory_of.address(),

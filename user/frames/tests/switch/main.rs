@@ -451,8 +451,8 @@ fn large_frames_are_for_who_takes_them() {
         }
         let _ = client.input.publish(&client.memory);
     }
-    // A short one has the header, too; who takes none gets neither, and nobody can send one who did
-    // not say so.
+    // A short one has the header, too; a client that takes none gets neither, and one that did not
+    // say so can send none.
     send(&mut net, given(3), 1, 0, LONG);
     send(&mut net, given(3), 1, 1, 60);
     send(&mut net, Address([2, 9, 9, 9, 9, 9]), 1, 2, LONG);

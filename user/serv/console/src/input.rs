@@ -209,7 +209,7 @@ impl Input {
     }
 }
 
-/// Answers those of a component who take the terminal to have another size.
+/// Answers the readers that think that the terminal has another size.
 fn tell_size(readers: &mut VecDeque<Reader>, size: u32) {
     readers.retain(|(handle, known)| {
         let wrong = known.is_some_and(|known| known != size);
