@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network's protocol: rings of frames in memory that two sides share, and the switch between
-//! them (docs/net.md); the rings of a card that its driver fills; and a tape, whose writer waits for
-//! nobody.
+//! The network's protocol (docs/net.md): rings of frames in memory that two sides share, the switch
+//! between them, the rings of a card that its driver fills, and a tape, whose writer never waits.
 //!
 //! Nothing here trusts what the other side writes. The memory is a trait, so that all of it runs on
 //! the host, too.

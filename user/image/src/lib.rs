@@ -3,8 +3,8 @@
 //! ([`System`]), and the start block in which the root server tells a component
 //! what it was given ([`Start`]). Both are encoded with `postcard`.
 //!
-//! The tool has checked what can be checked on the host; the root server checks
-//! again what it would otherwise have to believe.
+//! The tool has checked what can be checked on the host; the root server checks it again, so it
+//! need not trust the tool.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Talking to the console server: text as [`Message::text`] puts it. Everything is a
-//! call, so output that was printed is output that the console has.
+//! The console server's client: text as [`Message::text`] lays it out. Everything is a call, so
+//! when a print returns, the console has the output.
 
 use crate::ipc::{Message, TEXT_BYTES, call};
 use crate::{Result, Thread, sys};

@@ -2,10 +2,11 @@
 //! Memory that a device reads and writes by itself.
 //!
 //! On some processors ([`DMA_IS_COHERENT`]) a device sees what is in the data caches, and nothing
-//! here does anything. On the others it has only memory. What driver and device both use all the
-//! time, as rings, is mapped [`uncached`] there. What one of them has at a time, as the data of a
-//! request, is cached: the driver says what the device is going to do with it ([`hand_over`]).
-//! Until the device is done nobody touches the cache's lines of it: who does harms only that data.
+//! here does anything. On the others a device sees only memory. There, memory that driver and
+//! device both use all the time, such as rings, is mapped [`uncached`]. Memory that one of them has
+//! at a time, such as the data of a request, is cached: the driver says what the device is going to
+//! do with it ([`hand_over`]). Until the device is done nobody may touch the cache's lines of it: a
+//! component that does harms only that data.
 
 use crate::{Env, Error, Memory, Result, Rights, Space, Word, map};
 use abi::CacheOp;

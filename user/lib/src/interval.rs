@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Intervals for the machine model: what is executed between [`begin`] and [`end`] of the
-//! same number is counted, by whoever executes it (docs/model.md). Without the model
-//! both are an instruction that does nothing.
+//! Intervals for the machine model: everything that is executed between [`begin`] and [`end`] of
+//! the same number is counted, in whatever space (docs/model.md). Without the model both are an
+//! instruction without effect.
 
 use crate::arch::{BEGIN, BEGIN_FREE, END, mark};
 

@@ -2,9 +2,9 @@
 //! One layout of addresses for several spaces: a pointer into it means the same in all of them
 //! (docs/systems.md, *One address space*).
 //!
-//! A *range* is a Segment that the server `ranges` has given addresses that nobody else has. Who
-//! has a capability to the Segment can attach it, at these addresses; who has none has a page fault
-//! there.
+//! A *range* is a Segment that the server `ranges` has given addresses that nobody else has. A
+//! component with a capability to the Segment can attach it, at these addresses; one without has a
+//! page fault there.
 
 use crate::ipc::{Message, call};
 use crate::map::Window;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a terminal on a screen does, without the screen: where characters are, and which bytes keys
-//! type.
+//! A terminal without its screen: where characters are, and which bytes keys produce.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which addresses of a layout that several spaces share are whose: what the server `ranges` and
-//! its clients both know, and how it keeps account.
+//! Who has which addresses of a layout that several spaces share: the protocol of the server
+//! `ranges`, and its account of addresses.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

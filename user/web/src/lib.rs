@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a web server makes of bytes that anybody may send: requests, their answers, and bounds for
-//! both in bytes and in time. Who has the connections asks [`Limits`] whom to let in, and lets an
-//! [`Exchange`] say what goes over each.
+//! How a web server parses bytes that anybody may send: requests, their answers, and bounds for
+//! both in bytes and in time. The program that has the connections asks [`Limits`] which to accept,
+//! and an [`Exchange`] what to send on each.
 //!
 //! Nothing here reads or writes, or knows the time: all of it runs on the host, too.
 #![no_std]
