@@ -42,6 +42,8 @@ const MAPPED: u32 = 256;
 const CHANGED: u32 = 64;
 /// Pages' worth of work that a record costs beside its pages.
 const RECORD: u32 = 8;
+/// The same of each space that has a Segment of which something changes.
+pub(crate) const SPACE: u32 = 4;
 /// Pages' worth of small steps between two looks.
 pub(crate) const LOOK: u32 = 32;
 

@@ -7,7 +7,7 @@
 //! Space ends. Leaf tables are numbered through all directories of a Space.
 
 use crate::attach::SPACES;
-use crate::map::LOOK;
+use crate::map::{LOOK, SPACE};
 use crate::port::{Change, Port};
 use crate::{
     ALIGN, Attachment, Charge, Entry, Header, Kernel, NOTHING, Progress, Quota, Result, Segment,
@@ -455,6 +455,7 @@ impl<P: Port> Kernel<P> {
             let Some(at) = next.get() else { return };
             let Attachment { owner, index, source_next, .. } = self.pool[at];
             let base = P::Format::table_start(index as usize);
+            self.unlooked += SPACE;
             self.in_space(Ref::new(owner), base + start.0..base + end.0, &one);
             next = source_next;
         }
