@@ -2,19 +2,24 @@
 //! Segments that many Spaces see, or that have many tables.
 
 use crate::mapping::{change_spans, map_spans, protect_a_page};
-use crate::{Bed, Case, PAGE, PLACE, QUOTA, RW, SPAN, batches};
-use abi::MapRecord;
+use crate::{Bed, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches};
+use abi::{MapRecord, Rights};
+use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, revoke};
 use macadamia::interval::case;
-use macadamia::{Result, Segment};
+use macadamia::map::{map, unmap};
+use macadamia::{Result, Segment, Space, ipc};
 
 pub const CASES: &[Case] = &[
     ("shared_small_pages", shared_small_pages),
     ("shared_large_pages", shared_large_pages),
     ("shared_pages", shared_pages),
+    ("shared_untouched_pages", shared_untouched_pages),
     ("shared_revocation", shared_revocation),
     ("shared_deletion", shared_deletion),
     ("wide_segment", wide_segment),
+    ("wide_segment_beside_many", wide_segment_beside_many),
 ];
 
 /// A Segment of sixteen spans, attached to many Spaces.
@@ -64,6 +69,48 @@ fn shared_pages(bed: &mut Bed) -> Result<()> {
     Ok(())
 }
 
+/// Pages that nobody has touched, in as many spaces as are flushed one by one, and as many pages as are
+/// flushed page by page: first in one record, then in records of a batch. Each space has run.
+fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
+    const PAGES: u32 = 20;
+    const SPACES: usize = 8;
+    let segment = QUOTA.create_segment(SPAN, bed.slot())?;
+    let slots: Vec<u32> = (0..SPACES).map(|_| bed.slot()).collect();
+    let spaces: Vec<Space> = bed.spaces.iter().copied().take(SPACES).collect();
+    let mut runners = Vec::new();
+    for (space, slot) in spaces.iter().zip(slots) {
+        space.attach(PLACE, segment, RW)?;
+        // Something else is there, so each space has translations of its own.
+        map(*space, PLACE + SPAN, bed.ram, 0, PAGE, RW)?;
+        runners.push(Alien::create(QUOTA, *space, slot, SELF)?.1);
+    }
+    let steps = [
+        ("shared_untouched_pages.map", MapRecord::MAP),
+        ("shared_untouched_pages.protect", MapRecord::PROTECT),
+        ("shared_untouched_pages.unmap", MapRecord::UNMAP),
+    ];
+    for count in [1, MapRecord::MAX] {
+        for (name, operation) in steps {
+            // A space is entered before it has anything that could be flushed: this ends by a fault.
+            for handle in &mut runners {
+                *handle = ipc::run(*handle)?.handle;
+            }
+            let bytes = PAGES * PAGE;
+            let record = |index: u32| {
+                let at = index * bytes;
+                MapRecord::new(operation, segment.0, at, bed.ram.0, 0, bytes, Rights::READ)
+            };
+            case(name);
+            batches((0..count).map(record))?;
+        }
+    }
+    case("shared_untouched_pages.detach");
+    spaces.iter().try_for_each(|space| {
+        unmap(*space, PLACE + SPAN, SPAN)?;
+        space.detach(PLACE)
+    })
+}
+
 /// Memory that fills all tables.
 fn shared_revocation(bed: &mut Bed) -> Result<()> {
     let segment = attached(bed)?;
@@ -99,4 +146,25 @@ fn wide_segment(bed: &mut Bed) -> Result<()> {
     space.attach(PLACE, segment, RW)?;
     case("wide_segment.delete");
     delete(segment.0)
+}
+
+/// Nearly all addresses of a space: attached, used, detached, where many small ones are attached
+/// besides, among whose records that of the large one is looked for.
+fn wide_segment_beside_many(bed: &mut Bed) -> Result<()> {
+    const BYTES: u32 = 11 << 28;
+    const SMALL: u32 = 64;
+    let Some(space) = bed.spaces.first().copied() else { return Ok(()) };
+    for index in 0..SMALL {
+        let small = QUOTA.create_segment(SPAN, bed.slot())?;
+        space.attach(BYTES + index * SPAN, small, RW)?;
+    }
+    let (alien, handle) = Alien::create(QUOTA, space, bed.slot(), SELF)?;
+    let segment = QUOTA.create_segment(BYTES, bed.slot())?;
+    case("wide_segment_beside_many.attach");
+    space.attach(0, segment, RW)?;
+    case("wide_segment_beside_many.run");
+    ipc::run(handle)?;
+    case("wide_segment_beside_many.detach");
+    space.detach(0)?;
+    delete(alien.thread.0)
 }

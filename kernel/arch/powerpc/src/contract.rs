@@ -208,6 +208,7 @@ impl Board for PowerPc {
     }
 
     fn interrupt_pending(&mut self) -> bool {
+        self.spaces.looked();
         time::is_up() || pic::is_pending()
     }
 }

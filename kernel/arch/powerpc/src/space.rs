@@ -7,8 +7,9 @@
 //! then, and nothing has to be searched.
 
 use crate::cache::{Lines, on_lines};
+use crate::layout::WINDOWS;
 use crate::options::Options;
-use crate::whole::{self, Whole, word};
+use crate::whole::{self, Finder, Whole, word};
 use crate::{hash, regs, window};
 use abi::arch::powerpc::kip::{COUNTS_OFFSET, Counts, VERSION_OFFSET};
 use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr};
@@ -38,6 +39,8 @@ pub struct Spaces {
     sweeps: bool,
     /// So many pages of a range are taken out page by page.
     cut_off: u32,
+    /// So many pages may still be taken out page by page before the next look at interrupts.
+    left: u32,
     /// Whether a space that gets another context leaves its entries.
     is_lazy: bool,
     /// Entries of the hashed table that were taken out by whoever lost them.
@@ -104,6 +107,13 @@ const fn allows(page: u32, access: Rights) -> bool {
     !access.contains(Rights::WRITE) || page & bits::READ_ONLY == bits::READ_WRITE
 }
 
+/// Pages that are taken out page by page between two looks at interrupts. Of one that has no entry
+/// that takes 115 instructions, and a change of a Segment's pages concerns several spaces.
+const fn at_once(cut_off: u32) -> u32 {
+    const PAGES: u32 = 40;
+    if cut_off < PAGES { PAGES } else { cut_off }
+}
+
 /// Which segment an address is in.
 const fn number(address: UserAddr) -> u32 {
     address.0 >> 28
@@ -140,8 +150,13 @@ fn set_tag(pool: &mut Pool, owner: Owner, [context, low, high]: [u32; 3]) {
 }
 
 /// Whose VSIDs a space has in a segment, of which of its segments, and the key beside that.
-fn of_segment(pool: &Pool, space: Ref<Space>, number: u32) -> (Owner, u32, u32) {
-    match whole::at(pool, space, number) {
+fn of_segment(
+    pool: &Pool,
+    space: Ref<Space>,
+    number: u32,
+    wholes: &mut Finder,
+) -> (Owner, u32, u32) {
+    match wholes.noted(pool, space, number) {
         Some(Whole { segment, part, key }) => (Owner::Segment(segment), part, key),
         None => (Owner::Space(space), number, 0),
     }
@@ -162,7 +177,7 @@ fn in_part(pool: &mut Pool, space: Ref<Space>) -> Segments {
             .and_then(|top| pool[top].entries::<Tables>().get(whole::entries_of(*number)));
         entries.is_some_and(|some| some.iter().any(|entry| entry & bits::SUPERVISOR != 0))
     };
-    let Some(first) = (0..USER_SEGMENTS).find(has_servers) else {
+    let Some(first) = (number(UserAddr(WINDOWS))..USER_SEGMENTS).find(has_servers) else {
         // It was taken away meanwhile.
         pool[space].hw[hw::SEGMENTS] &= !hw::IN_PART;
         return 0;
@@ -198,6 +213,7 @@ impl Spaces {
             function: options.function,
             sweeps: options.sweep,
             cut_off: options.cut_off,
+            left: at_once(options.cut_off),
             is_lazy: options.lazy_flush,
             removed: 0,
             page: None,
@@ -227,6 +243,7 @@ impl Spaces {
     /// changed tables to or from those of a space that shows a server, then between two that show
     /// the same one.
     pub fn came_from(&mut self, pool: &Pool, space: Ref<Space>) {
+        self.looked();
         let tables = window::tables();
         if !tables.is_null() {
             self.entered = tables;
@@ -316,6 +333,7 @@ impl Spaces {
     pub fn directory_written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         let Some(top) = pool[space].region.top.get() else { return };
         let had = pool[space].hw[hw::SEGMENTS];
+        let mut wholes = Finder::default();
         let [first, last] = [range.start, range.end.saturating_sub(1)]
             .map(|index| number(Tables::table_start(index)));
         for number in first..=last {
@@ -336,7 +354,7 @@ impl Spaces {
                     || begin != own.start && whole::begins(pool, space, begin, entries)
             };
             if may_change {
-                self.note_whole(pool, space, number);
+                self.note_whole(pool, space, number, &mut wholes);
             }
             pool[space].hw[hw::SEGMENTS] |= used;
             if has_servers
@@ -358,8 +376,8 @@ impl Spaces {
     }
 
     /// Notes whether a Segment has a segment of a space as a whole.
-    fn note_whole(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32) {
-        let (had, has) = (whole::at(pool, space, number), whole::found(pool, space, number));
+    fn note_whole(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32, wholes: &mut Finder) {
+        let (had, has) = (wholes.noted(pool, space, number), wholes.found(pool, space, number));
         let bit = 1 << (16 + number);
         match (had, has) {
             (None, Some(Whole { segment, .. })) => {
@@ -439,7 +457,9 @@ impl Spaces {
             let epoch = self.epoch;
             let servers = server.map(|server| (server, self.certain(pool, Owner::Space(server))));
             let context = self.certain(pool, Owner::Space(space));
-            let registers = array::from_fn(|number| self.register(pool, space, number as u32));
+            let mut wholes = Finder::default();
+            let registers =
+                array::from_fn(|number| self.register(pool, space, number as u32, &mut wholes));
             // The last one's may have been the first of its half: those before it were taken back.
             if self.epoch == epoch {
                 break (context, servers, registers);
@@ -475,8 +495,14 @@ impl Spaces {
 
     /// What a segment register gets for a space that uses the segment: a VSID of its own, or a
     /// Segment's, which gets a context if it has none.
-    fn register(&mut self, pool: &mut Pool, space: Ref<Space>, number: u32) -> u32 {
-        let (owner, part, key) = of_segment(pool, space, number);
+    fn register(
+        &mut self,
+        pool: &mut Pool,
+        space: Ref<Space>,
+        number: u32,
+        wholes: &mut Finder,
+    ) -> u32 {
+        let (owner, part, key) = of_segment(pool, space, number, wholes);
         self.function.vsid(self.certain(pool, owner), part) | key
     }
 
@@ -502,16 +528,32 @@ impl Spaces {
         Some((owner, seen(directory, leaf, address.0)?))
     }
 
+    /// The kernel looked at interrupts.
+    pub const fn looked(&mut self) {
+        self.left = at_once(self.cut_off);
+    }
+
+    /// Whether there is time to take out so many more pages before the next look at interrupts.
+    const fn has_time(&mut self, pages: u32) -> bool {
+        let left = self.left.checked_sub(pages);
+        if let Some(left) = left {
+            self.left = left;
+        }
+        left.is_some()
+    }
+
     /// No translation of this range is used any more.
     pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
         let is_long = (range.end.0 - range.start.0) / PAGE_SIZE > self.cut_off;
-        let mut at = range.start.0;
+        let (mut at, mut wholes) = (range.start.0, Finder::default());
         while at < range.end.0 {
             let end = range.end.0.min(start(number(UserAddr(at))).0 + (1 << 28));
-            let (owner, part, _) = of_segment(pool, space, number(UserAddr(at)));
+            let (owner, part, _) = of_segment(pool, space, number(UserAddr(at)), &mut wholes);
             match self.context(pool, owner) {
-                Some(_) if is_long => self.forget(pool, owner),
-                Some(context) => self.drop_pages(self.function.vsid(context, part), at..end),
+                Some(context) if !is_long && self.has_time((end - at) / PAGE_SIZE) => {
+                    self.drop_pages(self.function.vsid(context, part), at..end);
+                }
+                Some(_) => self.forget(pool, owner),
                 None => {}
             }
             at = end;
@@ -596,7 +638,7 @@ impl Spaces {
         else {
             return FaultIn::Report;
         };
-        let (owner, part, key) = of_segment(pool, space, number(address));
+        let (owner, part, key) = of_segment(pool, space, number(address), &mut Finder::default());
         let context = self.context(pool, owner);
         if let (Some(table), Some(context)) = (&mut self.hash, context) {
             // By the key the segment register says what this space may not do.

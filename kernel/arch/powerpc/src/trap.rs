@@ -153,6 +153,7 @@ pub fn leave(kernel: &mut Kernel<PowerPc>) {
         }
         take_lines(kernel);
         take_tick(kernel);
+        kernel.port.parts().1.looked();
     };
     if let Some(space) = kernel.pool[next].space.get() {
         let (cpu, spaces) = kernel.port.parts();

@@ -8,7 +8,7 @@
 
 use abi::Rights;
 use kcore::attach::{attached_at, attachment};
-use kcore::{Segment, Space};
+use kcore::{Attachment, Segment, Space};
 use mmu::Format;
 use mmu::powerpc::{PowerPc as Tables, bits};
 use mmu::vsid::KEY;
@@ -63,43 +63,67 @@ pub fn begins(pool: &Pool, space: Ref<Space>, index: usize, entries: &[u32]) -> 
         && attached_at(pool, space, index as u32).is_some()
 }
 
-/// The Segment that has a segment of a space as a whole, as was noted.
-pub fn at(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
-    if noted(pool, space) & 1 << number == 0 {
-        None
-    } else {
-        begun(pool, space, number).map(|(whole, _)| whole)
-    }
+/// Finds Segments of a space, of one segment after the other: each is the same or a later one. A
+/// Segment may begin many segments before, so the last one that was found is kept.
+#[derive(Default)]
+pub struct Finder {
+    /// The segments that were searched are below this one.
+    next: u32,
+    /// What begins last there where a segment does, and where.
+    last: Option<(u32, Ref<Attachment>)>,
 }
 
-/// The Segment that was attached where a segment begins, and how many of the segment's entries are
-/// its own. There may be others.
-fn begun(pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> {
-    let first_at =
-        |start: u32| attached_at(pool, space, start * ENTRIES as u32).map(|at| (start, at));
-    let (start, at) = (0..=number).rev().find_map(first_at)?;
-    let record = &pool[at];
-    if record.kind != attachment::SEGMENT_IN_SPACE {
-        return None;
+impl Finder {
+    fn beginning(
+        &mut self,
+        pool: &Pool,
+        space: Ref<Space>,
+        number: u32,
+    ) -> Option<(u32, Ref<Attachment>)> {
+        let first_at =
+            |start: u32| attached_at(pool, space, start * ENTRIES as u32).map(|at| (start, at));
+        self.last = (self.next..=number).rev().find_map(first_at).or(self.last);
+        self.next = number + 1;
+        self.last
     }
-    let segment = Ref::<Segment>::new(record.source);
-    let part = number - start;
-    let entries = (pool[segment].region.tables() as usize)
-        .checked_sub(part as usize * ENTRIES)
-        .filter(|left| *left != 0)?;
-    let key = if Rights(record.rights).contains(Rights::WRITE) { 0 } else { KEY };
-    Some((Whole { segment, part, key }, entries.min(ENTRIES)))
-}
 
-/// The Segment that has a segment of a space as a whole, by the space's tables. (A server has none:
-/// nothing is attached to it.)
-pub fn found(pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
-    let top = pool[space].region.top.get()?;
-    let entries = pool[top].entries::<Tables>().get(number as usize * ENTRIES..)?.get(..ENTRIES)?;
-    // Most have none, and it need not be searched for.
-    if entries.first()? & bits::SHARED == 0 {
-        return None;
+    /// The Segment that has a segment of a space as a whole, as was noted.
+    pub fn noted(&mut self, pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
+        if noted(pool, space) & 1 << number == 0 {
+            None
+        } else {
+            self.begun(pool, space, number).map(|(whole, _)| whole)
+        }
     }
-    let (whole, own) = begun(pool, space, number)?;
-    entries.get(own..)?.iter().all(|entry| *entry == 0).then_some(whole)
+
+    /// The Segment that was attached where a segment begins, and how many of the segment's entries
+    /// are its own. There may be others.
+    fn begun(&mut self, pool: &Pool, space: Ref<Space>, number: u32) -> Option<(Whole, usize)> {
+        let (start, at) = self.beginning(pool, space, number)?;
+        let record = &pool[at];
+        if record.kind != attachment::SEGMENT_IN_SPACE {
+            return None;
+        }
+        let segment = Ref::<Segment>::new(record.source);
+        let part = number - start;
+        let entries = (pool[segment].region.tables() as usize)
+            .checked_sub(part as usize * ENTRIES)
+            .filter(|left| *left != 0)?;
+        let key = if Rights(record.rights).contains(Rights::WRITE) { 0 } else { KEY };
+        Some((Whole { segment, part, key }, entries.min(ENTRIES)))
+    }
+
+    /// The Segment that has a segment of a space as a whole, by the space's tables. (A server has
+    /// none: nothing is attached to it.)
+    pub fn found(&mut self, pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
+        let top = pool[space].region.top.get()?;
+        let entries =
+            pool[top].entries::<Tables>().get(number as usize * ENTRIES..)?.get(..ENTRIES)?;
+        // Most have none, and it need not be searched for.
+        if entries.first()? & bits::SHARED == 0 {
+            return None;
+        }
+        let (whole, own) = self.begun(pool, space, number)?;
+        entries.get(own..)?.iter().all(|entry| *entry == 0).then_some(whole)
+    }
 }
