@@ -185,6 +185,13 @@ calls! {
     /// supervisor's. PowerPC: its window is whole segments, open while it runs.) It maps in its
     /// window only, which ends at `USER_END`. It is a server until it is deleted.
     ///
+    /// Below its window a server's thread finds the Space whose thread ran last, if that shows the
+    /// server; otherwise nothing is there. Other threads may run between any two instructions. So a
+    /// thread that works at a Space's addresses may go on at those of another Space that shows the
+    /// server. A server can use these addresses only if one thread of it resumes (`Run`) all threads
+    /// of the Spaces that show it: then it finds the Space that it resumed last, or nothing. A
+    /// server with other threads maps what it needs into its window.
+    ///
     /// # Returns
     /// A status.
     ///

@@ -27,6 +27,7 @@ pub const CASES: &[Case] = &[
     ("it_reaches_who_shows_it_at_its_addresses", reaches),
     ("it_has_no_other_rights_there", no_other_rights),
     ("it_reaches_nobody_by_its_own_tables", alone),
+    ("its_threads_go_on_in_the_space_that_ran_last", ran_last),
     ("a_window_of_one_segment", one_segment),
     ("what_it_maps_is_there_at_once", there_at_once),
     ("a_large_page_of_it_changes_at_once", large_page),
@@ -246,6 +247,55 @@ fn alone(bed: &mut Bed) -> Result<(), Why> {
         "nothing is there",
         (f.vector, f.address, f.error) == (vector::PAGE_FAULT, WRITABLE_THERE, 0),
     )
+}
+
+/// Of two threads of it each resumes an alien of another space. The first one writes to its alien's
+/// word, and once more after the second one's alien ran: that is the second one's word.
+fn ran_last(bed: &mut Bed) -> Result<(), Why> {
+    const SECOND: usize = 1024;
+    let (server, first) = shown(bed)?;
+    let slot = bed.slot();
+    let second = good(QUOTA.create_space(0, slot))?;
+    good(second.show(START, server))?;
+    good(map(second, THERE, bed.ram, 0, PAGE, Rights(5)))?;
+    good(map(second, WRITABLE_THERE, bed.ram, 4 * PAGE, PAGE, RW))?;
+    good(map(SPACE, HERE + PAGE, bed.ram, 4 * PAGE, PAGE, RW))?;
+    [HERE, HERE + PAGE].into_iter().for_each(|at| fill(at, 4, &[0; 4]));
+    let gives_way = [code::load(3, Tag::new(Op::Yield, 0, 0).0), code::system_call().into()];
+    let writes = |value| write(WRITABLE_THERE, value);
+    let mut handlers = Vec::new();
+    for space in [first, second] {
+        let handler = create(bed, server)?;
+        let slot = bed.slot();
+        let (process, Bound { utcb, handle, .. }) =
+            good(QUOTA.create_thread(space, slot, Some(server)))?;
+        good(process.set_handler(Some(handler)))?;
+        // Nobody runs before this thread waits.
+        for thread in [handler, process] {
+            good(thread.set_priority(0, 0))?;
+        }
+        handlers.push((handler, process, utcb, handle));
+    }
+    let resumes = |utcb: u32| [write(utcb + 4 * INSTRUCTION as u32, THERE), run()].concat();
+    let [(one, _, its, handle), (other, _, others, others_handle)] = handlers[..] else {
+        return Err("two threads".into());
+    };
+    let mut code = [&resumes(its)[..], &writes(1), &gives_way.concat(), &writes(2)].concat();
+    code.extend(code::invalid());
+    code.resize(SECOND, 0);
+    code.extend([&resumes(others)[..], &gives_way.concat(), code::invalid()].concat());
+    put(bed, 2, &code)?;
+    put(bed, 0, code::system_calls())?;
+    good(one.start(CODE, DATA + PAGE, handle))?;
+    good(other.start(CODE + SECOND as u32, DATA + 2 * PAGE, others_handle))?;
+    let (_, f) = next()?;
+    check("the first thread went through", f.vector == vector::PROGRAM)?;
+    for (handler, process, ..) in handlers {
+        good(delete(process.0))?;
+        good(delete(handler.0))?;
+    }
+    check("its alien's word", bytes(HERE, 4) == 1u32.to_be_bytes())?;
+    check("the other one's", bytes(HERE + PAGE, 4) == 2u32.to_be_bytes())
 }
 
 /// All below it is the space's. By the server's own tables there is nothing.
