@@ -80,6 +80,7 @@ fn right() -> Result<()> {
     for say in [
         "vsid=pid",
         "vsid=pid16 contexts=64",
+        "sweep=off contexts=64",
         "hash=search",
         "hash=search tables=uncached cutoff=all",
         "tables=uncached",
