@@ -31,11 +31,6 @@ impl Heart {
         Self { sign, bit, due: 0, set: None }
     }
 
-    /// Somebody else has used the alarm: it is set again.
-    pub const fn forget(&mut self) {
-        self.set = None;
-    }
-
     /// To be called before each wait: gives the sign if it is due, and sees to it that the alarm
     /// comes when it is due again, or at `other`, what the component wants the alarm for
     /// (nanoseconds since boot), if that is earlier. It may come sooner, too.

@@ -73,16 +73,21 @@ const MOST_BY_28_BITS: u64 = (1 << 28) - 1;
 
 /// The disk.
 pub struct Ata {
+    channel: Channel,
+    /// Those of the clients.
+    memories: Vec<Region>,
+    /// What came of the last task: its tag, and 0 or an error.
+    done: Option<(u32, u32)>,
+}
+
+/// What its channel is reached by.
+struct Channel {
     /// The channel's first port.
     base: u16,
     /// The port of the control register; read, it is the status without what reading that does.
     control: u16,
     line: Line,
-    /// Those of the clients.
-    memories: Vec<Region>,
     sectors: u64,
-    /// What came of the last task: its tag, and 0 or an error.
-    done: Option<(u32, u32)>,
 }
 
 impl Ata {
@@ -92,20 +97,41 @@ impl Ata {
             return Err("it was given no channel".into());
         }
         let line = Line::open(env, "ata-irq")?;
-        let mut disk = Self {
-            base: env.ports("ata"),
-            control: env.ports("ata-control"),
-            line,
-            memories: memories(env).filter_map(|name| Region::find(env, &name)).collect(),
-            sectors: 0,
-            done: None,
-        };
-        disk.sectors = disk.identify().map_err(|why| format!("{why} (port {:#x})", disk.base))?;
-        Ok(disk)
+        let (base, control) = (env.ports("ata"), env.ports("ata-control"));
+        let mut channel = Channel { base, control, line, sectors: 0 };
+        channel.sectors = channel.identify().map_err(|why| format!("{why} (port {base:#x})"))?;
+        let memories = memories(env).filter_map(|name| Region::find(env, &name)).collect();
+        Ok(Self { channel, memories, done: None })
     }
 
+    fn carry_out(&mut self, task: Task) -> Result<(), u32> {
+        let Self { channel, memories, .. } = self;
+        // A command has up to 256 sectors, and a slot has fewer.
+        let memory = |at: Transfer| {
+            let end = at.first.checked_add(at.count.into());
+            let is_there = end.is_some_and(|end| end <= channel.sectors);
+            memories.get(at.client).filter(|_| is_there).ok_or(BAD_REQUEST)
+        };
+        match task {
+            Task::Read(at) => {
+                let memory = memory(at)?;
+                channel.read(at.first, at.count, |word, value| {
+                    memory.write(at.offset + word, Region::little(value))
+                })
+            }
+            Task::Write(at) => {
+                let memory = memory(at)?;
+                channel
+                    .write(at.first, at.count, |word| Region::little(memory.read(at.offset + word)))
+            }
+            Task::Flush => channel.flush(),
+        }
+    }
+}
+
+impl Channel {
     /// The number of sectors, or why there is none.
-    fn identify(&self) -> Result<u64, &'static str> {
+    fn identify(&mut self) -> Result<u64, &'static str> {
         // Before the reset: until that is over, a disk that is not selected looks like none.
         self.put(register::DEVICE, LBA);
         // A channel without a disk floats, or is silent.
@@ -114,10 +140,10 @@ impl Ata {
         }
         // It may be in the middle of what a server before this one wanted.
         write8(self.control, RESET);
-        pause(PAUSE)
+        pause(&mut self.line, PAUSE)
             .and_then(|()| {
                 write8(self.control, 0);
-                pause(AFTER_RESET).and_then(|()| self.until_idle())
+                pause(&mut self.line, AFTER_RESET).and_then(|()| self.until_idle())
             })
             .map_err(|_| "it stays busy after a reset")?;
         self.start(command::IDENTIFY, 0, 0);
@@ -131,16 +157,12 @@ impl Ata {
         Ok(if has_48_bits { few.max(high << 32 | low) } else { few })
     }
 
-    fn get(&self, register: u16) -> u8 {
-        read8(self.base + register)
-    }
-
     fn put(&self, register: u16, value: u8) {
         write8(self.base + register, value);
     }
 
     /// Reads sectors, four bytes at a time, the first of them the lowest.
-    fn read(&self, first: u64, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
+    fn read(&mut self, first: u64, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
         self.start_at(command::READ, command::READ_EXT, first, count);
         for sector in 0..count {
             self.finish()?;
@@ -152,7 +174,7 @@ impl Ata {
         Ok(())
     }
 
-    fn write(&self, first: u64, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
+    fn write(&mut self, first: u64, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
         self.start_at(command::WRITE, command::WRITE_EXT, first, count);
         // The first sector is asked for without an interrupt.
         self.until_idle()?;
@@ -166,31 +188,10 @@ impl Ata {
         Ok(())
     }
 
-    /// What a transfer is to the disk.
-    fn place(&self, at: Transfer) -> Result<&Region, u32> {
-        // A command has up to 256 sectors, and a slot has fewer.
-        let is_there = at.first.checked_add(at.count.into()).is_some_and(|end| end <= self.sectors);
-        self.memories.get(at.client).filter(|_| is_there).ok_or(BAD_REQUEST)
-    }
-
-    fn carry_out(&self, task: Task) -> Result<(), u32> {
-        match task {
-            Task::Read(at) => {
-                let memory = self.place(at)?;
-                self.read(at.first, at.count, |word, value| {
-                    memory.write(at.offset + word, Region::little(value))
-                })
-            }
-            Task::Write(at) => {
-                let memory = self.place(at)?;
-                self.write(at.first, at.count, |word| Region::little(memory.read(at.offset + word)))
-            }
-            Task::Flush => {
-                let is_large = self.sectors > MOST_BY_28_BITS;
-                self.start(if is_large { command::FLUSH_EXT } else { command::FLUSH }, 0, 0);
-                self.finish()
-            }
-        }
+    fn flush(&mut self) -> Result<(), u32> {
+        let is_large = self.sectors > MOST_BY_28_BITS;
+        self.start(if is_large { command::FLUSH_EXT } else { command::FLUSH }, 0, 0);
+        self.finish()
     }
 
     /// Starts a transfer: by the command with 28 bits of sector number, or, where they do not do,
@@ -223,21 +224,21 @@ impl Ata {
     }
 
     /// Waits for the interrupt that ends a command, or a sector of it.
-    fn finish(&self) -> Result<(), u32> {
-        let status = self.line.wait(|| {
-            Some(self.get(register::STATUS)).filter(|status| status & status::BUSY == 0)
-        })?;
+    fn finish(&mut self) -> Result<(), u32> {
+        let port = self.base + register::STATUS;
+        let status =
+            self.line.wait(|| Some(read8(port)).filter(|status| status & status::BUSY == 0))?;
         if status & (status::ERROR | status::FAULT) == 0 { Ok(()) } else { Err(DISK_FAILED) }
     }
 
     /// Waits where there is no interrupt to wait for.
-    fn until_idle(&self) -> Result<(), u32> {
+    fn until_idle(&mut self) -> Result<(), u32> {
         let deadline = time::now() + PATIENCE;
         while read8(self.control) & status::BUSY != 0 {
             if time::now() > deadline {
                 return Err(TIMED_OUT);
             }
-            pause(PAUSE)?;
+            pause(&mut self.line, PAUSE)?;
         }
         Ok(())
     }
@@ -253,7 +254,7 @@ impl Disk for Ata {
     }
 
     fn sectors(&self) -> u64 {
-        self.sectors
+        self.channel.sectors
     }
 
     fn most(&self) -> u32 {
@@ -262,12 +263,12 @@ impl Disk for Ata {
 
     fn read_sector(&mut self, sector: u64) -> Option<Sector> {
         let mut bytes = [0; SECTOR as usize];
-        if sector >= self.sectors {
+        if sector >= self.channel.sectors {
             return None;
         }
         let put =
             |at: u32, word: u32| bytes[at as usize..][..4].copy_from_slice(&word.to_le_bytes());
-        self.read(sector, 1, put).ok().map(|()| bytes)
+        self.channel.read(sector, 1, put).ok().map(|()| bytes)
     }
 
     /// Programmed transfers are done when this returns.
@@ -283,12 +284,12 @@ impl Disk for Ata {
 
     fn interrupt(&mut self) {
         // One that nobody waits for.
-        self.get(register::STATUS);
-        self.line.acknowledge();
+        let _ = read8(self.channel.base + register::STATUS);
+        self.channel.line.acknowledge();
     }
 
-    fn takes_alarm(&self) -> bool {
-        true
+    fn line(&mut self) -> &mut Line {
+        &mut self.channel.line
     }
 
     fn rest(&mut self, _: u64) -> Option<u64> {
@@ -297,8 +298,11 @@ impl Disk for Ata {
 }
 
 /// Lets others run for so many nanoseconds.
-fn pause(nanoseconds: u64) -> Result<(), u32> {
-    let paused = time::alarm(time::now() + nanoseconds, ALARM).and_then(|()| ipc::wait(ALARM));
+fn pause(line: &mut Line, nanoseconds: u64) -> Result<(), u32> {
+    let (end, mut paused) = (time::now() + nanoseconds, Ok(0));
+    while paused.is_ok() && time::now() < end {
+        paused = line.alarm(Some(end)).and_then(|()| ipc::wait(ALARM));
+    }
     accept_all();
     paused.map(|_| ()).map_err(|_| TIMED_OUT)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a driver of a disk is to the server.
 
+use crate::line::Line;
 use macadamia::Env;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -28,8 +29,8 @@ pub trait Disk {
     fn finish(&mut self) -> Option<(u32, u32)>;
     /// Its interrupt has come.
     fn interrupt(&mut self);
-    /// Whether it waits by itself for what it was given, and takes the thread's alarm for that.
-    fn takes_alarm(&self) -> bool;
+    /// Its interrupt line, with the thread's alarm.
+    fn line(&mut self) -> &mut Line;
     /// There is nothing to do until its interrupt comes, or the time that is returned.
     fn rest(&mut self, now: u64) -> Option<u64>;
 }

@@ -3,7 +3,8 @@
 
 use macadamia::alloc::string::String;
 use macadamia::disk::{BIT_REQUESTS, TIMED_OUT};
-use macadamia::{Env, Irq, ipc, time, utcb};
+use macadamia::heartbeat::Heart;
+use macadamia::{Env, Error, Irq, ipc, time, utcb};
 
 /// Notification bits of the interrupt (the description's `interrupt`), of the alarm, and of
 /// clients.
@@ -18,26 +19,36 @@ pub fn accept_all() {
     utcb::accept(INTERRUPT | ALARM | REQUESTS);
 }
 
-/// An interrupt line.
-pub struct Line(Irq);
+/// An interrupt line, and the signs of life: the thread has one alarm.
+pub struct Line {
+    irq: Irq,
+    heart: Heart,
+}
 
 impl Line {
     /// The line of a grant, bound and open; a sentence if that is not possible.
     pub fn open(env: &Env, name: &str) -> Result<Self, String> {
-        env.open_irq(name, "interrupt").map(Self)
+        let irq = env.open_irq(name, "interrupt")?;
+        Ok(Self { irq, heart: Heart::new(env, ALARM) })
+    }
+
+    /// To be called before each wait: the alarm comes at this time, or before it.
+    pub fn alarm(&mut self, due: Option<u64>) -> Result<(), Error> {
+        self.heart.alarm(due)
     }
 
     /// Waits until `done`, called at each interrupt, takes the device's interrupt back and says
-    /// what came of it; [`TIMED_OUT`] if that takes too long.
-    pub fn wait<T>(&self, mut done: impl FnMut() -> Option<T>) -> Result<T, u32> {
+    /// what came of it; [`TIMED_OUT`] if that takes too long. It is the device that is slow: the
+    /// server gives its signs of life.
+    pub fn wait<T>(&mut self, mut done: impl FnMut() -> Option<T>) -> Result<T, u32> {
         let late = |_| TIMED_OUT;
         let deadline = time::now() + PATIENCE;
-        time::alarm(deadline, ALARM).map_err(late)?;
         let result = loop {
+            self.alarm(Some(deadline)).map_err(late)?;
             let bits = ipc::wait(INTERRUPT | ALARM).map_err(late)?;
             if bits & INTERRUPT != 0 {
                 let result = done();
-                self.0.acknowledge().map_err(late)?;
+                self.irq.acknowledge().map_err(late)?;
                 if let Some(result) = result {
                     break Ok(result);
                 }
@@ -46,7 +57,6 @@ impl Line {
                 break Err(TIMED_OUT);
             }
         };
-        time::alarm(0, 0).map_err(late)?;
         accept_all();
         result
     }
@@ -54,6 +64,6 @@ impl Line {
     /// The next interrupt may come.
     pub fn acknowledge(&self) {
         // The line is open.
-        let _ = self.0.acknowledge();
+        let _ = self.irq.acknowledge();
     }
 }

@@ -20,12 +20,11 @@ mod line;
 mod virtio;
 
 use driver::{Disk, memories};
-use line::{ALARM, INTERRUPT};
+use line::INTERRUPT;
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK};
-use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, println, time};
@@ -133,7 +132,6 @@ struct Serving {
     /// Clients that attach while the disk still does something for a life of theirs that is over:
     /// their numbers and reply handles.
     waiting: Vec<(usize, u32)>,
-    heart: Heart,
     steps: Steps,
 }
 
@@ -155,8 +153,7 @@ fn run(env: Env) {
         all_again(&clients, u32::MAX);
     }
     let steps = Steps::of(&env);
-    Serving { disk, server, clients, waiting: Vec::new(), heart: Heart::new(&env, ALARM), steps }
-        .run()
+    Serving { disk, server, clients, waiting: Vec::new(), steps }.run()
 }
 
 /// Tells clients, a bit each, to attach again.
@@ -242,9 +239,6 @@ impl Serving {
         if started {
             self.disk.kick();
             self.steps.step();
-            if self.disk.takes_alarm() {
-                self.heart.forget();
-            }
         }
         while let Some((tag, status)) = self.disk.finish() {
             self.steps.step();
@@ -262,7 +256,7 @@ impl Serving {
         let now = time::now();
         let due = self.disk.rest(now);
         // Without the alarm a disk that does not answer is given up later.
-        let _ = self.heart.alarm(due.filter(|due| *due > now));
+        let _ = self.disk.line().alarm(due.filter(|due| *due > now));
         outcome.again || due.is_some_and(|due| due <= now)
     }
 }

@@ -138,8 +138,8 @@ impl Disk for Virtio {
         self.line.acknowledge();
     }
 
-    fn takes_alarm(&self) -> bool {
-        false
+    fn line(&mut self) -> &mut Line {
+        &mut self.line
     }
 
     fn rest(&mut self, now: u64) -> Option<u64> {
