@@ -18,7 +18,7 @@ const WORDS: u32 = SECTORS * SECTOR / 4;
 /// The longest pause between two looks for answers, in nanoseconds. The machine's own time leaps to
 /// the next alarm while all wait: with one so near a disk of the host's that takes a while takes no
 /// long time here.
-const LOOK: u64 = 100_000;
+const LOOK: u64 = 20_000;
 
 /// A request.
 #[derive(Clone, Copy)]
@@ -177,16 +177,20 @@ impl Range {
         }
     }
 
-    /// Submits what there are slots for, and takes answers until all have come. Whether they have.
+    /// Submits a request for each slot once all are answered, and again those that failed; takes
+    /// answers until all have come. Whether they have. What is left of a slow disk's is waited for
+    /// the next time.
     fn exchange(
         &mut self,
         client: &mut Client,
         number: u32,
     ) -> core::result::Result<Result<bool>, Broken> {
+        let are_new = self.under_way.iter().all(Option::is_none);
         for slot in 0..SLOTS {
             let task = match self.under_way[slot as usize] {
                 Some((_, true)) => continue,
                 Some((task, false)) => task,
+                None if !are_new => continue,
                 None => {
                     let task = self.next(slot, number);
                     self.fill(slot, task);
