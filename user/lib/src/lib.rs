@@ -48,6 +48,7 @@ pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use arch::board;
+pub use arch::named_counts as kernel_counts;
 #[cfg(target_arch = "powerpc")]
 pub use arch::counts;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]

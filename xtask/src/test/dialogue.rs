@@ -112,6 +112,11 @@ fn wrong_clock() -> Result<()> {
 /// A break stops the machine; threads, spaces, queues and the last entries can be looked at; it
 /// goes on.
 pub(super) fn debugger() -> Result<()> {
+    debugger_with("counts nothing")
+}
+
+/// The same on a processor whose port has counted what is said so.
+pub(super) fn debugger_with(counted: &str) -> Result<()> {
     let mut session = emulator::session(&built("echo", true)?)?;
     session.expect("[second] > ")?;
     session.send(BREAK)?;
@@ -122,6 +127,7 @@ pub(super) fn debugger() -> Result<()> {
         ("s\r", "quota"),
         ("q\r", "top "),
         ("r\r", "vector"),
+        ("n\r", counted),
         ("h\r", "ready queues"),
     ] {
         session.send(command.as_bytes())?;

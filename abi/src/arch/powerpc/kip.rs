@@ -34,3 +34,19 @@ pub struct Counts {
     /// ([`CacheOp::Clear`](crate::CacheOp::Clear)).
     pub cleared: u32,
 }
+
+impl Counts {
+    /// Each with what it is called for people.
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, u32); 7] {
+        [
+            ("entries put into the hashed table", self.reloads),
+            ("of these in place of another", self.evicts),
+            ("zombies taken out", self.swept),
+            ("live entries, when the table was last looked at", self.live),
+            ("zombies, when it was last looked at", self.zombies),
+            ("contexts given out again, half of them at once", self.turns),
+            ("pages cleared while idle", self.cleared),
+        ]
+    }
+}

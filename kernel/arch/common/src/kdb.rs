@@ -3,12 +3,14 @@
 //! machine and takes commands there. With it every entry is traced, so the fast paths are left out.
 
 use crate::platform::Platform;
-use core::fmt::Write;
+use core::fmt::{Result, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 use kcore::{Kernel, Port};
 
 /// What the debugger wants of a processor and its board.
 pub trait Debugged: Platform {
+    /// The port of the processor.
+    type Port: Port;
     /// What the two registers of an [`Entry`] are called.
     const REGISTERS: [&'static str; 2];
 
@@ -16,6 +18,14 @@ pub trait Debugged: Platform {
     fn time() -> u64;
     /// Waits for a byte from the first serial line.
     fn get() -> u8;
+
+    /// Writes what the port has counted since boot.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn show_counts(_: &Kernel<Self::Port>, out: &mut dyn Write) -> Result {
+        writeln!(out, "the port of this processor counts nothing")
+    }
 }
 
 /// An entry of the kernel.
@@ -52,7 +62,7 @@ pub fn trace<D: Debugged>(entry: &Entry) {
         .for_each(|(to, from)| to.store(from, Ordering::Relaxed));
 }
 
-fn show_trace<D: Debugged>(out: &mut dyn Write) -> core::fmt::Result {
+fn show_trace<D: Debugged>(out: &mut dyn Write) -> Result {
     let [first, second] = D::REGISTERS;
     writeln!(out, "time              thread  vector  {first:8}  {second:8}  pc")?;
     let count = COUNT.load(Ordering::Relaxed) as usize;
@@ -66,10 +76,10 @@ fn show_trace<D: Debugged>(out: &mut dyn Write) -> core::fmt::Result {
 }
 
 const HELP: &str = "t threads  s spaces and attachments  c ADDRESS capabilities of a space  q ready queues\n\
-                    r last entries  k panic  x end the machine  g go on";
+                    r last entries  n what the port has counted  k panic  x end the machine  g go on";
 
 /// Takes commands until `g`.
-pub fn enter<P: Port, D: Debugged>(kernel: &mut Kernel<P>) {
+pub fn enter<D: Debugged>(kernel: &mut Kernel<D::Port>) {
     let mut out = D::Console::default();
     // Writing to the serial line cannot fail.
     let _ = writeln!(out, "\nkernel debugger; h helps");
@@ -87,6 +97,7 @@ pub fn enter<P: Port, D: Debugged>(kernel: &mut Kernel<P>) {
             },
             "q" => kernel.show_queues(&mut out),
             "r" => show_trace::<D>(&mut out),
+            "n" => D::show_counts(kernel, &mut out),
             "k" => panic!("asked for in the debugger"),
             "x" => D::power_off(),
             "g" => return,

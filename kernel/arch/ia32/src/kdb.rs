@@ -9,6 +9,8 @@ use kcore::{Kernel, Thread};
 use pool::Ref;
 
 impl Debugged for Pc {
+    type Port = Ia32;
+
     const REGISTERS: [&'static str; 2] = ["eax", "ebx"];
 
     fn time() -> u64 {
@@ -34,5 +36,5 @@ pub fn trace(kernel: &Kernel<Ia32>, current: Ref<Thread>) {
 
 /// Takes commands until one lets the machine go on.
 pub fn enter(kernel: &mut Kernel<Ia32>) {
-    kdb::enter::<_, Pc>(kernel);
+    kdb::enter::<Pc>(kernel);
 }

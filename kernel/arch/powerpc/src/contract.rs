@@ -7,6 +7,7 @@ use crate::idle::Idle;
 use crate::layout::CPU;
 use crate::space::{self, Spaces};
 use crate::{regs, time, window};
+use abi::arch::powerpc::kip::Counts;
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
@@ -50,6 +51,11 @@ impl PowerPc {
     /// What is to be done while nobody runs, and the spaces, at once.
     pub const fn idle(&mut self) -> (&mut Idle, &mut Spaces) {
         (&mut self.idle, &mut self.spaces)
+    }
+
+    /// What was counted since boot.
+    pub fn counts(&self) -> Counts {
+        self.spaces.counts(self.idle.cleared())
     }
 
     /// The hot words and the spaces, at once.

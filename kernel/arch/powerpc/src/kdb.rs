@@ -5,11 +5,14 @@ use crate::contract::PowerPc;
 use crate::panic::AmigaOne;
 use crate::regs;
 use arch_common::kdb::{self, Debugged, Entry};
+use core::fmt::{Result, Write};
 use kcore::{Kernel, Thread};
 use pool::Ref;
 use powerpc_context::word;
 
 impl Debugged for AmigaOne {
+    type Port = PowerPc;
+
     const REGISTERS: [&'static str; 2] = ["r3", "r4"];
 
     fn time() -> u64 {
@@ -18,6 +21,11 @@ impl Debugged for AmigaOne {
 
     fn get() -> u8 {
         plat_amigaone::uart::get()
+    }
+
+    fn show_counts(kernel: &Kernel<PowerPc>, out: &mut dyn Write) -> Result {
+        let counts = kernel.port.counts();
+        counts.named().into_iter().try_for_each(|(name, count)| writeln!(out, "{name}: {count}"))
     }
 }
 
@@ -35,5 +43,5 @@ pub fn trace(kernel: &Kernel<PowerPc>, current: Ref<Thread>) {
 
 /// Takes commands until one lets the machine go on.
 pub fn enter(kernel: &mut Kernel<PowerPc>) {
-    kdb::enter::<_, AmigaOne>(kernel);
+    kdb::enter::<AmigaOne>(kernel);
 }

@@ -601,16 +601,21 @@ impl Spaces {
         self.show_counts(0);
     }
 
-    /// Shows the counts to users, and that so many pages were cleared.
-    pub fn show_counts(&self, cleared: u32) {
-        let Some(page) = self.page else { return };
+    /// The counts, with so many pages cleared.
+    pub fn counts(&self, cleared: u32) -> Counts {
         let sweep::Counts { swept, live, zombies, turns } = self.sweep.counts();
         let evicts = hash::evicts();
         // What was put in was lost to others, was taken out, or is still there: whoever puts in
         // need not count.
         let reloads =
             [evicts, self.removed, swept, live, zombies].into_iter().fold(0u32, u32::wrapping_add);
-        let counts = Counts { reloads, evicts, swept, live, zombies, turns, cleared };
+        Counts { reloads, evicts, swept, live, zombies, turns, cleared }
+    }
+
+    /// Shows the counts to users, and that so many pages were cleared.
+    pub fn show_counts(&self, cleared: u32) {
+        let Some(page) = self.page else { return };
+        let counts = self.counts(cleared);
         // SAFETY: the kernel information page, of which the portable kernel writes the first bytes
         // only, and at boot.
         unsafe { ((page.0 + COUNTS_OFFSET) as *mut Counts).write_volatile(counts) };

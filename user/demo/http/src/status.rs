@@ -8,7 +8,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::net::port::{self, counter};
 use macadamia::start::{Component, Usage, components};
-use macadamia::{Env, Thread, time};
+use macadamia::{Env, Thread, kernel_counts, time};
 
 /// Between two notes, in nanoseconds.
 const STEP: u64 = 1_000_000_000;
@@ -101,6 +101,11 @@ impl Status {
         })
     }
 
+    /// What the kernel has counted on this processor, a line each.
+    fn kernel() -> impl Iterator<Item = String> {
+        kernel_counts().into_iter().map(|(name, count)| format!("kernel: {count} {name}"))
+    }
+
     /// A table for people at a terminal.
     pub fn text(&self) -> String {
         let mut text = format!(
@@ -123,7 +128,7 @@ impl Status {
             );
         }
         text.push('\n');
-        for line in self.servers() {
+        for line in self.servers().chain(Self::kernel()) {
             let _ = writeln!(text, "{line}");
         }
         let ports = self.ports();
@@ -168,7 +173,7 @@ impl Status {
             );
         }
         page += "</table>\n";
-        for line in self.servers() {
+        for line in self.servers().chain(Self::kernel()) {
             let _ = writeln!(page, "<p>{line}.</p>");
         }
         let ports = self.ports();

@@ -3,9 +3,10 @@
 //!
 //! `raw` makes a system call, `raise` an exception. `stack_pointer` and `STACK_FLAGS` are for the
 //! last word of a stack (`utcb.rs`), `thread_entry` is where threads begin, `counter` the clock's
-//! counter. `count_message` is for `ipc.rs`. `mark` and `case` are markers for the machine model,
-//! of the kinds `BEGIN`, `BEGIN_FREE` and `END`. `SERVERS` is the bit of the information page that
-//! says whether there are servers, if there can be any. `board` is what is known of the board.
+//! counter. `named_counts` is what the kernel has counted. `count_message` is for `ipc.rs`. `mark`
+//! and `case` are markers for the machine model, of the kinds `BEGIN`, `BEGIN_FREE` and `END`.
+//! `SERVERS` is the bit of the information page that says whether there are servers, if there can be
+//! any. `board` is what is known of the board.
 
 #[cfg(target_arch = "x86")]
 mod ia32;

@@ -200,6 +200,12 @@ pub fn counts() -> Counts {
     unsafe { ((abi::utcb::KIP_ADDRESS + COUNTS_OFFSET) as *const Counts).read_volatile() }
 }
 
+/// The same, each with what it is called.
+#[must_use]
+pub fn named_counts() -> [(&'static str, u32); 7] {
+    counts().named()
+}
+
 /// A marker.
 #[inline(always)]
 pub fn mark<const KIND: u32, const ID: u32>() {
