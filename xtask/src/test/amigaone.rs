@@ -16,9 +16,7 @@ use std::time::Duration;
 /// Their names.
 pub const ALL: &[Test] = &[
     test("amigaone.large-memory", || on_amigaone(large_memory)),
-    test("amigaone.kdb", || {
-        on_amigaone(|| dialogue::debugger_with("zombies taken out: "))
-    }),
+    test("amigaone.kdb", || on_amigaone(|| dialogue::debugger_with("zombies taken out: "))),
     slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_amigaone(linux::batch)),
     test("amigaone.linux.abi", || on_amigaone(arm::abi)),
     slow("amigaone.linux.abi.603e", "`amigaone.linux.abi` on the other processor", || {
