@@ -10,7 +10,7 @@ use std::path::Path;
 pub struct Symbol {
     /// Its name, mangled if it is Rust's.
     pub name: String,
-    /// Where it is.
+    /// Where it is: the lower half of its address.
     pub address: u32,
     /// How many bytes it has, if that is said.
     #[allow(dead_code, reason = "not each processor asks for it")]
@@ -31,7 +31,7 @@ impl Elf {
         let named = |s: object::Symbol| {
             Some(Symbol {
                 name: s.name().ok()?.into(),
-                address: s.address().try_into().ok()?,
+                address: low(s.address())?,
                 bytes: s.size().try_into().ok()?,
             })
         };
@@ -69,10 +69,21 @@ impl Elf {
     /// The bytes between two addresses.
     pub fn bytes(&self, start: u32, end: u32) -> Result<&[u8]> {
         let file = object::File::parse(&*self.data)?;
-        let has = |s: &object::Section| {
-            s.address() <= u64::from(start) && u64::from(end) <= s.address() + s.size()
+        let bytes = u64::from(end - start);
+        // How far a section's start is before the first byte, if it has all.
+        let offset = |s: &object::Section| {
+            let offset = start.checked_sub(low(s.address())?).map(u64::from)?;
+            (offset + bytes <= s.size()).then_some(offset)
         };
-        let section = file.sections().find(has).context("the code is in no section")?;
-        section.data_range(start.into(), (end - start).into())?.context("the code has no bytes")
+        let found = file.sections().find_map(|s| Some((offset(&s)?, s)));
+        let (offset, section) = found.context("the code is in no section")?;
+        let range = section.data_range(section.address() + offset, bytes)?;
+        range.context("the code has no bytes")
     }
+}
+
+/// The lower half of an address whose upper half is the kernel's: zeros, or ones where addresses
+/// have 64 bits.
+fn low(address: u64) -> Option<u32> {
+    matches!(address >> 32, 0 | 0xffff_ffff).then_some(address as u32)
 }

@@ -118,6 +118,9 @@ pub trait Processor: Sized {
     const PAGES: u32;
     /// Below it, the processor may have a space's addresses elsewhere.
     const LOW_END: u32;
+    /// Where pages are mapped in every other system: above [`LOW_END`](Self::LOW_END), and where a
+    /// Segment has addresses.
+    const HIGH_RANGE: u32 = 0x5010_0000;
     /// Spaces without threads that the port needs.
     const EMPTY_SPACES: u32;
     /// The ways that the entry code can take, and how often each must have been taken in ten
@@ -167,7 +170,7 @@ pub trait Processor: Sized {
     fn write_frame(frame: &mut [Word], rng: &mut Rng) {
         if rng.u32(..8) == 0 {
             let word = rng.usize(..frame.len());
-            frame[word] = if word + 1 == frame.len() { rng.u32(..4) } else { rng.u32(..) };
+            frame[word] = if word + 1 == frame.len() { below(4, rng) } else { any(rng) };
         }
     }
 
@@ -227,6 +230,19 @@ pub trait Processor: Sized {
     /// Executes the way out, to the thread that runs after an event.
     fn leave(&self, _: &mut Kernel<Self>, _: &mut Rng) -> Result<Option<Run<Self::Left>>> {
         Ok(None)
+    }
+}
+
+/// A random word: of a generator's state the same lower half on each processor.
+pub fn any(rng: &mut Rng) -> Word {
+    rng.u64(..) as Word
+}
+
+/// A random word below a bound.
+pub fn below(bound: Word, rng: &mut Rng) -> Word {
+    match u32::try_from(bound) {
+        Ok(bound) => rng.u32(..bound) as Word,
+        Err(_) => rng.u64(..bound as u64) as Word,
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A random system, and what its threads may do next: mostly what the fast paths are made for.
 
-use crate::processor::{ARGUMENTS, Event, Found, Kernel, Processor, all};
+use crate::processor::{ARGUMENTS, Event, Found, Kernel, Processor, all, any, below};
 use crate::system::{ALIENS, MEMORIES, PEERS, SEGMENTS, SPACES, THREADS, populate};
 use abi::utcb::Utcb;
 use abi::{Frame, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
@@ -13,7 +13,7 @@ use kcore::{Slot, Space, Thread};
 use pool::{Link, Ref};
 use std::cell::Cell;
 
-const POOL_BYTES: u32 = 352 << 10;
+const POOL_BYTES: u32 = 88 * size_of::<Word>() as u32 * 1024;
 /// Where a UTCB has the bits that its thread accepts, and those that are pending.
 const ACCEPT: u32 = offset_of!(Utcb, accept) as u32;
 const PENDING: u32 = offset_of!(Utcb, pending) as u32;
@@ -26,7 +26,7 @@ pub struct Scenario<P: Processor> {
     pub found: Found,
     spaces: P::Spaces,
     /// The record that was made last, and by whom.
-    last: Cell<Option<(Link<Space>, [u32; 4])>>,
+    last: Cell<Option<(Link<Space>, [Word; 4])>>,
 }
 
 impl<P: Processor> Scenario<P> {
@@ -44,7 +44,7 @@ impl<P: Processor> Scenario<P> {
         let spaces = paths.set_up(&mut kernel, &found, rng);
         arch_host::set_arguments::<P::Registers>(
             &mut kernel.pool[me],
-            [Tag::new(Op::Receive, 0, 0).0, 0, 0, 0, 0],
+            [Tag::new(Op::Receive, 0, 0).0 as Word, 0, 0, 0, 0],
         );
         P::by_system_call(&mut kernel.pool[me]);
         kernel.system_call();
@@ -66,11 +66,8 @@ impl<P: Processor> Scenario<P> {
         })
     }
 
-    fn set_word(&mut self, at: u32, value: Word) {
-        self.kernel
-            .pool
-            .bytes_mut(at, size_of::<Word>() as u32)
-            .copy_from_slice(&value.to_ne_bytes());
+    fn set_bits(&mut self, at: u32, bits: u32) {
+        self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&bits.to_ne_bytes());
     }
 
     /// What user code may write by itself: UTCBs and aliens' frames.
@@ -80,12 +77,12 @@ impl<P: Processor> Scenario<P> {
             // Mostly what waits already: it is taken then.
             let waits = signals & !self.accepts(me) != 0;
             let accept = if waits { signals | rng.u32(..) } else { rng.u32(..) & rng.u32(..) };
-            self.set_word(utcb + ACCEPT, accept);
+            self.set_bits(utcb + ACCEPT, accept);
         }
         if rng.u32(..32) == 0 {
             // Bits that came while they were not accepted.
             self.kernel.pool[me].signals |= rng.u32(..16);
-            self.set_word(utcb + PENDING, self.kernel.pool[me].signals);
+            self.set_bits(utcb + PENDING, self.kernel.pool[me].signals);
         }
         for alien in all::<P>(&self.kernel) {
             let Thread { utcb, .. } = self.kernel.pool[alien];
@@ -168,19 +165,19 @@ impl<P: Processor> Scenario<P> {
     /// A system call of any kind. Its record or its bits are in the thread's UTCB.
     fn any_call(&mut self, me: Ref<Thread>, rng: &mut Rng) -> [Word; ARGUMENTS] {
         let mut arguments = self.call(me, rng);
-        let odd = |op: Op, rng: &mut Rng| Tag::new(op, rng.u32(..64) / 63, 0).0;
+        let odd = |op: Op, rng: &mut Rng| Tag::new(op, rng.u32(..64) / 63, 0).0 as Word;
         let often = |op: Op| if P::FAST.contains(&op) { 8 } else { 64 };
         let is_mapped = P::FAST.contains(&Op::MapRun);
-        if arguments[0] == Tag::new(Op::Run, 0, 0).0 && rng.u32(..5) < if is_mapped { 3 } else { 1 }
-        {
-            (arguments[0], arguments[2]) = (odd(Op::MapRun, rng), 1 + rng.u32(..24) / 22);
+        let is_run = arguments[0] == Tag::new(Op::Run, 0, 0).0 as Word;
+        if is_run && rng.u32(..5) < if is_mapped { 3 } else { 1 } {
+            (arguments[0], arguments[2]) = (odd(Op::MapRun, rng), 1 + below(24, rng) / 22);
             if rng.u32(..12) == 0 {
                 // Of one that waits for nobody, or for somebody else.
-                arguments[1] = self.any_alien(rng);
+                arguments[1] = self.any_alien(rng) as Word;
             }
             self.write_record(me, true, rng);
         } else if rng.u32(..often(Op::Map)) == 0 {
-            (arguments[0], arguments[1]) = (odd(Op::Map, rng), 1 + rng.u32(..24) / 22);
+            (arguments[0], arguments[1]) = (odd(Op::Map, rng), 1 + below(24, rng) / 22);
             self.write_record(me, false, rng);
         } else if rng.u32(..often(Op::Cache)) == 0 {
             let op = if rng.u32(..24) == 0 { Op::Lookup } else { Op::Cache };
@@ -203,7 +200,7 @@ impl<P: Processor> Scenario<P> {
 
     /// A record that can often be mapped, of one page mostly; for a native's space, mostly, or for
     /// an alien's.
-    fn record(&self, me: Ref<Thread>, for_alien: bool, rng: &mut Rng) -> [u32; 4] {
+    fn record(&self, me: Ref<Thread>, for_alien: bool, rng: &mut Rng) -> [Word; 4] {
         let (memories, mut owners) = self.known(me);
         let maps_several = P::FAST.contains(&Op::Map);
         if self.kernel.pool[me].space.is(self.found.root)
@@ -219,15 +216,16 @@ impl<P: Processor> Scenario<P> {
         } else if self.kernel.pool[me].space.is(self.found.root) && rng.u32(..32) == 0 {
             memories.clone_from(&self.found.segments);
         }
+        let most = P::PAGES as Word;
         let pages = match rng.u32(..if maps_several { 16 } else { 64 }) {
-            0 => 1 + rng.u32(..P::PAGES),
-            1..=3 => 2 + rng.u32(..3),
+            0 => 1 + below(most, rng),
+            1..=3 => 2 + below(3, rng),
             _ => 1,
         };
-        let odd = |rng: &mut Rng, usual: u32| match rng.u32(..64) {
-            0 => rng.u32(..),
+        let odd = |rng: &mut Rng, usual: Word| match rng.u32(..64) {
+            0 => any(rng),
             1 => 0,
-            2 => rng.u32(..2 * P::PAGES) * PAGE_SIZE,
+            2 => below(2 * most, rng) * PAGE_SIZE,
             _ => usual,
         };
         let [memory, owner] = [memories, owners].map(|all| {
@@ -238,38 +236,35 @@ impl<P: Processor> Scenario<P> {
             } else {
                 usual
             };
-            odd(rng, usual)
+            odd(rng, usual as Word)
         });
-        let range = self.found.range;
+        let range = self.found.range as Word;
         let [address, offset] = [range, 0].map(|base| {
-            let usual = base + rng.u32(..=P::PAGES - pages) * PAGE_SIZE;
+            let usual = base + below(most - pages + 1, rng) * PAGE_SIZE;
             odd(rng, usual)
         });
         // The last of several pages is beyond the end.
-        let offset = if pages > 1 && rng.u32(..8) == 0 {
-            (P::PAGES + 1 - pages) * PAGE_SIZE
-        } else {
-            offset
-        };
+        let offset =
+            if pages > 1 && rng.u32(..8) == 0 { (most + 1 - pages) * PAGE_SIZE } else { offset };
         let address = match rng.u32(..48) {
             // The simulated port has its part of a space at the start, others at the end.
-            0 => USER_END + rng.u32(..P::PAGES) * PAGE_SIZE,
+            0 => USER_END + below(most, rng) * PAGE_SIZE,
             // It goes on in the next table, or nearly.
-            1 => range.next_multiple_of(TABLE_SPAN) - (1 + rng.u32(..pages)) * PAGE_SIZE,
+            1 => range.next_multiple_of(TABLE_SPAN) - (1 + below(pages, rng)) * PAGE_SIZE,
             _ => address.max(TABLE_SPAN),
         };
         let op = if rng.u32(..24) == 0 { rng.u32(..4) } else { MapRecord::MAP };
         let rights = if rng.u32(..16) == 0 { rng.u32(..64) * rng.u32(..2) } else { rng.u32(1..8) };
         let bytes = match rng.u32(..48) {
             0 => 0,
-            1 => rng.u32(..),
+            1 => any(rng),
             _ => pages * PAGE_SIZE,
         };
         let space = self.kernel.pool[me].space;
         let record = match self.last.get() {
             // The same with another right.
             Some((by, [selectors, what, offset, bytes])) if by == space && rng.u32(..8) == 0 => {
-                [selectors, what & !7 | 1 | rng.u32(..8), offset, bytes]
+                [selectors, what & !7 | 1 | below(8, rng), offset, bytes]
             }
             _ => MapRecord::new(op, owner, address, memory, offset, bytes, Rights(rights)).0,
         };
@@ -277,34 +272,34 @@ impl<P: Processor> Scenario<P> {
         let [selectors, what, offset, bytes] = record;
         [
             selectors,
-            what | (rng.u32(..12) / 11) << 6,
-            offset | (rng.u32(..24) / 23) << rng.u32(..12),
+            what | (below(12, rng) / 11) << 6,
+            offset | (below(24, rng) / 23) << rng.u32(..12),
             bytes,
         ]
     }
 
     /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a
     /// part of a page.
-    fn lines(&self, me: Ref<Thread>, rng: &mut Rng) -> [u32; 4] {
+    fn lines(&self, me: Ref<Thread>, rng: &mut Rng) -> [Word; 4] {
         let (_, owners) = self.known(me);
         let owner = match rng.u32(..24) {
-            0 => rng.u32(..),
-            1 => rng.u32(..PEERS + MEMORIES),
-            _ => owners[rng.usize(..owners.len())],
+            0 => any(rng),
+            1 => below((PEERS + MEMORIES) as Word, rng),
+            _ => owners[rng.usize(..owners.len())] as Word,
         };
-        let page = rng.u32(..USER_END / PAGE_SIZE) * PAGE_SIZE;
-        let offset = rng.u32(..PAGE_SIZE);
-        let bytes = 1 + rng.u32(..PAGE_SIZE - offset);
+        let (page, low_end) = (below(USER_END / PAGE_SIZE, rng) * PAGE_SIZE, P::LOW_END as Word);
+        let offset = below(PAGE_SIZE, rng);
+        let bytes = 1 + below(PAGE_SIZE - offset, rng);
         let (address, bytes) = match rng.u32(..24) {
             0 => (page + offset, 0),
-            1 => (page + offset, rng.u32(..)),
+            1 => (page + offset, any(rng)),
             2 => (page + offset, offset.wrapping_neg()),
             3 => (USER_END + offset, bytes),
-            4 => (P::LOW_END - PAGE_SIZE + offset, PAGE_SIZE - offset + bytes),
-            5..=14 => (page % P::LOW_END + offset, bytes),
+            4 => (low_end - PAGE_SIZE + offset, PAGE_SIZE - offset + bytes),
+            5..=14 => (page % low_end + offset, bytes),
             _ => (page + offset, bytes),
         };
-        [owner, address, bytes, if rng.u32(..24) == 0 { rng.u32(..5) } else { rng.u32(..2) }]
+        [owner, address, bytes, if rng.u32(..24) == 0 { below(5, rng) } else { below(2, rng) }]
     }
 
     /// The handle of some alien.
@@ -406,7 +401,7 @@ impl<P: Processor> Scenario<P> {
         let plain = |op: Op| Tag::new(op, 0, 0).0;
         let pool = &self.kernel.pool;
         let threads = all::<P>(&self.kernel);
-        let mut arguments: [Word; ARGUMENTS] = std::array::from_fn(|_| rng.u32(..));
+        let mut arguments: [Word; ARGUMENTS] = std::array::from_fn(|_| any(rng));
         let anybodys = rng.u32(..16) == 0;
         let faulted = |t: &&Ref<Thread>| {
             pool[**t].gate == gate::REPLY | gate::EXCEPTION
@@ -419,7 +414,7 @@ impl<P: Processor> Scenario<P> {
                 if rng.u32(..3) > 0 { pool[*thread].handle } else { self.handle(me, false, rng) };
             let op = if rng.u32(..5) == 0 { Op::ReplyWait } else { Op::MapReplyWait };
             let tag = if rng.u32(..16) == 0 { tag(op) } else { plain(op) };
-            arguments[..2].copy_from_slice(&[tag, handle]);
+            arguments[..2].copy_from_slice(&[tag, handle].map(|word| word as Word));
             arguments[2..5].copy_from_slice(&self.record(me, false, rng)[..3]);
             return arguments;
         }
@@ -427,14 +422,15 @@ impl<P: Processor> Scenario<P> {
         if is_fast(Op::Notify)
             && let Some(selector) = self.notifiable(me, rng).filter(|_| rng.u32(..3) == 0)
         {
-            arguments[..2].copy_from_slice(&[plain(Op::Notify), selector]);
+            arguments[..2].copy_from_slice(&[plain(Op::Notify), selector].map(|word| word as Word));
             return arguments;
         }
         let may_take = pool[me].signals & self.accepts(me) != 0 || self.next_is_brief();
         if rng.u32(..if is_fast(Op::Receive) && may_take { 4 } else { 40 }) == 0 {
             let flags =
                 [0, 0, Tag::NOTIFICATIONS_ONLY, Tag::NOTIFICATIONS_ONLY, Tag::POLL][rng.usize(..5)];
-            arguments[..2].copy_from_slice(&[plain(Op::Receive) | flags, rng.u32(..24) / 23]);
+            let head = [plain(Op::Receive) | flags, rng.u32(..24) / 23];
+            arguments[..2].copy_from_slice(&head.map(|word| word as Word));
             return arguments;
         }
         let waits = |t: &Ref<Thread>| pool[*t].state() == gate::REPLY && pool[*t].partner.is(me);
@@ -477,14 +473,14 @@ impl<P: Processor> Scenario<P> {
                     arguments[2..]
                         .iter_mut()
                         .zip(state)
-                        .for_each(|(argument, value)| *argument = *value);
+                        .for_each(|(argument, value)| *argument = *value as Word);
                 }
                 [plain(Op::SetState), if has_alien && rng.bool() { alien } else { any }]
             }
             94 => [plain(Op::Yield), peer],
             93 | 95 => {
                 let at = self.kernel.port.now + rng.u64(..30_000_000);
-                (arguments[2], arguments[3]) = ((at >> 32) as u32, 1 << rng.u32(..4));
+                (arguments[2], arguments[3]) = ((at >> 32) as Word, 1 << rng.u32(..4));
                 [plain(Op::Alarm), at as u32]
             }
             96 => [plain(Op::Stop), peer],
@@ -492,9 +488,9 @@ impl<P: Processor> Scenario<P> {
                 (arguments[2], arguments[3]) = (0x40_0000, 0x50_0000);
                 [plain(Op::Start), peer]
             }
-            _ => [arguments[0], peer],
+            _ => [arguments[0] as u32, peer],
         };
-        arguments[..2].copy_from_slice(&head);
+        arguments[..2].copy_from_slice(&head.map(|word| word as Word));
         arguments
     }
 }

@@ -2,12 +2,15 @@
 //! Random systems: spaces, threads, capabilities, memory.
 
 use crate::processor::{Found, Host, Kernel, Processor};
-use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag};
+use abi::{Error, MapRecord, Op, Rights, Tag, Word};
 use arch_host::slot;
 use fastrand::Rng;
 use kcore::{Memory, Region, Segment, Space, attach};
 use pool::Ref;
 
+/// Bytes of a page, and those that a table spans: what is mapped here is below 4 GiB.
+const PAGE_SIZE: u32 = abi::PAGE_SIZE as u32;
+const TABLE_SPAN: u32 = abi::TABLE_SPAN as u32;
 /// Capability slots that a space's threads have other threads in: from 1 on.
 pub const PEERS: u32 = 12;
 /// After the peers, slots of memories, and then of spaces.
@@ -21,8 +24,8 @@ pub const THREADS: usize = 6;
 /// Aliens: their selectors follow those of all native threads.
 pub const ALIENS: usize = 3;
 /// The range of addresses where pages are mapped, in the middle of a table: in some systems where
-/// addresses are elsewhere in the processor, in the others above.
-const RANGES: [u32; 2] = [0x0090_0000, 0x5010_0000];
+/// addresses are elsewhere in the processor, in the others above ([`Processor::HIGH_RANGE`]).
+const LOW_RANGE: u32 = 0x0090_0000;
 /// Where Segments are attached, elsewhere.
 const PLACES: [u32; 2] = [0x0100_0000, 0x6000_0000];
 
@@ -51,7 +54,7 @@ pub fn populate<P: Processor>(kernel: &mut Kernel<P>, rng: &mut Rng) -> Found {
         segments: Vec::new(),
         range: 0,
     };
-    found.range = RANGES[maker.rng.usize(..2)];
+    found.range = [LOW_RANGE, P::HIGH_RANGE][maker.rng.usize(..2)];
     maker.threads(&mut found);
     maker.memory(&mut found);
     maker.odd(&found);
@@ -73,12 +76,12 @@ impl<P: Processor> Maker<'_, P> {
         let me = self.kernel.current().expect("the root server runs");
         arch_host::set_arguments::<P::Registers>(
             &mut self.kernel.pool[me],
-            [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]],
+            [Tag::new(op, 0, 0).0, args[0], args[1], args[2], args[3]].map(|word| word as Word),
         );
         P::by_system_call(&mut self.kernel.pool[me]);
         self.kernel.system_call();
         let [status, ..] = arch_host::results::<P::Registers>(&self.kernel.pool[me]);
-        assert_eq!(Error::from_code(status), None, "{op:?}");
+        assert_eq!(Error::from_code(status as u32), None, "{op:?}");
     }
 
     fn space(&mut self, slots: u32) -> u32 {
@@ -184,12 +187,12 @@ impl<P: Processor> Maker<'_, P> {
     }
 
     /// Writes words into the root server's UTCB.
-    fn set_words(&mut self, first: u32, words: &[u32]) {
+    fn set_words(&mut self, first: u32, words: &[Word]) {
         let me = self.kernel.current().expect("the root server runs");
-        let at = self.kernel.pool[me].utcb + first * 4;
+        let at = self.kernel.pool[me].utcb + first * size_of::<Word>() as u32;
         self.kernel
             .pool
-            .bytes_mut(at, words.len() as u32 * 4)
+            .bytes_mut(at, size_of_val(words) as u32)
             .copy_from_slice(bytemuck::cast_slice(words));
     }
 
@@ -212,7 +215,7 @@ impl<P: Processor> Maker<'_, P> {
         let bytes = P::PAGES * PAGE_SIZE;
         for part in 0..MEMORIES - 1 {
             let memory = self.fresh();
-            self.set_words(3, &[slot::QUOTA]);
+            self.set_words(3, &[slot::QUOTA as Word]);
             self.call(Op::DeriveMemory, [slot::RAM, part * bytes, bytes, memory]);
             found.memories.push(memory);
         }
@@ -228,7 +231,7 @@ impl<P: Processor> Maker<'_, P> {
             }
         }
         let page_of = |memory: u32, owner: u32, address: u32| {
-            MapRecord::new(MapRecord::MAP, owner, address, memory, 0, PAGE_SIZE, Rights::READ)
+            record([owner, address, memory, PAGE_SIZE], Rights::READ)
         };
         for owner in found.natives.iter().chain(&found.aliens).chain(&found.segments) {
             let is_alien = found.aliens.contains(owner);
@@ -247,9 +250,8 @@ impl<P: Processor> Maker<'_, P> {
                 }
             }
             if self.rng.u32(..16) == 0 {
-                let large = |address, memory, bytes| {
-                    MapRecord::new(MapRecord::MAP, *owner, address, memory, 0, bytes, Rights::RWX)
-                };
+                let large =
+                    |address, memory, bytes| record([*owner, address, memory, bytes], Rights::RWX);
                 self.map(&[
                     large(table, slot::RAM, TABLE_SPAN),
                     large(table + TABLE_SPAN, found.memories[1], PAGE_SIZE),
@@ -269,7 +271,7 @@ impl<P: Processor> Maker<'_, P> {
             found.natives[1..].iter().chain(&found.aliens).copied().collect();
         self.rng.shuffle(&mut others);
         for (number, space) in others.iter().take(self.rng.usize(..4)).enumerate() {
-            let place = if range == RANGES[0] { self.one_of(&PLACES) } else { PLACES[1] };
+            let place = if range == LOW_RANGE { self.one_of(&PLACES) } else { PLACES[1] };
             self.call(Op::Attach, [*space, place, found.segments[number / 2], Rights::RWX.0]);
         }
     }
@@ -312,4 +314,10 @@ impl<P: Processor> Maker<'_, P> {
             records.into_iter().for_each(|at| self.kernel.pool[at].cursor = self.rng.u32(..4));
         }
     }
+}
+
+/// What maps the start of a memory: a space, an address, the memory and how many bytes.
+fn record(what: [u32; 4], rights: Rights) -> MapRecord {
+    let [owner, address, memory, bytes] = what.map(|word| word as Word);
+    MapRecord::new(MapRecord::MAP, owner, address, memory, 0, bytes, rights)
 }
