@@ -6,8 +6,9 @@ pub const TABLE_SPAN: u64 = 2 << 20;
 /// Where a Segment is attached at a multiple of this, spaces share of its translations what this
 /// processor can share.
 pub const SHARED_SPAN: u64 = TABLE_SPAN;
-/// End (exclusive) of the addresses a space may map.
-pub const USER_END: u64 = 1 << 47;
+/// End (exclusive) of the addresses a space may map. What one entry of the highest table spans is
+/// left before what is no address: what follows a user's last instruction is one.
+pub const USER_END: u64 = (1 << 47) - (1 << 39);
 /// Start of the area of the information page and the UTCBs in native spaces.
 pub const AREA_START: u64 = 0;
 /// End of that area: users map above it.

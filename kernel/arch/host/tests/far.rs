@@ -34,7 +34,9 @@ const SPANS: Word = 4;
 /// Where tables of many levels end: an eighth of all addresses, and a 256th (at least 512 GiB with
 /// four levels), lie between two.
 fn border(number: Word) -> Word {
-    let border = number % 8 * (USER_END / 8) + number / 8 % 4 * (USER_END / 256);
+    let highest = TABLE_SPAN * HostFormat::ENTRIES.pow(HostFormat::LEVELS - 2) as Word;
+    let part = |parts: Word| (USER_END / parts).next_multiple_of(highest);
+    let border = number % 8 * part(8) + number / 8 % 4 * part(256);
     (border - border % TABLE_SPAN).max(SPANS * TABLE_SPAN)
 }
 

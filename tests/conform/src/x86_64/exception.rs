@@ -224,7 +224,7 @@ fn all_registers(bed: &mut Bed) -> Result<(), Why> {
         r: core::array::from_fn(|index| 0x0101_0101_0101_0101 * (index as Word + 1)),
         rsp: 0x1234_5678_9abc_def0,
         rflags: RUNNING | 0xcd5,
-        fs_base: 0x7fff_1234_5678,
+        fs_base: 0x7f7f_1234_5678,
         rip: f.rip + INVALID_BYTES,
         changed: abi::frame::CHANGED_STATE,
         ..f
