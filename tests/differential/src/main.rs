@@ -12,9 +12,9 @@
 //! and a wrong result, or there is a reason why it cannot be.
 //!
 //! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
-//! which is the default, `arm`, or `powerpc`. A processor's folder implements the trait of
-//! `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`, `processor`,
-//! `compare`, `system`, `scenario`, `step`, `run`.
+//! which is the default, `arm`, `powerpc`, or `wide` for x86-64. A processor's folder implements
+//! the trait of `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`,
+//! `processor`, `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -34,6 +34,8 @@ mod run;
 mod scenario;
 mod step;
 mod system;
+#[cfg(feature = "wide")]
+mod x86_64;
 
 #[cfg(feature = "arm")]
 use armv5::Armv5 as FastPaths;
@@ -41,6 +43,8 @@ use armv5::Armv5 as FastPaths;
 use ia32::Ia32 as FastPaths;
 #[cfg(feature = "powerpc")]
 use powerpc::PowerPc as FastPaths;
+#[cfg(feature = "wide")]
+use x86_64::X86_64 as FastPaths;
 
 fn main() -> anyhow::Result<()> {
     run::run::<FastPaths>()

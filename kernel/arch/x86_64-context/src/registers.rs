@@ -28,9 +28,13 @@ const CALL: [usize; 10] = [
 const _: () = assert!(
     word::GENERAL + GENERAL == word::VECTOR
         && word::SS + 1 == CONTEXT_WORDS
-        && hw::TAG + 1 == HW_WORDS
+        && hw::TABLE + 1 == hw::HIGH
+        && hw::HIGH + 1 == HW_WORDS
         && CALL.len() == 2 + abi::tag::REGISTER_WORDS as usize
 );
+
+/// In the flags: an exception after each instruction.
+const TRAP_FLAG: u64 = 1 << 8;
 
 /// The rarely loaded state of a thread.
 #[repr(C)]
@@ -66,6 +70,12 @@ fn set_fs_base(thread: &mut Thread, base: u64) -> Result<(), Error> {
 #[must_use]
 pub const fn goes_nowhere(context: &Context) -> bool {
     context[word::RIP] >= USER_END
+}
+
+/// Whether a thread stops after each instruction.
+#[must_use]
+pub const fn goes_by_steps(context: &Context) -> bool {
+    context[word::RFLAGS] & TRAP_FLAG != 0
 }
 
 /// The layout of a thread's registers.
@@ -135,6 +145,13 @@ impl Registers for X86_64 {
         ] {
             context[index] = value;
         }
+    }
+
+    fn resumes_fast(thread: &Thread) -> bool {
+        thread.context[word::VECTOR] == frame::vector::SYSTEM_CALL
+            && thread.lazy == 0
+            && !thread.is_alien()
+            && !goes_by_steps(&thread.context)
     }
 
     fn set_state(thread: &mut Thread, item: u64, values: [u64; 2]) -> Result<u64, Error> {

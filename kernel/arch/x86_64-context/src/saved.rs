@@ -50,10 +50,11 @@ pub mod lazy {
 
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
-    /// The physical address of its highest table, which is below 4 GiB as all of the pool is.
+    /// What CR3 is while its threads run, which fast paths load: the lower half. It is the physical
+    /// address of its highest table, which is below 4 GiB as all of the pool is.
     pub const TABLE: usize = 0;
-    /// Nothing yet: a PCID.
-    pub const TAG: usize = 1;
+    /// The upper half.
+    pub const HIGH: usize = 1;
 }
 
 /// Selectors: `syscall` and `sysret` want them in this order.

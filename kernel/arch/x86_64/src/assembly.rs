@@ -3,7 +3,8 @@
 //!
 //! | file | room for |
 //! |---|---|
-//! | `entry.S` | entry by interrupt, exception and `syscall`; saving all registers; exit |
+//! | `fast/ipc.S` | `syscall`, and the fast path of `call` and `reply_wait` |
+//! | `entry.S` | entry by interrupt and exception; saving all registers; exit |
 //!
 //! A name in braces is a constant or a symbol of the list below. The compiler refuses a name that
 //! is not in the list, and one in the list that nobody uses.
@@ -13,13 +14,20 @@ use crate::layout::{CPU, SCRATCH, TSS, wide};
 use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF, RFLAGS_VM};
 use crate::trap;
 use abi::frame::{USER_FLAGS, vector};
+use abi::tag::REGISTER_WORDS;
+use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use arch_common::field;
+use arch_common::offsets::hw;
+use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use core::arch::global_asm;
 use core::mem::offset_of;
-use kcore::Cpu;
 use kcore::port::CONTEXT_WORDS;
+use kcore::space::HEADER_BYTES;
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
+use kcore::{Cpu, Slot, Thread};
 use plat_pc::pic;
-use x86_64_context::{FIXED_FLAGS, selector, word};
+use x86_64_context::{FIXED_FLAGS, hw, selector, word};
 
 /// Address of a word of the processor's, as an operand: 32 bits that are extended by their sign.
 const fn word_at(address: u32) -> i32 {
@@ -31,10 +39,22 @@ const fn saved(word: usize) -> usize {
     (word - word::GENERAL) * 8
 }
 
+/// The same from a reference to the thread: below it.
+const fn offset(word: usize) -> i32 {
+    (word as i32 - CONTEXT_WORDS as i32) * 8
+}
+
 global_asm!(
+    include_str!("fast/ipc.S"),
     include_str!("entry.S"),
     // --- The processor's words ---------------------------------------------------------------
     current = const word_at(CPU + offset_of!(Cpu, current) as u32),
+    loaded = const word_at(CPU + offset_of!(Cpu, loaded) as u32),
+    top = const word_at(CPU + offset_of!(Cpu, top) as u32),
+    pool = sym POOL_PLACE,
+    index_mask = const offset_of!(PoolPlace, index_mask),
+    thread_shift = const BYTES.trailing_zeros(),
+    threads = const word_at(kcore::thread::TABLE + ANCHOR),
     scratch = const word_at(SCRATCH),
     stack_of_ring_0 = const word_at(TSS + 4),
     // --- Saved registers ---------------------------------------------------------------------
@@ -47,6 +67,32 @@ global_asm!(
     rflags = const saved(word::RFLAGS),
     rsp = const saved(word::RSP),
     ss = const saved(word::SS),
+    // The same from a reference to a Thread.
+    saved_rip = const offset(word::RIP),
+    saved_rflags = const offset(word::RFLAGS),
+    saved_rsp = const offset(word::RSP),
+    // --- Fields of a Thread and a Space, and their values -------------------------------------
+    cap_limit = const field!(cap_limit),
+    gate = const field!(gate),
+    handle = const field!(handle),
+    partner = const field!(partner),
+    priority = const field!(priority),
+    signals = const field!(signals),
+    space = const field!(space),
+    gate_open = const gate::OPEN,
+    gate_ready = const gate::READY,
+    gate_reply = const gate::REPLY,
+    sequence = const SEQUENCE,
+    slots = const HEADER_BYTES,
+    tables = const hw(hw::TABLE),
+    // --- Capabilities, tags and deliveries ----------------------------------------------------
+    call_right = const Rights::CALL.0,
+    delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
+    op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
+    rights = const Rights::ALL.0,
+    slot_shift = const size_of::<Slot>().trailing_zeros(),
+    words = const REGISTER_WORDS,
     // --- Vectors, flags and selectors --------------------------------------------------------
     vectors = const VECTORS,
     vector_call = const vector::SYSTEM_CALL,
@@ -120,3 +166,8 @@ pub unsafe fn open_syscall() {
 
 // The upper half of ring 0's stack pointer is ones.
 const _: () = assert!(wide(CPU) as i64 == word_at(CPU) as i64);
+// `fast/ipc.S`: both are tested at once, and so are a tag's words and what is above them.
+const _: () = assert!(
+    offset_of!(Thread, senders) == offset_of!(Thread, signals) + 4
+        && REGISTER_WORDS < 1 << Delivery::BADGE_SHIFT
+);

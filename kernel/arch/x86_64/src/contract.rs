@@ -3,8 +3,7 @@
 
 use crate::layout::{CPU, wide};
 use crate::lazy::Lazy;
-use crate::space::Spaces;
-use crate::{fpu, interrupts, paging, time};
+use crate::{fpu, interrupts, paging, space, time};
 use abi::kip::Clock;
 use abi::{PhysAddr, UserAddr};
 use arch_common::lock::Lock;
@@ -22,18 +21,17 @@ use x86_64_context::X86_64 as Registers;
 pub struct X86_64 {
     clock: Clock,
     lazy: Lazy,
-    spaces: Spaces,
 }
 
 impl X86_64 {
     /// The port, with the clock as it is now.
     pub const fn new(clock: Clock) -> Self {
-        Self { clock, lazy: Lazy::new(), spaces: Spaces::new() }
+        Self { clock, lazy: Lazy::new() }
     }
 
-    /// Whose tables there are, and the state that is loaded rarely.
-    pub const fn parts(&mut self) -> (&mut Spaces, &mut Lazy) {
-        (&mut self.spaces, &mut self.lazy)
+    /// The state that is loaded rarely.
+    pub const fn lazy(&mut self) -> &mut Lazy {
+        &mut self.lazy
     }
 }
 
@@ -73,16 +71,16 @@ impl Translation for X86_64 {
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let Some(top) = pool[space].region.top.get() else { return };
         paging::copy_kernel_entries(pool[top].entries_mut::<Format>());
-        Spaces::created(pool, space, top.address());
+        space::created(pool, space, top.address());
     }
 
-    fn space_dropped(&mut self, _: &mut Pool, space: Ref<Space>) -> Charge {
-        self.spaces.dropped(space);
+    fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
+        space::dropped(pool, space);
         Charge::NONE
     }
 
-    fn invalidate(&mut self, _: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        self.spaces.invalidate(space, &range);
+    fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
+        space::invalidate(pool, space, &range);
     }
 
     fn invalidate_all(&mut self) {

@@ -45,11 +45,11 @@ vector_\vector:
 .endr
 .noaltmacro
 
-// `syscall` leaves the user's stack pointer. No interrupt comes here, as it has closed them; what comes nevertheless has a stack of
-// its own.
+// What the fast paths do not take (`fast/ipc.S`), with all registers as the user had them. `syscall` leaves the user's stack pointer.
+// No interrupt comes here, as it has closed them; what comes nevertheless has a stack of its own.
 .balign 16
-.global syscall_entry
-syscall_entry:
+.global save_call
+save_call:
     mov [{scratch}], rsp
     mov rsp, [{stack_of_ring_0}]
     push {user_data}
@@ -61,6 +61,7 @@ syscall_entry:
     push {vector_call}
 
 // On an entry from user mode the pushed words end at `Cpu::current`.
+.global entered
 entered:
     PUSH_ALL
     lea rax, [rsp + {pushed}]

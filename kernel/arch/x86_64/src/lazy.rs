@@ -11,7 +11,7 @@ use core::mem::offset_of;
 use kcore::{Space, Thread};
 use pool::{Link, Pool, Ref};
 use port_map::PortMap;
-use x86_64_context::{lazy, state};
+use x86_64_context::{goes_by_steps, lazy, state};
 
 /// What is in the processor.
 pub struct Lazy {
@@ -61,7 +61,9 @@ impl Lazy {
     }
 
     /// On exit: what the next thread needs is in the processor, and what it must not see is not.
-    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) {
+    /// Returns whether no fast path may take what the thread enters with next: something of it is
+    /// loaded, or it is an alien, or it goes step by step, and a fast path keeps no flags.
+    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) -> bool {
         if regs::clear_selectors() {
             self.last = Link::NULL;
         }
@@ -76,6 +78,8 @@ impl Lazy {
         }
         self.show_ports(pool, next, parts & lazy::PORTS != 0);
         self.open_fpu(self.fpu_owner.is(next));
+        let t = &pool[next];
+        parts != 0 || self.is_open || t.is_alien() || goes_by_steps(&t.context)
     }
 
     fn show_ports(&mut self, pool: &Pool, next: Ref<Thread>, wants: bool) {

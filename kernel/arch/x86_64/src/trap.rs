@@ -2,11 +2,12 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::{KERNEL, X86_64};
-use crate::{interrupts, panic, regs};
+use crate::{interrupts, panic, regs, space};
 use abi::frame::{fault, vector};
 use abi::{Rights, UserAddr};
 use arch_common::leave;
 use arch_common::words::State;
+use kcore::port::Processor as _;
 use kcore::{Kernel, Thread};
 use plat_pc::pic;
 use pool::Ref;
@@ -31,7 +32,7 @@ pub extern "C" fn enter() {
         FIRST_LINE..=LAST_LINE => interrupt(kernel, (cause - FIRST_LINE) as u32),
         NO_FPU => {
             let (pool, port) = (&mut kernel.pool, &mut kernel.port);
-            port.parts().1.use_fpu(pool, current);
+            port.lazy().use_fpu(pool, current);
         }
         vector::PAGE_FAULT => page_fault(kernel, current),
         vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
@@ -44,7 +45,7 @@ pub extern "C" fn enter() {
 /// again then.
 fn use_ports(kernel: &mut Kernel<X86_64>, current: Ref<Thread>) -> bool {
     let (pool, port) = (&mut kernel.pool, &mut kernel.port);
-    pool[current].context[word::ERROR] == 0 && port.parts().1.use_ports(pool, current)
+    pool[current].context[word::ERROR] == 0 && port.lazy().use_ports(pool, current)
 }
 
 fn page_fault(kernel: &mut Kernel<X86_64>, current: Ref<Thread>) {
@@ -79,13 +80,13 @@ fn take_interrupts(kernel: &mut Kernel<X86_64>) {
 pub fn leave(kernel: &mut Kernel<X86_64>) {
     loop {
         let next = leave::next(kernel, take_interrupts, || interrupts::open(true));
-        let Some(space) = kernel.pool[next].space.get() else {
+        let Some(own) = kernel.pool[next].space.get() else {
             panic!("a thread without a space is to run")
         };
         if !goes_nowhere(&kernel.pool[next].context) {
-            let (spaces, lazy) = kernel.port.parts();
-            spaces.enter(&kernel.pool, space);
-            lazy.leave_to(&kernel.pool, next);
+            space::enter(&kernel.pool, own);
+            let loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
+            kernel.port.cpu().loaded = if loaded { next.address() } else { 0 };
             return;
         }
         // It is the fault of the thread that has gone there, or was sent there.

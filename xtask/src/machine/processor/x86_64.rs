@@ -8,7 +8,7 @@ use image::layout::x86_64::LAYOUT;
 /// All of it.
 pub static FACTS: Facts = Facts {
     name: "x86_64",
-    contract: None,
+    contract: Some(&["--no-default-features", "--features", "wide"]),
     layout: LAYOUT,
     areas: AREAS,
     relocation_slots: 0,

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An entry into the kernel: how, with which registers, and what the processor has.
+
+use super::Kernel;
+use crate::processor::{ARGUMENTS, Event};
+use abi::UserAddr;
+use abi::frame::{GENERAL, USER_FLAGS, vector};
+use abi::{Rights, USER_END};
+use fastrand::Rng;
+use kcore::port::Processor as _;
+use kcore::{Space, Thread};
+use pool::Ref;
+use x86_64_context::{FIXED_FLAGS, goes_by_steps, selector, word};
+
+/// Where the general registers of a context have the tag, `a0`, and the words of a message.
+pub const CALL: [usize; ARGUMENTS] = [
+    word::RAX,
+    word::RDI,
+    word::RSI,
+    word::RDX,
+    word::R8,
+    word::R8 + 1,
+    word::R8 + 2,
+    word::R8 + 4,
+    word::R8 + 5,
+    word::R8 + 6,
+];
+
+/// Which register of the processor's each general register of a frame is.
+pub const NUMBERS: [usize; GENERAL] = [0, 3, 1, 2, 6, 7, 5, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// The flag of who goes step by step.
+const STEP: u64 = 1 << 8;
+/// Selectors that a user can load.
+const LOADABLE: [u16; 4] = [1, 3, selector::USER_DATA, selector::USER_DATA - 1];
+
+/// The user's registers at an entry.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// General registers in a frame's order.
+    pub r: [u64; GENERAL],
+    /// The others.
+    pub rsp: u64,
+    /// See `rsp`.
+    pub rip: u64,
+    /// See `rsp`.
+    pub rflags: u64,
+}
+
+impl User {
+    /// As the entry code saves them.
+    fn save(&self, thread: &mut Thread, vector: u64) {
+        let c = &mut thread.context;
+        c[word::GENERAL..word::VECTOR].copy_from_slice(&self.r);
+        for (index, value) in [
+            (word::VECTOR, vector),
+            (word::ERROR, 0),
+            (word::RIP, self.rip),
+            (word::CS, selector::USER_CODE.into()),
+            (word::RFLAGS, self.rflags & USER_FLAGS | FIXED_FLAGS),
+            (word::RSP, self.rsp),
+            (word::SS, selector::USER_DATA.into()),
+        ] {
+            c[index] = value;
+        }
+    }
+}
+
+/// How a thread entered, and what the processor has.
+pub struct Entered {
+    /// The thread's registers.
+    pub user: User,
+    /// ES, CS, SS, DS, FS, GS.
+    pub segments: [u16; 6],
+    /// By `syscall`; the other entries have no fast path.
+    pub by_call: bool,
+    /// Its space.
+    pub space: Ref<Space>,
+}
+
+impl Entered {
+    /// By this event, with random registers.
+    pub fn random(kernel: &mut Kernel, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
+        // What the way out to the thread has noted (`trap::leave`); it may have the FPU.
+        let t = &kernel.pool[me];
+        let is_simple = t.lazy == 0 && !t.is_alien() && !goes_by_steps(&t.context);
+        let is_simple = is_simple && rng.u32(..16) > 0;
+        kernel.port.cpu().loaded = if is_simple { 0 } else { me.address() };
+        let mut r = [(); GENERAL].map(|()| rng.u64(..));
+        let (rsp, rip) = (rng.u64(..), rng.u64(..=USER_END));
+        // A system call loses flags. Who goes step by step has had that noted.
+        let step = if is_simple || rng.u32(..4) > 0 { 0 } else { STEP };
+        let rflags = rng.u64(..) & USER_FLAGS & !STEP | step | FIXED_FLAGS;
+        let by_call = matches!(event, Event::Call(_));
+        if let Event::Call(arguments) = event {
+            CALL.iter().zip(arguments).for_each(|(at, value)| r[at - word::GENERAL] = *value);
+            (r[word::RCX - word::GENERAL], r[word::R11 - word::GENERAL]) = (rip, rflags);
+        }
+        let mut segments = [0, selector::USER_CODE, selector::USER_DATA, 0, 0, 0];
+        if rng.u32(..12) == 0 {
+            segments[[0, 3, 4, 5][rng.usize(..4)]] = LOADABLE[rng.usize(..LOADABLE.len())];
+        }
+        let space = kernel.pool[me].space.get().expect("who runs has a space");
+        Self { user: User { r, rsp, rip, rflags }, segments, by_call, space }
+    }
+
+    /// What the portable kernel makes of it.
+    pub fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event) {
+        match event {
+            Event::Tick => self.user.save(&mut kernel.pool[me], 0x20),
+            Event::Fault => {
+                self.user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
+                kernel.page_fault(UserAddr(self.user.r[0] & (USER_END - 1)), Rights::READ);
+            }
+            Event::Call(_) => {
+                self.user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);
+                if kernel.pool[me].is_alien() {
+                    kernel.exception();
+                } else {
+                    kernel.system_call();
+                    while kernel.carry_on() {}
+                }
+            }
+        }
+    }
+}

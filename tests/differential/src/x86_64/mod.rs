@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! x86-64's fast paths.
+
+mod code;
+mod entry;
+mod machine;
+mod rules;
+mod spaces;
+
+use crate::elf::Elf;
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who};
+use abi::Op;
+use abi::frame::vector;
+use abi::state::THREAD_POINTER;
+use anyhow::Result;
+use code::Code;
+use entry::Entered;
+use fastrand::Rng;
+use kcore::Thread;
+use kcore::thread::gate;
+use pool::{Link, Ref};
+use rules::Left;
+use x86_64_context::word;
+
+/// The portable kernel with x86-64's registers and translation tables.
+type Kernel = crate::processor::Kernel<X86_64>;
+
+/// The code.
+pub struct X86_64 {
+    code: Code,
+}
+
+impl Processor for X86_64 {
+    type Registers = x86_64_context::X86_64;
+    type Format = mmu::x86_64::X86_64;
+    type Spaces = ();
+    type Entered = Entered;
+    type Left = Left;
+
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait];
+    const PAGES: u32 = 8;
+    const LOW_END: u32 = 1 << 28;
+    const HIGH_RANGE: u32 = 0x3010_0000;
+    const EMPTY_SPACES: u32 = 0;
+    const WAYS: &'static [(&'static str, u64)] =
+        &[("calls", 25), ("replies", 25), ("to another space", 25)];
+    const EVENTS: u64 = 200_000;
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+
+    fn read(elf: &Elf) -> Result<Self> {
+        Ok(Self { code: Code::read(elf)? })
+    }
+
+    fn places(&self) -> &Places {
+        &self.code.places
+    }
+
+    fn tests(&self) -> Vec<Option<String>> {
+        self.code.tests.iter().cloned().map(Some).collect()
+    }
+
+    fn missed(&self, executed: &Executed) -> Vec<String> {
+        self.code.missed(executed)
+    }
+
+    fn state(is_alien: bool, rng: &mut Rng) -> Vec<[u32; 3]> {
+        // A thread pointer; some natives have one, too.
+        let has = rng.u32(..if is_alien { 2 } else { 12 }) == 0;
+        if has { vec![[THREAD_POINTER, rng.u32(..), 0]] } else { Vec::new() }
+    }
+
+    fn by_system_call(thread: &mut Thread) {
+        thread.context[word::VECTOR] = vector::SYSTEM_CALL;
+    }
+
+    fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
+        spaces::set_up(kernel, found, rng);
+    }
+
+    fn enter(
+        &self,
+        kernel: &mut Kernel,
+        _: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Entered {
+        Entered::random(kernel, me, event, rng)
+    }
+
+    fn run(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Left>> {
+        rules::run(&self.code, kernel, me, entered, turned)
+    }
+
+    fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event, entered: &Entered) {
+        entered.portable(kernel, me, event);
+    }
+
+    fn check(
+        &self,
+        kernel: &mut Kernel,
+        _: Ref<Thread>,
+        entered: &Entered,
+        outcome: &Outcome<Left>,
+    ) -> Result<()> {
+        rules::check(&self.code, kernel, entered, outcome)
+    }
+
+    fn check_thread(&self, _: &Kernel, thread: &Thread) -> Result<()> {
+        rules::check_thread(thread)
+    }
+
+    fn normalise(thread: &mut Thread, who: Who) {
+        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY);
+        if who.runs || waits_fast {
+            // Who runs has them in the processor. Who waits is resumed with a message and these.
+            let kept = if who.runs { &[][..] } else { &[word::RSP, word::RIP] };
+            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
+            kept.iter().for_each(|index| thread.context[*index] = before[*index]);
+        }
+        if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
+            thread.partner = Link::NULL;
+        }
+        if thread.state() != gate::SENDING {
+            thread.badge = 0;
+        }
+    }
+}

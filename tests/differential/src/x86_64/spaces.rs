@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the port keeps of spaces.
+
+use super::Kernel;
+use crate::processor::Found;
+use fastrand::Rng;
+use kcore::Space;
+use pool::Ref;
+use x86_64_context::hw::{HIGH, TABLE};
+
+/// Each space has tables of its own.
+pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
+    for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
+        let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
+        kernel.pool[space].hw[TABLE] = number << 12;
+        kernel.pool[space].hw[HIGH] = rng.u32(..2) << 31;
+    }
+}
+
+/// What CR3 is for a space.
+pub fn tables(kernel: &Kernel, space: Ref<Space>) -> u64 {
+    let [low, high] = [TABLE, HIGH].map(|word| u64::from(kernel.pool[space].hw[word]));
+    high << 32 | low
+}
