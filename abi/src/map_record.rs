@@ -12,8 +12,8 @@ pub(crate) const fn fit(selector: Word) -> u32 {
 /// A record of `Map`: four words.
 ///
 /// ```text
-///  word 0   31 Memory selector 16 15 Space or Segment selector 0
-///  word 1   31 address (in a Segment: offset) 12 11 operation 8  7 0  6 uncached  5 rights 0
+///  word 0   .. Memory selector 16 15 Space or Segment selector 0
+///  word 1   .. address (in a Segment: offset) 12 11 operation 8  7 0  6 uncached  5 rights 0
 ///  word 2   offset in the Memory, in bytes (of I/O ports: in ports)
 ///  word 3   length, in bytes (of I/O ports: in ports)
 /// ```
@@ -78,7 +78,7 @@ impl MapRecord {
     /// The Memory.
     #[must_use]
     pub const fn memory(&self) -> Selector {
-        Selector((self.0[0] as u32 >> 16) as Word)
+        Selector(self.0[0] >> 16)
     }
     /// Address in the Space, or offset in the Segment.
     #[must_use]

@@ -46,7 +46,8 @@ calls! {
     /// A status.
     ///
     /// # Errors
-    /// * None.
+    /// * `BadArgument`: a half of the time has more than 32 bits, or there are more notification
+    ///   bits.
     Alarm {
         /// The time, in nanoseconds since boot: its low half, then its high half.
         at: Time,

@@ -3,8 +3,9 @@
 
 use crate::port::Port;
 use crate::thread::flag;
-use crate::{Kernel, NOTHING, Thread};
-use abi::{Word, call};
+use crate::{Kernel, NOTHING, Result, Thread};
+use abi::Word;
+use abi::call::{self, SystemCall};
 use bytemuck::{Pod, Zeroable};
 use pool::{Link, Object, Ref};
 
@@ -40,16 +41,20 @@ impl Alarms {
 }
 
 impl<P: Port> Kernel<P> {
-    /// `alarm`.
-    pub(crate) fn alarm(&mut self, me: Ref<Thread>, call: call::Alarm) -> [Word; 3] {
-        let (at, bits) = (call.at.0, call.bits as u32);
+    /// `alarm`. A time is two words of 32 bits, whatever a word has.
+    pub(crate) fn alarm(&mut self, me: Ref<Thread>, words: [Word; 4]) -> Result<[Word; 3]> {
+        let [low, high, bits, _] = words;
+        for word in [low, high] {
+            crate::narrow(word)?;
+        }
+        let (at, bits) = (call::Alarm::of(words).at.0, crate::narrow(bits)?);
         if at <= self.port.now() {
             self.cancel_alarm(me);
             self.notify(me, bits);
         } else {
             self.set_alarm(me, at, bits);
         }
-        NOTHING
+        Ok(NOTHING)
     }
 
     /// When the earliest alarm is due.

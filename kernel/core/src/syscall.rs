@@ -151,7 +151,7 @@ impl<P: Port> Kernel<P> {
             Op::Serve => self.serve(space, call::Serve::of(words))?,
             Op::BindIrq => self.bind_irq(space, call::BindIrq::of(words))?,
             Op::AckIrq => self.ack_irq(space, call::AckIrq::of(words))?,
-            Op::Alarm => self.alarm(me, call::Alarm::of(words)),
+            Op::Alarm => self.alarm(me, words)?,
             Op::QuotaInfo => self.quota_info(space, call::QuotaInfo::of(words))?,
             Op::ThreadInfo => self.thread_info(space, call::ThreadInfo::of(words))?,
         };

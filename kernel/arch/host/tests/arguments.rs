@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arguments of system calls, as structures and as words.
 
+#[cfg(feature = "wide")]
+mod common;
+
 use abi::call::{self, BadgedRights, Counts, SizedRights, SystemCall, Time};
 use abi::{Op, Rights, Selector, TABLE_SPAN, UserAddr};
 
@@ -72,4 +75,26 @@ fn structures_are_of_all_operations() {
         );
         assert_eq!(Op::from_code(page.op as u32), Some(page.op));
     }
+}
+
+/// Where words have 64 bits, what has more bits than its field is refused, and not cut: a half of a
+/// time, notification bits, the selectors of a record.
+#[cfg(feature = "wide")]
+#[test]
+fn what_has_more_bits_than_its_field_is_refused() {
+    use abi::{Error, MapRecord, PAGE_SIZE};
+    use common::{call, map, slot, succeeds};
+    const MORE: abi::Word = 1 << 32;
+    let mut kernel = arch_host::boot();
+    for words in [[MORE, 0, 1, 0], [0, MORE, 1, 0], [0, 0, MORE, 0]] {
+        let [status, ..] = call(&mut kernel, Op::Alarm, words);
+        assert_eq!(status, Error::BadArgument as abi::Word, "{words:x?}");
+    }
+    succeeds(&mut kernel, Op::Alarm, [1, 0, 1, 0]);
+    let (space, ram) = (slot::SPACE, slot::RAM);
+    let page = MapRecord::new(MapRecord::MAP, space, 16 << 20, ram, 0, PAGE_SIZE, Rights::READ);
+    let [selectors, address, offset, length] = page.0;
+    let more = MapRecord([selectors | MORE, address, offset, length]);
+    assert_eq!(map(&mut kernel, more), Error::NoCapability as abi::Word);
+    assert_eq!(map(&mut kernel, page), 0);
 }
