@@ -111,6 +111,14 @@ pub mod code {
         read_port: "in al, 0x60";
         /// An interrupt that is not for users.
         interrupt: "int 0x41";
+        /// See [`halt`].
+        read_counts: "rdpmc";
+        /// What users have no leave for.
+        read_base: "rdfsbase rax";
+        /// The way into the kernel that processes of 32 bits have.
+        other_call: "sysenter";
+        /// Reads the time-stamp counter, then 64 bits at the argument by GS, and tells it.
+        reads_by_gs: "rdtsc", "mov rdx, gs:[rsi]", "ud2";
         /// The argument is where it goes on.
         branch: "jmp rsi";
         /// Makes a system call as the last instruction of users' addresses would be, whose return

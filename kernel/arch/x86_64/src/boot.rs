@@ -22,11 +22,8 @@ unsafe extern "C" {
 pub fn find(magic: u32, info: u32) -> Boot {
     uart::init();
     let cr4 = features::cr4();
-    // SAFETY: paging is on, and the bits set are those of features that are there.
-    unsafe {
-        regs::init_cr0();
-        regs::set_cr4(cr4);
-    }
+    // SAFETY: boot, in long mode; the bits are those of features that are there.
+    unsafe { regs::init(cr4) };
     fpu::init(cr4 & regs::CR4_OSXSAVE != 0);
     if magic != multiboot::MAGIC {
         refuse::<Pc>(format_args!("started by something that is not a Multiboot 1 loader"));

@@ -3,7 +3,7 @@
 //! long mode and pages that are not executed, the first instructions have seen.
 
 use crate::panic::Pc;
-use crate::regs::{CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
+use crate::regs::{CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PAE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
 use arch_common::platform::refuse;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
@@ -21,7 +21,7 @@ const UMIP: u32 = 1 << 2;
 /// CPUID leaf 8000_0001, EDX.
 const SYSCALL: u32 = 1 << 11;
 
-/// What the kernel uses of a processor: bits of CR4.
+/// What the kernel uses of a processor: CR4.
 pub fn cr4() -> u64 {
     let leaf = __cpuid(1);
     let (first, others) = (leaf.edx, leaf.ecx);
@@ -51,5 +51,5 @@ pub fn cr4() -> u64 {
     ]
     .into_iter()
     .filter(|(has, bit, _)| has & bit != 0)
-    .fold(CR4_PGE | CR4_FXSR, |all, (.., bit)| all | bit)
+    .fold(CR4_PAE | CR4_PGE | CR4_FXSR, |all, (.., bit)| all | bit)
 }

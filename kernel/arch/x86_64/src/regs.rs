@@ -24,12 +24,11 @@ pub const RFLAGS_AC: u64 = 1 << 18;
 pub const CR0_TS: u64 = 1 << 3;
 /// CR0: paging.
 pub const CR0_PG: u64 = 1 << 31;
-/// CR0: protected mode, which a boot loader has set.
+/// CR0: protected mode.
 pub const CR0_PE: u64 = 1;
-/// CR0: monitor coprocessor, native error, write protect, paging.
-pub const CR0_SET: u64 = 1 << 1 | 1 << 5 | 1 << 16 | CR0_PG;
-/// CR0: emulate coprocessor, alignment mask, not write-through, cache disable.
-pub const CR0_CLEAR: u64 = 1 << 2 | 1 << 18 | 1 << 29 | 1 << 30;
+/// CR0 as the kernel wants it: protected mode, monitor coprocessor, a bit that is always set, native
+/// error, write protect, paging. The FPU does not trap yet.
+const CR0: u64 = CR0_PE | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 16 | CR0_PG;
 /// CR4: entries of 64 bits.
 pub const CR4_PAE: u64 = 1 << 5;
 /// CR4: machine checks are reported.
@@ -65,6 +64,20 @@ pub const CSTAR: u32 = 0xc000_0083;
 pub const FMASK: u32 = 0xc000_0084;
 /// The base of FS.
 pub const FS_BASE: u32 = 0xc000_0100;
+/// The base of GS.
+const GS_BASE: u32 = 0xc000_0101;
+/// What `swapgs` exchanges it with.
+const KERNEL_GS_BASE: u32 = 0xc000_0102;
+/// The code segment of `sysenter`; 0: there is none, and `sysenter` faults.
+const SYSENTER_CS: u32 = 0x174;
+/// How the bits of an entry say whether a page is cached.
+const PAT: u32 = 0x277;
+/// The same as after a reset.
+const PAT_OF_RESET: u64 = 0x0007_0406_0007_0406;
+/// DR7 without breakpoints.
+const NO_BREAKPOINTS: u64 = 1 << 10;
+/// DR6 when nothing was met.
+const NOTHING_MET: u64 = 0xffff_0ff0;
 
 /// Page-fault address.
 pub fn read_cr2() -> u64 {
@@ -111,25 +124,27 @@ pub fn set_ts() {
     };
 }
 
-/// Sets bits of CR4.
+/// Sets up what a boot loader may have left otherwise: CR0, CR4, and what users could see or come
+/// upon of the debug registers, of `sysenter`, of the bases of FS and GS, and of what is cached. The
+/// kernel itself has no segment with a base.
 ///
 /// # Safety
-/// The processor has the features.
-pub unsafe fn set_cr4(bits: u64) {
-    // SAFETY: the caller's.
+/// Once, at boot: long mode is on, and the processor has the features of these bits of CR4.
+pub unsafe fn init(cr4: u64) {
+    // SAFETY: the caller's; no breakpoint has an address of the kernel's any more.
     unsafe {
-        asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", out(reg) _, in(reg) bits, options(nostack))
-    };
-}
-
-/// Sets up CR0 as the kernel wants it.
-///
-/// # Safety
-/// Paging is on already.
-pub unsafe fn init_cr0() {
-    // SAFETY: the caller's.
-    unsafe {
-        asm!("mov {0}, cr0", "or {0}, {1}", "and {0}, {2}", "mov cr0, {0}", "fninit", out(reg) _, in(reg) CR0_SET, in(reg) !CR0_CLEAR, options(nostack));
+        asm!(
+            "mov cr0, {cr0}", "mov cr4, {cr4}", "fninit",
+            "mov dr7, {none}", "mov dr0, {zero}", "mov dr1, {zero}", "mov dr2, {zero}", "mov dr3, {zero}", "mov dr6, {met}",
+            cr0 = in(reg) CR0, cr4 = in(reg) cr4, none = in(reg) NO_BREAKPOINTS, met = in(reg) NOTHING_MET, zero = in(reg) 0_u64,
+            options(nostack)
+        );
+    }
+    for (register, value) in
+        [(SYSENTER_CS, 0), (FS_BASE, 0), (GS_BASE, 0), (KERNEL_GS_BASE, 0), (PAT, PAT_OF_RESET)]
+    {
+        // SAFETY: each processor with long mode has them, and they are as after a reset.
+        unsafe { write_msr(register, value) };
     }
 }
 

@@ -45,16 +45,15 @@ _start:
     mov dword ptr [edx], {large}
     mov dword ptr [edx + {kernel_entry}], {large}
     mov dword ptr [edx + {kernel_entry} + 8], {large} + {large_page}
-    mov eax, cr4
-    or eax, {pae}
+    // Whatever the loader had in these.
+    mov eax, {pae}
     mov cr4, eax
     mov cr3, ecx
     mov ecx, {efer}
-    rdmsr
-    or eax, {long_and_nx}
+    mov eax, {long_and_nx}
+    xor edx, edx
     wrmsr
-    mov eax, cr0
-    or eax, {paging}
+    mov eax, {paging}
     mov cr0, eax
     lgdt [descriptors_pointer]
     // A far jump to 64-bit code, which is in the next line.

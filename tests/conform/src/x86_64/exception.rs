@@ -45,6 +45,7 @@ fn privileged(bed: &mut Bed) -> Result<(), Why> {
         ("wrmsr", code::write_special()),
         ("swapgs", code::swap_base()),
         ("sysretq", code::return_from_call()),
+        ("rdpmc", code::read_counts()),
         ("in", code::read_port()),
         ("int", code::interrupt()),
     ] {

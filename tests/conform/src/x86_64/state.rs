@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is loaded rarely: the base of FS, registers of SSE; and selectors, which are nobody's.
 
-use crate::exception::{DATA, WHOLE, launch, launch_with, next, start};
+use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next, start};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, bytes, check, fails, fill, good};
 use abi::frame::{CHANGED_STATE, vector};
-use abi::{Error, Frame, Rights, USER_END, Word};
+use abi::{Error, Frame, Op, Rights, USER_END, Word};
 use macadamia::cap::{frame, set_frame};
 use macadamia::ipc::{Received, reply_wait};
 use macadamia::map::map;
+use macadamia::sys;
 use processor::{Words, code, set_thread_pointer};
 
 pub const CASES: &[Case] = &[
@@ -15,6 +16,8 @@ pub const CASES: &[Case] = &[
     ("a_thread_pointer_that_is_no_users_is_refused", bad_pointers),
     ("a_selector_of_one_thread_is_not_seen_by_another", selectors),
     ("a_thread_that_loads_a_selector_keeps_its_thread_pointer", pointer_stays),
+    ("what_a_boot_loader_may_leave_is_nobodys", no_remains),
+    ("there_are_no_debug_registers_to_set", no_debug_registers),
     ("each_thread_has_its_own_registers_of_sse", |bed| floats(bed, code::floats(), 16)),
     ("each_thread_has_its_own_registers_of_avx", avx),
 ];
@@ -85,6 +88,33 @@ fn pointer_stays(bed: &mut Bed) -> Result<(), Why> {
     let one = next()?;
     good(set_thread_pointer(thread, FIRST))?;
     check("still its own", go_on(one)?.1.r[RDX] == VALUE)
+}
+
+/// The base of GS is 0, the time-stamp counter can be read; neither `sysenter` nor the instructions
+/// on bases are there.
+fn no_remains(bed: &mut Bed) -> Result<(), Why> {
+    const VALUE: Word = 0x1111_2222_3333_4444;
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(FIRST, 8, &VALUE.to_ne_bytes());
+    launch_with(bed, code::reads_by_gs(), FIRST)?;
+    let (r, f) = next()?;
+    check("by GS", r.words[0] == vector::INVALID_OPCODE && f.r[RDX] == VALUE)?;
+    expect(bed, code::read_base(), vector::INVALID_OPCODE)?;
+    // What it is depends on the processor.
+    launch(bed, code::other_call())?;
+    let (r, f) = next()?;
+    let is_fault = matches!(r.words[0], vector::INVALID_OPCODE | vector::GENERAL_PROTECTION);
+    check("sysenter", is_fault && f.rip == ADDRESS)
+}
+
+fn no_debug_registers(bed: &mut Bed) -> Result<(), Why> {
+    let thread = launch(bed, code::invalid())?;
+    next()?;
+    for part in [1, 2, 7, Word::MAX] {
+        let words = [thread.0, part, ADDRESS, 0];
+        fails(sys::call_with(Op::SetState, words).map(|_| ()), Error::BadArgument)?;
+    }
+    Ok(())
 }
 
 /// The registers of AVX, if the processor has them and the kernel lets users have them.
