@@ -24,7 +24,11 @@ const OF_SOME: [&str; 2] = ["I/O ports: ", "a screen: "];
 const MOST: usize = 24;
 /// Ports by their name, what Rust calls the processor, and a board: whoever has one of these names
 /// knows the port. IA-32 was first, and is what code is about that knows of no other.
-const LATER: [[&str; 3]; 2] = [["armv5", "arm", "versatilepb"], ["powerpc", "powerpc", "amigaone"]];
+const LATER: [[&str; 3]; 3] = [
+    ["armv5", "arm", "versatilepb"],
+    ["powerpc", "powerpc", "amigaone"],
+    ["x86_64", "x86_64", "pc64"],
+];
 
 /// What a file has that such a port had to touch: it chooses by the processor, or names parts of
 /// the port or its board.
@@ -237,7 +241,7 @@ mod tests {
 
     #[test]
     fn code_is_marked_and_comments_are_not() {
-        let [arm, power] = LATER;
+        let [arm, power, ..] = LATER;
         assert!(is_marked("fn f() {}\n    #[cfg(target_arch = \"arm\")]\n", arm));
         assert!(is_marked("versatilepb = { workspace = true }\n", arm));
         assert!(!is_marked("versatilepb = { workspace = true }\n", power));

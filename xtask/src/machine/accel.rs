@@ -98,7 +98,7 @@ const BY_KVM: &str = "this machine's processor executes instructions by KVM, and
 /// # Errors
 /// Why that cannot be, and what would help.
 pub fn opens() -> Probed {
-    if !cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+    if !matches!(std::env::consts::ARCH, "x86" | "x86_64") {
         return Err("this machine's processor is no x86: use another machine".into());
     }
     let cure = "load the module kvm_intel or kvm_amd, and be in the group `kvm`";

@@ -31,8 +31,6 @@ pub const ALL: &[Test] = &[
             "--quiet",
             "-p",
             HOST,
-            "-p",
-            WIDE_CONTEXT,
             "--features",
             WIDE,
             "--all-targets",
@@ -51,9 +49,7 @@ pub const ALL: &[Test] = &[
     slow("source.portable", "boards have words of both widths and both orders of bytes", portable),
     test("host", host),
     test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
-    test("host.wide", || {
-        cargo(&["test", "--quiet", "-p", HOST, "-p", WIDE_CONTEXT, "--features", WIDE])
-    }),
+    test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
     slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
     test("host.contracts", || contracts(&["test", "--quiet"], &[])),
     slow("host.fuzz", "a million of each of which `host` tries thousands", fuzz),
@@ -65,8 +61,6 @@ const TOOL: &str = "xtask";
 /// The port to the host, and the feature with which it has 64-bit words and four levels of tables.
 const HOST: &str = "arch-host";
 const WIDE: &str = "wide";
-/// The saved registers of the processor with such words.
-const WIDE_CONTEXT: &str = "x86_64-context";
 
 /// What holds fast paths against the portable kernel.
 const DIFFERENTIAL: &str = "differential";
