@@ -50,10 +50,11 @@ pub mod lazy {
 
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
-    /// What CR3 is while its threads run, which fast paths load: the lower half. It is the physical
-    /// address of its highest table, which is below 4 GiB as all of the pool is.
+    /// What CR3 is while its threads run, which fast paths load: the lower half. It has the
+    /// physical address of its highest table, which is below 4 GiB as all of the pool is, and the
+    /// PCID.
     pub const TABLE: usize = 0;
-    /// The upper half.
+    /// The upper half: whether the TLB keeps what it has of that PCID.
     pub const HIGH: usize = 1;
 }
 

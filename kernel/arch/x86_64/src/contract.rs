@@ -3,7 +3,8 @@
 
 use crate::layout::{CPU, wide};
 use crate::lazy::Lazy;
-use crate::{fpu, interrupts, paging, space, time};
+use crate::space::Spaces;
+use crate::{fpu, interrupts, paging, regs, space, time};
 use abi::kip::Clock;
 use abi::{PhysAddr, UserAddr};
 use arch_common::lock::Lock;
@@ -21,17 +22,23 @@ use x86_64_context::X86_64 as Registers;
 pub struct X86_64 {
     clock: Clock,
     lazy: Lazy,
+    spaces: Spaces,
 }
 
 impl X86_64 {
-    /// The port, with the clock as it is now.
-    pub const fn new(clock: Clock) -> Self {
-        Self { clock, lazy: Lazy::new() }
+    /// The port, with the clock as it is now, and PCIDs if the processor has them.
+    pub const fn new(clock: Clock, has_pcids: bool) -> Self {
+        Self { clock, lazy: Lazy::new(), spaces: Spaces::new(has_pcids) }
     }
 
     /// The state that is loaded rarely.
     pub const fn lazy(&mut self) -> &mut Lazy {
         &mut self.lazy
+    }
+
+    /// Who has which PCID.
+    pub const fn spaces(&mut self) -> &mut Spaces {
+        &mut self.spaces
     }
 }
 
@@ -75,7 +82,7 @@ impl Translation for X86_64 {
     }
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
-        space::dropped(pool, space);
+        self.spaces.dropped(pool, space);
         Charge::NONE
     }
 
@@ -84,7 +91,7 @@ impl Translation for X86_64 {
     }
 
     fn invalidate_all(&mut self) {
-        paging::flush_all();
+        regs::drop_all_translations();
     }
 }
 

@@ -3,7 +3,9 @@
 //! long mode and pages that are not executed, the first instructions have seen.
 
 use crate::panic::Pc;
-use crate::regs::{CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PAE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP};
+use crate::regs::{
+    CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PAE, CR4_PCIDE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP,
+};
 use arch_common::platform::refuse;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
@@ -13,6 +15,7 @@ const MCE: u32 = 1 << 7;
 const PGE: u32 = 1 << 13;
 const FXSR: u32 = 1 << 24;
 /// CPUID leaf 1, ECX.
+const PCID: u32 = 1 << 17;
 const XSAVE: u32 = 1 << 26;
 /// CPUID leaf 7, EBX and ECX.
 const SMEP: u32 = 1 << 7;
@@ -44,6 +47,7 @@ pub fn cr4() -> u64 {
     };
     [
         (first, MCE, CR4_MCE),
+        (others, PCID, CR4_PCIDE),
         (others, XSAVE, CR4_OSXSAVE),
         (seventh, SMEP, CR4_SMEP),
         (seventh, SMAP, CR4_SMAP),

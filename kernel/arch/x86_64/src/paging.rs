@@ -91,19 +91,14 @@ pub fn copy_kernel_entries(top: &mut [u64]) {
     top[KERNELS] = boots[KERNELS];
 }
 
-/// Drops translations of a range of users' addresses from the TLB.
+/// Drops translations of a range of users' addresses from the TLB, of the space that is entered.
 pub fn flush(range: Range<u64>) {
     if (range.end - range.start) / PAGE_SIZE > FLUSH_ALL {
-        flush_all();
+        // SAFETY: the same table again. What is read has no bit that would keep translations.
+        unsafe { regs::write_cr3(regs::read_cr3()) };
     } else {
         range.step_by(PAGE_SIZE as usize).for_each(regs::invlpg);
     }
-}
-
-/// Drops all translations of users' addresses: only the kernel's are global.
-pub fn flush_all() {
-    // SAFETY: the same table again.
-    unsafe { regs::write_cr3(regs::read_cr3()) };
 }
 
 fn map_large(address: u32, physical: u32, flags: u64) {

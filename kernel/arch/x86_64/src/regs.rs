@@ -39,6 +39,8 @@ pub const CR4_PGE: u64 = 1 << 7;
 pub const CR4_FXSR: u64 = 1 << 9 | 1 << 10;
 /// CR4: users cannot read where descriptor tables are.
 pub const CR4_UMIP: u64 = 1 << 11;
+/// CR4: translations are told apart by the lowest 12 bits of CR3, the PCID.
+pub const CR4_PCIDE: u64 = 1 << 17;
 /// CR4: `xsave`.
 pub const CR4_OSXSAVE: u64 = 1 << 18;
 /// CR4: the kernel executes no page of users.
@@ -87,7 +89,7 @@ pub fn read_cr2() -> u64 {
     value
 }
 
-/// Physical address of the highest table.
+/// Physical address of the highest table, and the PCID.
 pub fn read_cr3() -> u64 {
     let value;
     // SAFETY: reads a register.
@@ -95,13 +97,30 @@ pub fn read_cr3() -> u64 {
     value
 }
 
-/// Loads a highest table.
+/// Loads a highest table, with what else such a word has (`mmu::pcid`).
 ///
 /// # Safety
 /// It maps the kernel as boot's does.
 pub unsafe fn write_cr3(table: u64) {
     // SAFETY: the caller's; not `nomem`, as mappings change.
     unsafe { asm!("mov cr3, {}", in(reg) table, options(nostack, preserves_flags)) };
+}
+
+/// CR4.
+pub fn read_cr4() -> u64 {
+    let value;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, cr4", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Drops all translations, of all PCIDs, and global ones.
+pub fn drop_all_translations() {
+    let value = read_cr4();
+    // SAFETY: the bit is set after that as it was before; translations are looked up again.
+    unsafe {
+        asm!("mov cr4, {}", "mov cr4, {}", in(reg) value ^ CR4_PGE, in(reg) value, options(nostack, preserves_flags))
+    };
 }
 
 /// Drops the translation of a page.

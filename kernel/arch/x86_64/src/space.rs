@@ -6,47 +6,77 @@ use abi::UserAddr;
 use arch_common::place;
 use core::ops::Range;
 use kcore::Space;
-use pool::{Pool, Ref};
+use mmu::pcid::{Change, Pcids, changed, is_entered, without};
+use pool::{Link, Pool, Ref};
 use x86_64_context::hw::{HIGH, TABLE};
 
-/// A space was made, whose highest table is at this address of the pool.
-pub fn created(pool: &mut Pool, space: Ref<Space>, top: u32) {
-    let hw = &mut pool[space].hw;
-    (hw[TABLE], hw[HIGH]) = (place::physical(top), 0);
-}
+/// PCIDs that are used.
+const PCIDS: usize = 64;
 
-/// What CR3 is while the processor has the tables of a space.
-fn tables(pool: &Pool, space: Ref<Space>) -> u64 {
+/// Who has which PCID, if the processor has some.
+pub struct Spaces(Option<Pcids<Link<Space>, PCIDS>>);
+
+/// What is loaded into CR3 to enter a space (`mmu::pcid`): without PCIDs the address of its highest
+/// table.
+fn word(pool: &Pool, space: Ref<Space>) -> u64 {
     let hw = &pool[space].hw;
     u64::from(hw[HIGH]) << 32 | u64::from(hw[TABLE])
 }
 
-/// Whether the processor has the tables of a space. It is asked itself, as fast paths load them,
-/// too.
-fn is_entered(pool: &Pool, space: Ref<Space>) -> bool {
-    regs::read_cr3() == tables(pool, space)
+fn set_word(pool: &mut Pool, space: Ref<Space>, word: u64) {
+    let hw = &mut pool[space].hw;
+    (hw[TABLE], hw[HIGH]) = (word as u32, (word >> 32) as u32);
 }
 
-/// Makes the tables of a space the processor's, if they are not.
-pub fn enter(pool: &Pool, space: Ref<Space>) {
-    if !is_entered(pool, space) {
-        // SAFETY: the table has the kernel's part (`Translation::space_created`).
-        unsafe { regs::write_cr3(tables(pool, space)) };
+/// A space was made, whose highest table is at this address of the pool.
+pub fn created(pool: &mut Pool, space: Ref<Space>, top: u32) {
+    set_word(pool, space, place::physical(top).into());
+}
+
+impl Spaces {
+    /// Nobody has a PCID yet.
+    pub const fn new(has_pcids: bool) -> Self {
+        Self(if has_pcids { Some(Pcids::new()) } else { None })
+    }
+
+    /// Makes the tables of a space the processor's, if they are not. It is asked itself whose it
+    /// has, as fast paths load them, too.
+    pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        let (before, loaded) = (word(pool, space), regs::read_cr3());
+        let load = match &mut self.0 {
+            None => (!is_entered(before, loaded)).then_some(before),
+            Some(pcids) => {
+                let entry = pcids.enter(space.link(), before, loaded);
+                if let Some(loser) = entry.loser.and_then(Link::get) {
+                    set_word(pool, loser, without(word(pool, loser)));
+                }
+                set_word(pool, space, entry.word);
+                entry.load
+            }
+        };
+        if let Some(load) = load {
+            // SAFETY: the table has the kernel's part (`Translation::space_created`).
+            unsafe { regs::write_cr3(load) };
+        }
+    }
+
+    /// A space ends: its tables are not the processor's any more.
+    pub fn dropped(&mut self, pool: &Pool, space: Ref<Space>) {
+        let word = word(pool, space);
+        if is_entered(word, regs::read_cr3()) {
+            // SAFETY: boot's table is the kernel's part, and stays.
+            unsafe { regs::write_cr3(paging::top_physical().into()) };
+        }
+        if let Some(pcids) = &mut self.0 {
+            pcids.leave(space.link(), word);
+        }
     }
 }
 
-/// A space ends: its tables are not the processor's any more.
-pub fn dropped(pool: &Pool, space: Ref<Space>) {
-    if is_entered(pool, space) {
-        // SAFETY: boot's table is the kernel's part, and stays.
-        unsafe { regs::write_cr3(paging::top_physical().into()) };
-    }
-}
-
-/// The processor uses no older translations of a range of a space. It has none of a space whose
-/// tables are not loaded.
-pub fn invalidate(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) {
-    if is_entered(pool, space) {
-        paging::flush(range.start.0..range.end.0);
+/// The processor uses no older translations of a range of a space.
+pub fn invalidate(pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
+    match changed(word(pool, space), regs::read_cr3()) {
+        Change::Now => paging::flush(range.start.0..range.end.0),
+        Change::Word(word) => set_word(pool, space, word),
     }
 }

@@ -58,8 +58,9 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     unsafe { assembly::open_syscall() };
     regs::set_ts();
     interrupts::init(assembly::handlers());
+    let port = X86_64::new(clock, regs::read_cr4() & regs::CR4_PCIDE != 0);
     // SAFETY: boot; it is mapped, and only the kernel gets it.
-    let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), X86_64::new(clock)) };
+    let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), port) };
     let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };
     let machine = memory.machine(&interrupts::COMPONENT_LINES);
     let machine = Machine {

@@ -2,7 +2,7 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::{KERNEL, X86_64};
-use crate::{interrupts, panic, regs, space};
+use crate::{interrupts, panic, regs};
 use abi::frame::{fault, vector};
 use abi::{Rights, UserAddr};
 use arch_common::leave;
@@ -84,7 +84,7 @@ pub fn leave(kernel: &mut Kernel<X86_64>) {
             panic!("a thread without a space is to run")
         };
         if !goes_nowhere(&kernel.pool[next].context) {
-            space::enter(&kernel.pool, own);
+            kernel.port.spaces().enter(&mut kernel.pool, own);
             let loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
             kernel.port.cpu().loaded = if loaded { next.address() } else { 0 };
             return;

@@ -53,7 +53,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32, without servers |
+    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32, without servers; its PCID becomes free |
     ///
     /// Returns what its Quota has paid for and gets back: a slot, if it was the last there
     /// ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had locked
@@ -96,7 +96,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | `invlpg`, or a write of CR3 for more than 32 pages, if the directory is loaded; else nothing, as its load empties the TLB | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | as IA-32 |
+    /// | `invlpg`, or a write of CR3 for more than 32 pages, if the directory is loaded; else nothing, as its load empties the TLB | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | as IA-32 if the space is entered; else the next load of its CR3 drops what its PCID has |
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
     ///
@@ -105,7 +105,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | loads the same directory again | drops the TLB | gives all spaces other contexts | as IA-32 |
+    /// | loads the same directory again | drops the TLB | gives all spaces other contexts | writes CR4, for all PCIDs |
     fn invalidate_all(&mut self);
     /// Entries of a server's directory for this range of it were changed, and all copies of them in
     /// spaces that show it. Afterwards the processor uses no older translation of the range, in
