@@ -81,7 +81,8 @@ impl Test {
         }
         let cpus = (!board.qemu.tested.is_empty()).then(|| board.qemu.tested.clone());
         let bochs_cpus = Vec::new();
-        Self { cpus, bochs: false, bochs_cpus, latency: false, spaces: None, limit, ..self }
+        let bochs = self.bochs && board.bochs.is_some();
+        Self { cpus, bochs, bochs_cpus, latency: false, spaces: None, limit, ..self }
     }
 }
 
