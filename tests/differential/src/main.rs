@@ -20,7 +20,7 @@
 
 #[cfg(feature = "arm")]
 mod armv5;
-#[cfg(any(feature = "ia32", feature = "powerpc"))]
+#[cfg(any(feature = "ia32", feature = "powerpc", feature = "wide"))]
 mod clock;
 mod compare;
 mod elf;

@@ -4,18 +4,22 @@
 //! | file | room for |
 //! |---|---|
 //! | `fast/ipc.S` | `syscall`, and the fast path of `call` and `reply_wait` |
+//! | `fast/notify.S` | the fast paths of `notify` and `receive` |
 //! | `entry.S` | entry by interrupt and exception; saving all registers; exit |
 //!
 //! A name in braces is a constant or a symbol of the list below. The compiler refuses a name that
 //! is not in the list, and one in the list that nobody uses.
 
+use crate::contract::{KERNEL, X86_64};
 use crate::interrupts::{self, VECTORS};
 use crate::layout::{CPU, SCRATCH, TSS, wide};
 use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF, RFLAGS_VM};
 use crate::trap;
 use abi::frame::{USER_FLAGS, vector};
+use abi::kip::Clock;
 use abi::tag::REGISTER_WORDS;
-use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use abi::utcb::Utcb;
+use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
 use arch_common::field;
 use arch_common::offsets::hw;
 use arch_common::place::{POOL_PLACE, PoolPlace};
@@ -23,11 +27,22 @@ use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use core::arch::global_asm;
 use core::mem::offset_of;
 use kcore::port::CONTEXT_WORDS;
+use kcore::sched::{SLICE, place};
 use kcore::space::HEADER_BYTES;
-use kcore::thread::{ANCHOR, BYTES, SEQUENCE, gate};
-use kcore::{Cpu, Slot, Thread};
+use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
+use kcore::{Cpu, Kernel, Scheduler, Slot, Thread};
 use plat_pc::pic;
 use x86_64_context::{FIXED_FLAGS, hw, selector, word};
+
+/// Where the scheduler is in the kernel.
+const SCHEDULER: usize = offset_of!(Kernel<X86_64>, sched);
+
+/// Where a part of the clock is in the kernel.
+macro_rules! clock {
+    ($name:ident) => {
+        offset_of!(Kernel<X86_64>, port) + X86_64::CLOCK + offset_of!(Clock, $name)
+    };
+}
 
 /// Address of a word of the processor's, as an operand: 32 bits that are extended by their sign.
 const fn word_at(address: u32) -> i32 {
@@ -46,6 +61,7 @@ const fn offset(word: usize) -> i32 {
 
 global_asm!(
     include_str!("fast/ipc.S"),
+    include_str!("fast/notify.S"),
     include_str!("entry.S"),
     // --- The processor's words ---------------------------------------------------------------
     current = const word_at(CPU + offset_of!(Cpu, current) as u32),
@@ -57,6 +73,17 @@ global_asm!(
     threads = const word_at(kcore::thread::TABLE + ANCHOR),
     scratch = const word_at(SCRATCH),
     stack_of_ring_0 = const word_at(TSS + 4),
+    // --- The scheduler's words, and the clock ------------------------------------------------
+    kernel = sym KERNEL,
+    clock_base = const clock!(base),
+    clock_mult = const clock!(mult),
+    clock_shift = const clock!(shift),
+    heads = const SCHEDULER + place::HEADS,
+    occupied = const SCHEDULER + place::OCCUPIED,
+    programmed = const SCHEDULER + place::PROGRAMMED,
+    slice = const SLICE,
+    slice_end = const SCHEDULER + place::SLICE_END,
+    slice_owner = const SCHEDULER + place::OWNER,
     // --- Saved registers ---------------------------------------------------------------------
     pushed = const saved(CONTEXT_WORDS),
     rcx = const saved(word::RCX),
@@ -71,14 +98,36 @@ global_asm!(
     saved_rip = const offset(word::RIP),
     saved_rflags = const offset(word::RFLAGS),
     saved_rsp = const offset(word::RSP),
+    saved_rax = const offset(word::RAX),
+    saved_rdi = const offset(word::RDI),
+    saved_rsi = const offset(word::RSI),
+    saved_rdx = const offset(word::RDX),
+    saved_r8 = const offset(word::R8),
+    saved_r9 = const offset(word::R8 + 1),
+    saved_r10 = const offset(word::R8 + 2),
+    saved_r12 = const offset(word::R8 + 4),
+    saved_r13 = const offset(word::R8 + 5),
+    saved_r14 = const offset(word::R8 + 6),
     // --- Fields of a Thread and a Space, and their values -------------------------------------
     cap_limit = const field!(cap_limit),
     gate = const field!(gate),
     handle = const field!(handle),
+    lazy = const field!(lazy),
+    next = const field!(next),
     partner = const field!(partner),
+    prev = const field!(prev),
     priority = const field!(priority),
+    senders = const field!(senders),
     signals = const field!(signals),
+    slice_left = const field!(slice_left),
     space = const field!(space),
+    thread_flags = const field!(flags),
+    utcb = const field!(utcb),
+    accept = const offset_of!(Utcb, accept),
+    pending_bits = const offset_of!(Utcb, pending),
+    alien_flag = const flag::ALIEN,
+    brief = const flag::BRIEF,
+    gate_notified = const gate::NOTIFIED,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
@@ -86,10 +135,18 @@ global_asm!(
     slots = const HEADER_BYTES,
     tables = const hw(hw::TABLE),
     // --- Capabilities, tags and deliveries ----------------------------------------------------
+    badge_shift = const Delivery::BADGE_SHIFT,
     call_right = const Rights::CALL.0,
+    delivery_notification = const Delivery::new(MessageKind::Notification, 0, 1, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
+    delivery_would_block = const Delivery::new(MessageKind::Failed, Error::WouldBlock as u32, 0, 0).0,
+    notifications_only = const Tag::NOTIFICATIONS_ONLY,
+    notify_right = const Rights::NOTIFY.0,
     op_call = const Tag::new(Op::Call, 0, 0).0,
+    op_notify = const Tag::new(Op::Notify, 0, 0).0,
+    op_receive = const Tag::new(Op::Receive, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
+    poll = const Tag::POLL,
     rights = const Rights::ALL.0,
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     words = const REGISTER_WORDS,
@@ -171,3 +228,8 @@ const _: () = assert!(
     offset_of!(Thread, senders) == offset_of!(Thread, signals) + 4
         && REGISTER_WORDS < 1 << Delivery::BADGE_SHIFT
 );
+// `fast/notify.S`, as the test that executes it knows the kernel: the scheduler, then the clock.
+const _: () = assert!(
+    SCHEDULER == 0 && clock!(base) == size_of::<Scheduler>() && clock!(mult) == clock!(base) + 8
+);
+const _: () = assert!(clock!(shift) == clock!(mult) + 4);

@@ -9,6 +9,7 @@ use abi::kip::Clock;
 use abi::{PhysAddr, UserAddr};
 use arch_common::lock::Lock;
 use arch_common::place;
+use core::mem::offset_of;
 use core::ops::Range;
 use kcore::port::{Board, Caches, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Space, Thread};
@@ -19,13 +20,18 @@ use port_map::PortMap;
 use x86_64_context::X86_64 as Registers;
 
 /// The processor and its board.
+#[repr(C)]
 pub struct X86_64 {
+    /// First, where fast paths know it.
     clock: Clock,
     lazy: Lazy,
     spaces: Spaces,
 }
 
 impl X86_64 {
+    /// Where the clock is.
+    pub const CLOCK: usize = offset_of!(Self, clock);
+
     /// The port, with the clock as it is now, and PCIDs if the processor has them.
     pub const fn new(clock: Clock, has_pcids: bool) -> Self {
         Self { clock, lazy: Lazy::new(), spaces: Spaces::new(has_pcids) }

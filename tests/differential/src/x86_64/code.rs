@@ -8,7 +8,7 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the parts of the fast paths begin and end, in the order of addresses.
-const PARTS: [(&str, &str); 1] = [("syscall_entry", "ipc_end")];
+const PARTS: [(&str, &str); 2] = [("syscall_entry", "ipc_end"), ("try_notify", "notify_end")];
 
 /// Address of the processor's hot words, as in the kernel's layout: its lower half.
 pub const CPU: u32 = 0xe040_0f80;

@@ -2,6 +2,7 @@
 //! An entry into the kernel: how, with which registers, and what the processor has.
 
 use super::Kernel;
+use crate::clock::Clock;
 use crate::processor::{ARGUMENTS, Event};
 use abi::UserAddr;
 use abi::frame::{GENERAL, USER_FLAGS, vector};
@@ -76,6 +77,8 @@ pub struct Entered {
     pub by_call: bool,
     /// Its space.
     pub space: Ref<Space>,
+    /// What the time is.
+    pub clock: Clock,
 }
 
 impl Entered {
@@ -100,8 +103,12 @@ impl Entered {
         if rng.u32(..12) == 0 {
             segments[[0, 3, 4, 5][rng.usize(..4)]] = LOADABLE[rng.usize(..LOADABLE.len())];
         }
+        // Mostly less than a slice goes by.
+        let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
+        let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
+        kernel.port.now = clock.now();
         let space = kernel.pool[me].space.get().expect("who runs has a space");
-        Self { user: User { r, rsp, rip, rflags }, segments, by_call, space }
+        Self { user: User { r, rsp, rip, rflags }, segments, by_call, space, clock }
     }
 
     /// What the portable kernel makes of it.

@@ -19,6 +19,10 @@ pub enum Exit {
 /// Indices of general registers, as the processor numbers them.
 pub mod reg {
     /// See above.
+    pub const RAX: usize = 0;
+    /// See above.
+    pub const RDX: usize = 2;
+    /// See above.
     pub const RCX: usize = 1;
     /// See above.
     pub const RBX: usize = 3;
@@ -38,6 +42,8 @@ pub struct Machine<'a> {
     pub regs: [u64; 16],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
+    /// What the time-stamp counter says.
+    pub tsc: u64,
     /// The last value written to CR3.
     pub cr3: Option<u64>,
     /// The memory: the kernel's, by lower halves of addresses.
@@ -71,6 +77,7 @@ impl<'a> Machine<'a> {
         Self {
             regs: [0; 16],
             segments: [0; 6],
+            tsc: 0,
             cr3: None,
             words: Words::new(memory),
             tests: Vec::new(),
@@ -204,12 +211,45 @@ impl<'a> Machine<'a> {
                     let (a, b) = (self.get(&i, 0)?, low(self.get(&i, 1)?, bytes));
                     (self.carry, self.zero) = (a < b, a == b);
                 }
+                Mnemonic::Sub => {
+                    let (a, b) = (self.get(&i, 0)?, low(self.get(&i, 1)?, bytes));
+                    (self.carry, self.zero) = (a < b, a == b);
+                    self.set(&i, 0, a.wrapping_sub(b))?;
+                }
+                Mnemonic::Rdtsc => {
+                    self.regs[reg::RAX] = low(self.tsc, 4);
+                    self.regs[reg::RDX] = self.tsc >> 32;
+                }
+                Mnemonic::Mul => {
+                    let product = u128::from(self.regs[reg::RAX]) * u128::from(self.get(&i, 0)?);
+                    self.regs[reg::RAX] = product as u64;
+                    self.regs[reg::RDX] = (product >> 64) as u64;
+                }
+                Mnemonic::Shrd => {
+                    let (here, other) = (self.get(&i, 0)?, self.get(&i, 1)?);
+                    let count = self.regs[reg::RCX] & 63;
+                    let both = u128::from(other) << 64 | u128::from(here);
+                    self.set(&i, 0, (both >> count) as u64)?;
+                }
+                Mnemonic::Bts | Mnemonic::Btr => {
+                    let bit = self.get(&i, 1)?;
+                    let at = self.address(&i).wrapping_add(bit / 32 * 4);
+                    let (word, mask) = (self.load(at, 4)?, 1 << (bit % 32));
+                    let is_set = i.mnemonic() == Mnemonic::Bts;
+                    self.store(at, 4, if is_set { word | mask } else { word & !mask })?;
+                }
+                Mnemonic::Bsr => {
+                    let value = self.get(&i, 1)?;
+                    ensure!(value != 0, "the highest bit of 0");
+                    self.set(&i, 0, value.ilog2().into())?;
+                }
                 Mnemonic::Shl => {
                     let value = self.get(&i, 0)? << self.get(&i, 1)?;
                     self.set(&i, 0, value)?;
                 }
                 Mnemonic::Shr => {
                     let value = self.get(&i, 0)? >> self.get(&i, 1)?;
+                    self.zero = value == 0;
                     self.set(&i, 0, value)?;
                 }
                 Mnemonic::Push => {
@@ -222,6 +262,8 @@ impl<'a> Machine<'a> {
                     let taken = match jump {
                         Mnemonic::Je => self.zero,
                         Mnemonic::Jne => !self.zero,
+                        Mnemonic::Jb => self.carry,
+                        Mnemonic::Jbe => self.carry || self.zero,
                         Mnemonic::Jae => !self.carry,
                         Mnemonic::Ja => !self.carry && !self.zero,
                         _ => bail!("an instruction that this machine does not know: {i}"),

@@ -14,7 +14,7 @@ use abi::frame::vector;
 use abi::state::THREAD_POINTER;
 use anyhow::Result;
 use code::Code;
-use entry::Entered;
+use entry::{CALL, Entered};
 use fastrand::Rng;
 use kcore::Thread;
 use kcore::thread::gate;
@@ -37,15 +37,33 @@ impl Processor for X86_64 {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait];
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Notify, Op::Receive];
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
     const EMPTY_SPACES: u32 = 0;
-    const WAYS: &'static [(&'static str, u64)] =
-        &[("calls", 25), ("replies", 25), ("to another space", 25)];
-    const EVENTS: u64 = 200_000;
-    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+    const WAYS: &'static [(&'static str, u64)] = &[
+        ("calls", 25),
+        ("replies", 25),
+        ("to another space", 25),
+        ("notifications", 25),
+        ("notifications of more urgent threads", 25),
+        ("notifications of waiting threads", 5),
+        ("receives of notifications", 5),
+        ("receives of nothing", 5),
+        ("receives that wait", 5),
+    ];
+    const EVENTS: u64 = 300_000;
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[
+        (
+            "try_notify: testl $1,0x34(%rbx), Jne",
+            "N4: an alien that is neither at its handler nor runs has to be notified, and there is one only if something more urgent runs.",
+        ),
+        (
+            "try_notify: cmp %edi,0x38(%rbx), Jne",
+            "W5: who is in a ready queue by a fast path had nothing to load; only another thread's `set_state` changes that meanwhile.",
+        ),
+    ];
 
     fn read(elf: &Elf) -> Result<Self> {
         Ok(Self { code: Code::read(elf)? })
@@ -117,12 +135,15 @@ impl Processor for X86_64 {
     }
 
     fn normalise(thread: &mut Thread, who: Who) {
-        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY);
-        if who.runs || waits_fast {
-            // Who runs has them in the processor. Who waits is resumed with a message and these.
-            let kept = if who.runs { &[][..] } else { &[word::RSP, word::RIP] };
+        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY | gate::NOTIFIED);
+        if who.runs || waits_fast || who.is_brief {
+            // Who runs has them in the processor. Who waits is resumed with a message and the first
+            // two, and who was put into a queue has the message there.
+            let kept = [&[word::RSP, word::RIP][..], &CALL].concat();
+            let count = if who.runs { 0 } else { 2 };
+            let count = if who.is_brief { kept.len() } else { count };
             let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
-            kept.iter().for_each(|index| thread.context[*index] = before[*index]);
+            kept[..count].iter().for_each(|index| thread.context[*index] = before[*index]);
         }
         if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
             thread.partner = Link::NULL;

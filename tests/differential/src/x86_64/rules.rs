@@ -7,10 +7,11 @@ use super::code::{CPU, Code, ONES};
 use super::entry::{CALL, Entered, NUMBERS};
 use super::machine::{Exit, Machine, reg};
 use super::spaces::tables;
+use crate::clock::Clock;
 use crate::processor::{Outcome, Run, pool_word};
 use abi::frame::{GENERAL, USER_FLAGS, vector};
 use abi::{Op, Tag};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use core::mem::offset_of;
 use kcore::port::{CONTEXT_WORDS, Processor as _};
 use kcore::thread::{ANCHOR, gate};
@@ -20,6 +21,8 @@ use x86_64_context::{FIXED_FLAGS, word};
 
 /// Where `Cpu::current` is.
 const CURRENT: u32 = CPU + offset_of!(Cpu, current) as u32;
+/// Where `Cpu::top` is.
+const TOP: u32 = CPU + offset_of!(Cpu, top) as u32;
 /// What a call and a reply-and-wait to another space may take at most, from the entry to user mode.
 const MOST: [(Op, usize); 2] = [(Op::Call, 50), (Op::ReplyWait, 52)];
 
@@ -62,10 +65,15 @@ pub fn run(
     // After `Cpu` comes the upper half of ring 0's stack pointer.
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), u32::MAX];
     let scheduler: &[u32] = bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched));
-    let rows: [(u32, &[u32]); 3] = [
+    // After the scheduler comes the clock.
+    let Clock { base, mult, shift, counter } = entered.clock;
+    let clock = [base as u32, (base >> 32) as u32, mult, shift];
+    let place = code.places.scheduler;
+    let rows: [(u32, &[u32]); 4] = [
         (CPU, &hot),
         (code.symbols.pool_place, &[0, kernel.threads.count - 1]),
-        (code.places.scheduler, scheduler),
+        (place, scheduler),
+        (place + size_of::<Scheduler>() as u32, &clock),
     ];
     let known = |address: u32| {
         rows.iter()
@@ -75,6 +83,7 @@ pub fn run(
         |address: u32| pool_word::<super::X86_64>(kernel, address).or_else(|| known(address));
     let mut machine = Machine::new(&memory);
     (machine.regs, machine.segments) = (numbered(entered), entered.segments);
+    machine.tsc = counter;
     let exit = machine.run(code, code.symbols.entry, turned)?;
     let end = End { code, kernel, me, entered, machine: &machine, cpu };
     let (outcome, ways) = match exit {
@@ -137,7 +146,7 @@ impl End<'_> {
             let found = machine.load(ONES | u64::from(saved(index)), 8)?;
             ensure!(found == value, "word {index} is saved as {found:#x}, not {value:#x}");
         }
-        let context = saved(word::VECTOR)..saved(CONTEXT_WORDS);
+        let context = saved(0)..saved(CONTEXT_WORDS);
         ensure!(
             written.keys().all(|at| context.contains(at)),
             "something was changed before the slow way: {written:x?}"
@@ -160,19 +169,34 @@ impl End<'_> {
             .with_context(|| format!("{address:#x} runs, which is no thread"))?;
         let switches = kernel.pool[current].space != self.entered.space.link();
         let op = Op::from_code(self.entered.user.r[0] as u32 >> Tag::OP_SHIFT);
-        let (op, most) = *MOST
-            .iter()
-            .find(|(named, _)| Some(*named) == op)
-            .context("another system call went through")?;
-        let steps = machine.steps.len();
+        let most = MOST.iter().find(|(named, _)| Some(*named) == op);
+        let (steps, most) = (machine.steps.len(), most.map_or(usize::MAX, |(_, most)| *most));
         ensure!(steps <= most, "{op:?} took {steps} instructions, not {most}");
-        let way = match op {
-            Op::Call => "calls",
-            _ => "replies",
-        };
+        let way = self.way(op.context("an unknown system call went through")?, current)?;
         let ways = if switches { vec![way, "to another space"] } else { vec![way] };
         let own = Left { registers: machine.regs, cr3: machine.cr3 };
         Ok((Outcome { current, written: machine.words.written.clone(), own }, ways))
+    }
+}
+
+/// What it is called in the tally.
+impl End<'_> {
+    fn way(&self, op: Op, current: Ref<Thread>) -> Result<&'static str> {
+        let scheduler = self.code.places.scheduler;
+        let queues = scheduler..scheduler + size_of::<Scheduler>() as u32;
+        let is_queued = self.machine.words.written.range(queues).next().is_some();
+        let bits = self.machine.regs[NUMBERS[word::RSI - word::GENERAL]];
+        Ok(match op {
+            Op::Call => "calls",
+            Op::ReplyWait => "replies",
+            Op::Notify if current != self.me => "notifications of more urgent threads",
+            Op::Notify if is_queued => "notifications of waiting threads",
+            Op::Notify => "notifications",
+            Op::Receive if current != self.me => "receives that wait",
+            Op::Receive if bits != 0 => "receives of notifications",
+            Op::Receive => "receives of nothing",
+            _ => bail!("{op:?} went through"),
+        })
     }
 }
 
@@ -204,7 +228,7 @@ pub fn check(
     let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
     let is_known = |at: &u32| {
         crate::processor::is_pool::<super::X86_64>(kernel, *at)
-            || *at == CURRENT
+            || [CURRENT, TOP].contains(at)
             || queues.contains(at)
     };
     ensure!(written.keys().all(is_known), "words were written: {written:x?}");
@@ -213,7 +237,7 @@ pub fn check(
 
 /// A thread that waits in a system call goes on with flags that a user may have.
 pub fn check_thread(thread: &Thread) -> Result<()> {
-    if !matches!(thread.gate, gate::OPEN | gate::REPLY) {
+    if !matches!(thread.gate, gate::OPEN | gate::REPLY | gate::NOTIFIED) {
         return Ok(());
     }
     let flags = thread.context[word::RFLAGS];

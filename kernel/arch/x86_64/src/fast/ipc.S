@@ -22,6 +22,8 @@
 //  9 | under this handle, from this very thread                       | `waiting_caller`
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
+// What fails T2 may be `notify` or `receive`: `notify.S`.
+//
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call. Receiver and sender cannot be one
 // thread: the sender runs, so its gate is not `OPEN`. Where the receiver goes on needs no test: the last 512 GiB before what is no address
 // are not the users' (`USER_END`), so the instruction after a `syscall` has one.
@@ -99,7 +101,7 @@ syscall_entry:
 3: // reply_wait
     xor rax, {op_call} ^ {op_reply_wait}                // T2
     cmp rax, {words}
-    ja slow_reply
+    ja try_notify
     mov ebx, [{pool} + {index_mask}]                    // T7
     and ebx, edi
     shl ebx, {thread_shift}
