@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | IA-32 | slots of small spaces: groups by size | Spaces | the TLB's flush |
 //! | ARMv5 | domains, but for those of the kernel | Spaces, Segments | the TLB's flush |
-//! | x86-64 | PCIDs | Spaces | the TLB's flush |
+//! | x86-64 | PCIDs ([`crate::pcid`]) | Spaces | nothing: who gets one flushes what it has |
 //!
 //! PowerPC has a million contexts of 16 VSIDs, so nobody loses one to another: [`crate::vsid`] has
 //! them.
