@@ -80,7 +80,7 @@ impl Descriptors {
     pub fn give<M: Shared>(
         &mut self,
         memory: &Little<M>,
-        (slot, physical): (u32, u32),
+        (slot, physical): (u32, u64),
         what: Given,
     ) {
         let at = self.place(self.tail);
@@ -88,8 +88,8 @@ impl Descriptors {
             Given::Empty => 0,
             Given::Filled(bytes) => bytes | COMMAND,
         };
-        for (word, value) in [(ADDRESS, physical), (ADDRESS_HIGH, 0), (LENGTH, length), (STATUS, 0)]
-        {
+        let [low, high] = [physical as u32, (physical >> 32) as u32];
+        for (word, value) in [(ADDRESS, low), (ADDRESS_HIGH, high), (LENGTH, length), (STATUS, 0)] {
             memory.write(at + word, value);
         }
         self.slots[self.tail as usize] = slot;

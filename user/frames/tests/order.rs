@@ -52,14 +52,14 @@ fn descriptors<const HIGH_FIRST: bool>() {
     let memory = Memory::<HIGH_FIRST>::new(START + Descriptors::BYTES);
     let (view, mut ring) = (Little::new(memory.clone()), Descriptors::new(START));
     ring.give(&view, (0x640, 0x1234_5678), Given::Filled(0x5ea));
-    ring.give(&view, (0xc80, 0x9abc_def0), Given::Empty);
+    ring.give(&view, (0xc80, 0x21_9abc_def0), Given::Empty);
     assert_eq!(
         memory.get(START),
         [0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 0xea, 5, 0, 0b1011, 0, 0, 0, 0]
     );
     assert_eq!(
         memory.get(START + 16),
-        [0xf0, 0xde, 0xbc, 0x9a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        [0xf0, 0xde, 0xbc, 0x9a, 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     );
     assert_eq!(ring.take(&view), None);
     // The first is done: its status is byte 12.

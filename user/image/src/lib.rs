@@ -367,5 +367,5 @@ pub struct Given {
     /// Bytes of memory or of addresses, or ports, or 0.
     pub bytes: u32,
     /// Physical address of memory that was granted for a device to reach, else 0.
-    pub physical: u32,
+    pub physical: u64,
 }

@@ -27,14 +27,15 @@ use virtio_drivers::transport::pci::bus::{ConfigurationAccess, DeviceFunction, P
 use virtio_drivers::transport::{DeviceStatus, DeviceType, InterruptStatus, Transport};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
-const PAGE: u32 = abi::PAGE_SIZE;
+const PAGE: u32 = abi::PAGE_SIZE as u32;
 
 /// A piece of memory that the device reaches. It is mapped in [`grants`],
 /// where no Rust object lies.
 struct Area {
     address: AtomicU32,
     bytes: AtomicU32,
-    physical: AtomicU32,
+    /// Low and high word: not every processor writes 64 bits at once.
+    physical: [AtomicU32; 2],
 }
 
 /// Pages for the crate from its start; what the driver has for itself is in its last page.
@@ -109,7 +110,8 @@ fn open(
 
 impl Area {
     const fn new() -> Self {
-        Self { address: AtomicU32::new(0), bytes: AtomicU32::new(0), physical: AtomicU32::new(0) }
+        let physical = [const { AtomicU32::new(0) }; 2];
+        Self { address: AtomicU32::new(0), bytes: AtomicU32::new(0), physical }
     }
 
     fn set(&self, env: &Env, name: &str) -> core::result::Result<(), String> {
@@ -117,7 +119,11 @@ impl Area {
             Some(given) if given.physical != 0 => {
                 self.address.store(given.address, Ordering::Relaxed);
                 self.bytes.store(given.bytes, Ordering::Relaxed);
-                self.physical.store(given.physical, Ordering::Relaxed);
+                let words = [given.physical as u32, (given.physical >> 32) as u32];
+                self.physical
+                    .iter()
+                    .zip(words)
+                    .for_each(|(to, word)| to.store(word, Ordering::Relaxed));
                 Ok(())
             }
             _ => Err(format!(
@@ -145,15 +151,17 @@ impl Area {
             "offset {offset:#x} of an area of {:#x} bytes",
             self.bytes()
         );
-        (self.address.load(Ordering::Relaxed) + offset) as *mut u8
+        (self.address.load(Ordering::Relaxed) + offset) as usize as *mut u8
     }
 
     /// The physical address of what lies at a linear one.
-    fn physical(&self, address: u32) -> Option<u32> {
-        let offset = address
+    fn physical(&self, address: *const u8) -> Option<PhysAddr> {
+        let offset = u32::try_from(address.addr())
+            .ok()?
             .checked_sub(self.address.load(Ordering::Relaxed))
             .filter(|offset| *offset < self.bytes())?;
-        Some(self.physical.load(Ordering::Relaxed) + offset)
+        let [low, high] = [0, 1].map(|word: usize| self.physical[word].load(Ordering::Relaxed));
+        Some((PhysAddr::from(high) << 32 | PhysAddr::from(low)) + PhysAddr::from(offset))
     }
 
     /// A part as the crate's queue wants it, which takes nothing of it but where it is.
@@ -200,7 +208,7 @@ unsafe impl Hal for Dma {
         // SAFETY: inside the queue, and nobody else's from here on; it may hold what was there
         // before a restart.
         unsafe { pointer.write_bytes(0, bytes as usize) };
-        (QUEUE_AREA.physical(pointer.as_ptr() as u32).map_or(0, PhysAddr::from), pointer)
+        (QUEUE_AREA.physical(pointer.as_ptr()).unwrap_or(0), pointer)
     }
 
     unsafe fn dma_dealloc(_: PhysAddr, _: NonNull<u8>, _: usize) -> i32 {
@@ -212,17 +220,18 @@ unsafe impl Hal for Dma {
         // `View` says where the ranges are mapped.
         let (grants, end) = (grants(), address.checked_add(bytes as PhysAddr));
         assert!(
-            address >= grants.start.into() && end.is_some_and(|end| end <= grants.end.into()),
+            address >= PhysAddr::from(grants.start)
+                && end.is_some_and(|end| end <= PhysAddr::from(grants.end)),
             "registers at {address:#x}"
         );
         NonNull::new(address as usize as *mut u8).unwrap_or(NonNull::dangling())
     }
 
     unsafe fn share(part: NonNull<[u8]>, _: BufferDirection) -> PhysAddr {
-        let address = part.cast::<u8>().as_ptr() as u32;
+        let address = part.cast::<u8>().as_ptr();
         match [&QUEUE_AREA].into_iter().chain(&BUFFERS).find_map(|area| area.physical(address)) {
-            Some(physical) => physical.into(),
-            None => panic!("no device reaches {address:#x}"),
+            Some(physical) => physical,
+            None => panic!("no device reaches {address:p}"),
         }
     }
 

@@ -92,7 +92,7 @@ pub struct E1000 {
     queue: Little<Region>,
     rings: [Descriptors; 2],
     /// The slots' memory, and its physical address.
-    slots: (Region, u32),
+    slots: (Region, u64),
     address: Address,
     /// Of each direction, whether it interrupts.
     tells: [bool; 2],
@@ -182,12 +182,13 @@ impl E1000 {
     }
 
     /// Empty rings, then both directions are on.
-    fn begin(&self, physical: u32) {
+    fn begin(&self, physical: u64) {
         (0..2 * Descriptors::BYTES).step_by(4).for_each(|at| self.queue.write(at, 0));
         self.queue.fence();
         for (base, ring) in register::RINGS.into_iter().zip(&self.rings) {
-            self.registers.write(base + register::BASE, physical + ring.start());
-            self.registers.write(base + register::BASE_HIGH, 0);
+            let first = physical + u64::from(ring.start());
+            self.registers.write(base + register::BASE, first as u32);
+            self.registers.write(base + register::BASE_HIGH, (first >> 32) as u32);
             self.registers.write(base + register::BYTES, Descriptors::BYTES);
             self.registers.write(base + register::HEAD, 0);
             self.registers.write(base + register::TAIL, 0);
@@ -230,7 +231,7 @@ impl Card for E1000 {
         }
         slots.hand_over(slot + SLOT_FRAME, bytes, way.by_device())?;
         let what = if way == Way::Send { Given::Filled(bytes) } else { Given::Empty };
-        ring.give(&self.queue, (slot, *physical + slot + SLOT_FRAME), what);
+        ring.give(&self.queue, (slot, *physical + u64::from(slot + SLOT_FRAME)), what);
         Ok(())
     }
 

@@ -483,7 +483,7 @@ fn grant(
         let nothing =
             object == 0 && matches!(granted.resource, Resource::File { .. } | Resource::Pci { .. });
         let slot = if nothing { 0 } else { slot };
-        let physical = physical as u32;
+        let physical = u64::from(physical);
         given.push(Given { name: granted.name.into(), slot, address, bytes, physical });
     }
     Ok((given, devices))

@@ -32,9 +32,12 @@ pub fn open(env: &Env, [width, height]: [u32; 2]) -> Result<Region, String> {
     if u64::from(width) * u64::from(height) * 4 > u64::from(frame.bytes()) {
         return Err(format!("`{FRAME}` has no room for {width}x{height}"));
     }
+    let Ok(physical) = u32::try_from(given.physical) else {
+        return Err(format!("`{FRAME}` lies where the card does not reach"));
+    };
     registers.write(ROW, (width / 16 - 1) << 2);
     registers.write(ROWS, height - 1);
-    registers.write(BASE, given.physical);
+    registers.write(BASE, physical);
     registers.write(CONTROL, ON);
     Ok(frame)
 }
