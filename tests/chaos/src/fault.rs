@@ -201,7 +201,7 @@ impl Victims {
                 all.len() - 1
             });
             let (victim, thread, region) =
-                (&mut all[at], Thread(grant.slot), Region::find(env, &grant.name));
+                (&mut all[at], Thread(grant.slot as Word), Region::find(env, &grant.name));
             match what {
                 "control" => victim.control = Some(thread),
                 "bell" => victim.bells.push(thread),
@@ -300,7 +300,8 @@ impl Victim {
                 // Twice as often where it goes on as any other.
                 let (which, value) = (random.below(GENERAL as u32 + 3) as usize, random.draw());
                 self.change(|words| match which {
-                    ..GENERAL => words[which] = value,
+                    // Of a word with 64 bits both halves are wild.
+                    ..GENERAL => words[which] = (u64::from(value) << 32 | u64::from(value)) as Word,
                     GENERAL => words[STACK] ^= 4 << (value % 16),
                     _ => words[INSTRUCTION] ^= 1 << (value % 12),
                 });
@@ -357,7 +358,7 @@ impl Victim {
 struct Queue(Region);
 
 impl Queue {
-    const PAGE: u32 = abi::PAGE_SIZE;
+    const PAGE: u32 = abi::PAGE_SIZE as u32;
     const LENGTH: u32 = 256;
     /// Most queues of a device.
     const MOST: u32 = 2;

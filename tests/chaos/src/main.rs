@@ -21,7 +21,7 @@ use macadamia::alloc::boxed::Box;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::start::{Usage, status};
-use macadamia::{Env, Thread, println, result, time};
+use macadamia::{Env, Thread, Word, println, result, time};
 use probe::Probe;
 
 macadamia::main!(run);
@@ -187,8 +187,8 @@ fn report(env: &Env, victims: &Victims, tallies: Vec<Tally>, faults: u32, probes
         verdict(good, format_args!("chaos.restarts.{name}"), "no fault took it down");
     }
     probes.all.iter().for_each(|probe| probe.report());
-    if let Some(rhythm) = env.given("rhythm").map(|given| Thread(given.slot)) {
-        let good = match rhythm.ask([REPORT, 0, 0]) {
+    if let Some(rhythm) = env.given("rhythm").map(|given| Thread(given.slot as Word)) {
+        let good = match rhythm.ask([REPORT as Word, 0, 0]) {
             Ok([beats, missed, latest]) => {
                 println!("the rhythm: {beats} beats, {missed} missed, the latest {latest} us late");
                 missed == 0 && beats > 0

@@ -20,8 +20,6 @@ pub extern crate alloc;
 pub mod alien;
 mod arch;
 pub mod cap;
-// Drivers are for words of 32 bits.
-#[cfg(target_pointer_width = "32")]
 pub mod card;
 pub mod clock;
 pub mod console;
@@ -43,7 +41,7 @@ pub mod time;
 pub mod utcb;
 // The crate has the processor's order of bytes in its queues and registers, and virtio the low one
 // first.
-#[cfg(all(target_pointer_width = "32", target_endian = "little"))]
+#[cfg(target_endian = "little")]
 pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};

@@ -6,7 +6,7 @@ use frames::{Broken, Shared};
 use macadamia::alloc::vec;
 use macadamia::alloc::vec::Vec;
 use macadamia::disk::{AGAIN, ANSWERS, Client, Disk, Request, SECTOR};
-use macadamia::{Env, Result, ipc, println, time};
+use macadamia::{Env, Result, Word, ipc, println, time};
 
 /// Requests under way.
 const SLOTS: u32 = 8;
@@ -216,7 +216,7 @@ impl Range {
             if client.wait(self.disk.memory())? {
                 continue;
             }
-            match time::alarm(time::now() + LOOK, ALARM)
+            match time::alarm(time::now() + LOOK, ALARM as Word)
                 .and_then(|()| ipc::wait(ANSWERS | AGAIN | ALARM))
             {
                 Ok(bits) if bits & AGAIN != 0 => return Err(Broken),

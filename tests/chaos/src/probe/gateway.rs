@@ -8,7 +8,7 @@ use image::protocol::net::SLOT_FRAME;
 use macadamia::alloc::vec::Vec;
 use macadamia::net::Ipv4Addr;
 use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
-use macadamia::{Env, Result, ipc, println, time};
+use macadamia::{Env, Result, Word, ipc, println, time};
 
 /// The gateway of QEMU's user network.
 const GATEWAY: [u8; 4] = [10, 0, 2, 2];
@@ -117,7 +117,8 @@ impl Question<'_> {
             if self.rings.input.wait(self.port.memory())? {
                 continue;
             }
-            let bits = time::alarm(end, ALARM).and_then(|()| ipc::wait(FRAMES | AGAIN | ALARM));
+            let bits =
+                time::alarm(end, ALARM as Word).and_then(|()| ipc::wait(FRAMES | AGAIN | ALARM));
             match bits {
                 Ok(bits) if bits & AGAIN != 0 => return Ok(Ok(Outcome::Again)),
                 Ok(_) if time::now() >= end => return Ok(Ok(Outcome::Silence)),
@@ -129,7 +130,7 @@ impl Question<'_> {
 
     /// Lets others run for a while.
     fn rest(&self) -> Result<u32> {
-        time::alarm(time::now() + PATIENCE, ALARM)?;
+        time::alarm(time::now() + PATIENCE, ALARM as Word)?;
         ipc::wait(ALARM | AGAIN)
     }
 

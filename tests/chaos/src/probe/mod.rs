@@ -11,7 +11,7 @@ use disk::Range;
 use gateway::Gateway;
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::vec::Vec;
-use macadamia::{Env, Result, ipc, time};
+use macadamia::{Env, Result, Word, ipc, time};
 use picture::Picture;
 use progress::Progress;
 use sockets::Connection;
@@ -60,7 +60,7 @@ pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
 pub fn rest() -> Result<()> {
     let end = time::now() + PATIENCE;
     while time::now() < end {
-        time::alarm(end, ALARM)?;
+        time::alarm(end, ALARM as Word)?;
         ipc::wait(ALARM)?;
     }
     Ok(())

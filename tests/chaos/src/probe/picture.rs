@@ -3,7 +3,7 @@
 
 use super::{ALARM, PATIENCE, Probe};
 use macadamia::screen::Screen;
-use macadamia::{Env, Result, println, time};
+use macadamia::{Env, Result, Word, println, time};
 
 /// The part.
 pub struct Picture {
@@ -29,7 +29,7 @@ impl Probe for Picture {
             if time::now() >= end {
                 return Ok(false);
             }
-            time::alarm(end, ALARM)?;
+            time::alarm(end, ALARM as Word)?;
             self.screen.wait(ALARM)?;
             while self.screen.event()?.is_some() {}
         }

@@ -8,7 +8,7 @@ use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
 use macadamia::net::port::{self, counter};
 use macadamia::start::{Component, Usage, components};
-use macadamia::{Env, Thread, kernel_counts, time};
+use macadamia::{Env, Thread, Word, kernel_counts, time};
 
 /// Between two notes, in nanoseconds.
 const STEP: u64 = 1_000_000_000;
@@ -43,8 +43,8 @@ struct Port {
 
 impl Status {
     pub fn new(env: &Env) -> Self {
-        let [switch, ip] =
-            ["switch", "watch-ip"].map(|name| env.given(name).map(|given| Thread(given.slot)));
+        let [switch, ip] = ["switch", "watch-ip"]
+            .map(|name| env.given(name).map(|given| Thread(given.slot as Word)));
         let mut status =
             Self { switch, ip, frames: VecDeque::new(), total: 0, due: time::now() + STEP };
         status.total = status.sum();

@@ -9,13 +9,13 @@ use hmac::{Hmac, Mac};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::ipc::{Message, receive, reply};
-use macadamia::{Env, MessageKind, println};
+use macadamia::{Env, MessageKind, Word, println};
 use sha2::Sha256;
 
 macadamia::main!(run);
 
 /// The request: sign the message's text.
-const SIGN: u32 = 1;
+const SIGN: Word = 1;
 
 fn run(env: Env) {
     let Some(key) = env.start.arguments.first() else { panic!("no key: give one in `arguments`") };
@@ -32,7 +32,7 @@ fn run(env: Env) {
                     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
                 Message::text(0, signature.as_bytes())
             }
-            _ => Message::new([u32::MAX, 0, 0]),
+            _ => Message::new([u32::MAX as Word, 0, 0]),
         };
         // Who asked may be gone by now.
         let _ = reply(received.handle, answer);

@@ -4,7 +4,7 @@
 use macadamia::alloc::string::String;
 use macadamia::disk::{BIT_REQUESTS, TIMED_OUT};
 use macadamia::heartbeat::Heart;
-use macadamia::{Env, Error, Irq, ipc, time, utcb};
+use macadamia::{Env, Error, Irq, Word, ipc, time, utcb};
 
 /// Notification bits of the interrupt (the description's `interrupt`), of the alarm, and of
 /// clients.
@@ -19,7 +19,7 @@ pub fn accept_all() {
     utcb::accept(INTERRUPT | ALARM | REQUESTS);
 }
 
-/// An interrupt line, and the signs of life: the thread has one alarm.
+/// An interrupt line, and the heartbeats: the thread has one alarm.
 pub struct Line {
     irq: Irq,
     heart: Heart,
@@ -29,7 +29,7 @@ impl Line {
     /// The line of a grant, bound and open; a sentence if that is not possible.
     pub fn open(env: &Env, name: &str) -> Result<Self, String> {
         let irq = env.open_irq(name, "interrupt")?;
-        Ok(Self { irq, heart: Heart::new(env, ALARM) })
+        Ok(Self { irq, heart: Heart::new(env, ALARM as Word) })
     }
 
     /// To be called before each wait: the alarm comes at this time, or before it.
@@ -39,7 +39,7 @@ impl Line {
 
     /// Waits until `done`, called at each interrupt, takes the device's interrupt back and says
     /// what came of it; [`TIMED_OUT`] if that takes too long. It is the device that is slow: the
-    /// server gives its signs of life.
+    /// server sends its heartbeats.
     pub fn wait<T>(&mut self, mut done: impl FnMut() -> Option<T>) -> Result<T, u32> {
         let late = |_| TIMED_OUT;
         let deadline = time::now() + PATIENCE;

@@ -12,7 +12,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 mod ata;
 mod driver;
 mod line;
@@ -27,7 +27,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK};
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
-use macadamia::{Env, MessageKind, Received, Thread, println, time};
+use macadamia::{Env, MessageKind, Received, Thread, Word, println, time};
 use sectors::{Attach, Claim, Range, Refused, Server, partition, ranges};
 
 macadamia::main!(run);
@@ -54,7 +54,7 @@ fn find_virtio(_: &Env) -> Option<Box<dyn Disk>> {
     None
 }
 
-#[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
     ata::Ata::find(env).map_or_else(
         |reason| {
@@ -66,7 +66,7 @@ fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
 }
 
 /// A machine without I/O ports has no ATA disk.
-#[cfg(not(any(target_arch = "x86", target_arch = "powerpc")))]
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc")))]
 fn find_ata(_: &Env) -> Option<Box<dyn Disk>> {
     println!("no disk: the machine has no virtio disk");
     None
@@ -131,7 +131,7 @@ struct Serving {
     clients: Vec<Client>,
     /// Clients that attach while the disk still does something for a life of theirs that is over:
     /// their numbers and reply handles.
-    waiting: Vec<(usize, u32)>,
+    waiting: Vec<(usize, Word)>,
     steps: Steps,
 }
 
@@ -170,7 +170,7 @@ fn all_again(clients: &[Client], which: u32) {
 fn refuse_all(clients: &[Client]) -> ! {
     all_again(clients, u32::MAX);
     macadamia::ipc::serve(|received| {
-        (received.kind == MessageKind::Call).then_some([NO_DISK, 0, 0])
+        (received.kind == MessageKind::Call).then_some([NO_DISK as Word, 0, 0])
     })
 }
 
@@ -262,6 +262,6 @@ impl Serving {
 }
 
 /// If the client is gone it does not care.
-fn answer(handle: u32, words: [u32; 3]) {
-    let _ = reply(handle, Message::new(words));
+fn answer(handle: Word, words: [u32; 3]) {
+    let _ = reply(handle, Message::new(words.map(|word| word as Word)));
 }

@@ -21,7 +21,7 @@ use macadamia::alloc::string::String;
 use macadamia::card::Card;
 use macadamia::heartbeat::Heart;
 use macadamia::net::port::{AGAIN, FRAMES, Port, Rings};
-use macadamia::{Env, Irq, ipc, println, time};
+use macadamia::{Env, Irq, Word, ipc, println, time};
 use measured::Measured;
 
 macadamia::main!(run);
@@ -37,7 +37,7 @@ fn run(env: Env) {
     let Some(port) = Port::find(&env) else {
         panic!("it needs the memory `network`, and `switch` and `switch-bell` to call and notify")
     };
-    let mut heart = Heart::new(&env, ALARM);
+    let mut heart = Heart::new(&env, ALARM as Word);
     let measured = Measured::of(&env);
     let mut pause = FIRST_PAUSE;
     let mut line = None;

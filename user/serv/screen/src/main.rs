@@ -128,7 +128,7 @@ impl Server {
             frame,
             inputs: inputs.ok(),
             tablet: tablet::open(env, size),
-            heart: Heart::new(env, ALARM),
+            heart: Heart::new(env, ALARM as Word),
             under_way: Strips::default(),
             own: Vec::with_capacity(OWN),
             pointer: None,

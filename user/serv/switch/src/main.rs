@@ -21,7 +21,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
-use macadamia::{Env, MessageKind, Received, Thread, println, time, utcb};
+use macadamia::{Env, MessageKind, Received, Thread, Word, println, time, utcb};
 
 macadamia::main!(run);
 
@@ -55,7 +55,17 @@ struct Waiting {
     /// Word 1 of its request.
     flags: u32,
     /// Its reply handle.
-    handle: u32,
+    handle: Word,
+}
+
+/// The words of a request, each of 32 bits.
+fn words(received: &Received) -> [u32; 3] {
+    received.words.map(|word| word as u32)
+}
+
+/// An answer of such words.
+fn message(words: [u32; 3]) -> Message {
+    Message::new(words.map(|word| word as Word))
 }
 
 struct Server {
@@ -86,8 +96,13 @@ fn run(env: Env) {
     };
     let bridges = |port: &usize| env.argument(&format!("bridge-{port}")) == Some("true");
     (0..clients.len()).filter(bridges).for_each(|port| switch.let_bridge(port));
-    let mut server =
-        Server { switch, clients, card: None, waiting: Vec::new(), heart: Heart::new(&env, ALARM) };
+    let mut server = Server {
+        switch,
+        clients,
+        card: None,
+        waiting: Vec::new(),
+        heart: Heart::new(&env, ALARM as Word),
+    };
     if env.start.restarts > 0 {
         // What they had with the life before this one is gone.
         server.all_again(u32::MAX);
@@ -138,31 +153,31 @@ impl Server {
     /// Answers a request; `None` if that has to wait.
     fn answer(&mut self, received: &Received) -> Option<Message> {
         match (received.kind, received.badge) {
-            (MessageKind::Call, WATCHER) => Some(self.tell(received.words)),
+            (MessageKind::Call, WATCHER) => Some(self.tell(words(received))),
             (MessageKind::Call, badge) => {
                 let port =
                     (badge as usize).checked_sub(1).filter(|port| *port < self.clients.len());
-                port.map_or(Some(BAD), |port| self.serve(port, received)).map(Message::new)
+                port.map_or(Some(BAD), |port| self.serve(port, received)).map(message)
             }
-            _ => Some(Message::new(BAD)),
+            _ => Some(message(BAD)),
         }
     }
 
     /// Answers a watcher.
     fn tell(&self, words: [u32; 3]) -> Message {
         match words {
-            [STATISTICS, number, port] => Message::new(self.counter(port as usize, number)),
+            [STATISTICS, number, port] => message(self.counter(port as usize, number)),
             [NAME, _, port] => match self.clients.get(port as usize) {
                 Some(client) => Message::text(0, client.name.as_bytes()),
-                None => Message::new(BAD),
+                None => message(BAD),
             },
-            _ => Message::new(BAD),
+            _ => message(BAD),
         }
     }
 
     /// Answers the client of a port; `None` if that has to wait.
     fn serve(&mut self, port: usize, received: &Received) -> Option<[u32; 3]> {
-        match (received.words, port) {
+        match (words(received), port) {
             ([ATTACH, flags, _], 1..) => match self.card {
                 None => {
                     self.waiting.retain(|waiting| waiting.port != port);
@@ -222,7 +237,7 @@ impl Server {
         self.set_card(Some(card));
         for Waiting { port, flags, handle } in core::mem::take(&mut self.waiting) {
             let words = self.attach(port, flags, card);
-            let _ = reply(handle, Message::new(words));
+            let _ = reply(handle, message(words));
         }
     }
 

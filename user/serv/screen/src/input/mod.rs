@@ -4,12 +4,12 @@
 mod ps2;
 pub mod tablet;
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod i8042;
 #[cfg(target_arch = "arm")]
 mod pl050;
 
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub use i8042::Inputs;
 #[cfg(target_arch = "arm")]
 pub use pl050::Inputs;
