@@ -11,7 +11,7 @@ use crate::emulator::{self, Machine, Transcript, batch};
 use crate::guest::{self, Guest};
 use crate::machine::network::{Forward, Nic, free_port};
 use crate::top;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::path::Path;
@@ -27,6 +27,7 @@ pub const ALL: &[Test] = &[
     test("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
     slow("versatilepb.net.restarts", "the same as `net.restarts`", || on_board(restarts)),
     slow("versatilepb.net.flood", "the same as `net.flood`", || on_board(|| flood(Nic::Virtio))),
+    test("net.web", web),
     test("net.top", table),
     test("net.http", http),
     test("net.many", many),
@@ -129,6 +130,32 @@ fn echo(nic: Nic) -> Result<()> {
                 one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })
         })?;
+    }
+    Ok(())
+}
+
+/// A native web server without a Linux gives its page as it is, and a table that has each component.
+fn web() -> Result<()> {
+    let (built, port) = built("systems/web.toml", "80", Nic::Virtio)?;
+    let mut session = emulator::session(&built)?;
+    // Without an address nobody answers at the port.
+    session.expect_all(&["[ip] 10.0.2.15/24", "[http] listening at port 80"])?;
+    let get = |path: &str| -> Result<Vec<u8>> {
+        let mut stream = connect(port)?;
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        let end = answer.windows(4).position(|part| part == b"\r\n\r\n").context("no header")?;
+        Ok(answer.split_off(end + 4))
+    };
+    let page = std::fs::read("user/demo/http/pages/index.html")?;
+    ensure!(get("/")? == page, "the page is another one");
+    let table = String::from_utf8(get("/status.txt")?)?;
+    for name in ["console", "http", "ip", "nic", "switch"] {
+        let runs = |line: &str| {
+            line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with("runs "))
+        };
+        ensure!(table.lines().any(runs), "`{name}` does not run in {table}");
     }
     Ok(())
 }
