@@ -90,6 +90,43 @@ pub fn place(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
     }
 }
 
+/// Moves what a device has above the first 4 GiB, of which no component is given anything, to
+/// addresses from `first` on, below `end`, that no device of the bus has. What finds no room stays.
+pub fn lower(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
+    if !is_there(bus, device) {
+        return;
+    }
+    let mut root = PciRoot::new(Access(bus));
+    let Ok(bars) = root.bars(at(device)) else { return };
+    for (index, bar) in (0..).zip(bars) {
+        let Some((address, size)) = bar.and_then(|bar| bar.memory_address_size()) else { continue };
+        if u32::try_from(address).is_err()
+            && let Some(address) = gap(bus, size, (first, end))
+        {
+            root.set_bar_64(at(device), index, address.into());
+        }
+    }
+}
+
+/// A multiple of `size` from `first` on where no device has any of so many bytes below `end`.
+fn gap(bus: &impl Bus, size: u64, (first, end): (u32, u32)) -> Option<u32> {
+    let mut root = PciRoot::new(Access(bus));
+    let there = (0..image::pci::DEVICES).filter(|device| is_there(bus, *device));
+    let taken: Vec<(u64, u64)> = there
+        .filter_map(|device| root.bars(at(device)).ok())
+        .flat_map(|bars| bars.into_iter().flatten().filter_map(|bar| bar.memory_address_size()))
+        .collect();
+    let mut address = u64::from(first).checked_next_multiple_of(size)?;
+    loop {
+        let after = address.checked_add(size).filter(|after| *after <= end.into())?;
+        let overlaps = |(start, bytes): &&(u64, u64)| *start < after && address < start + bytes;
+        let Some((start, bytes)) = taken.iter().find(overlaps) else {
+            return u32::try_from(address).ok();
+        };
+        address = (start + bytes).checked_next_multiple_of(size)?;
+    }
+}
+
 /// Whether a device raises interrupts: its byte *interrupt pin* says by which pin (PCI Local Bus
 /// Specification 3.0, 6.2.4).
 #[must_use]

@@ -27,13 +27,17 @@ struct Range {
     bytes: Word,
 }
 
+/// The first physical address of devices behind RAM.
+pub fn devices() -> Result<Word> {
+    identify(slot::DEVICES as Word).map(|[_, _, size]| DEVICES_END - size)
+}
+
 /// The Memory of devices in which physical address `base` is, and where.
 pub fn registers(base: Word) -> Result<(Memory, Word)> {
     let (from, first) = if (LEGACY..LEGACY_END).contains(&base) {
         (slot::LEGACY as Word, LEGACY)
     } else {
-        let [_, _, size] = identify(slot::DEVICES as Word)?;
-        (slot::DEVICES as Word, DEVICES_END - size)
+        (slot::DEVICES as Word, devices()?)
     };
     base.checked_sub(first).map(|offset| (Memory(from), offset)).ok_or(Error::BadArgument)
 }

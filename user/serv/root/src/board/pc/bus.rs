@@ -2,7 +2,7 @@
 //! PCI of the PC: configuration mechanism 1, and interrupt lines as the firmware chose them, or by
 //! the board's interrupt router.
 
-use crate::resources::Resources;
+use crate::resources::{Resources, devices};
 use macadamia::port::{read8, read32, write8, write32};
 use macadamia::{Result, pci};
 
@@ -25,6 +25,12 @@ const LEVEL: u16 = 0x4d0;
 /// Interrupt lines that devices of PCI can be led to, as no device of a PC needs to have them:
 /// those that a second printer and the firmware's power management would have.
 const SPARE_LINES: [u32; 2] = [5, 9];
+
+/// Where the addresses of PCI devices end below 4 GiB: the I/O APIC and the firmware are after it.
+const MEMORY_END: u32 = 0xfec0_0000;
+/// They begin at a multiple of this: the firmware keeps the end of RAM below to itself, so that it
+/// looks like addresses of devices.
+const MEMORY_START: u32 = 256 << 20;
 
 /// The bus.
 pub struct Bus;
@@ -51,8 +57,14 @@ impl Bus {
         Ok(Self)
     }
 
-    /// The firmware has given each device its addresses.
-    pub const fn prepare(&self, _: u8) {}
+    /// The firmware has given each device its addresses; where there is RAM above 4 GiB some are
+    /// above that.
+    pub fn prepare(&self, device: u8) {
+        let first = devices().ok().and_then(|first| u32::try_from(first).ok());
+        if let Some(first) = first.and_then(|at| at.checked_next_multiple_of(MEMORY_START)) {
+            pci::lower(self, device, (first, MEMORY_END));
+        }
+    }
 
     /// The interrupt line of a device. One that somebody has already is changed for a spare one, if
     /// there is any.
