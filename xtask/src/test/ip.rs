@@ -3,7 +3,7 @@
 //! QEMU's user network.
 
 use super::net::{bytes, checksum};
-use super::tally::{Test, on_board, slow, test};
+use super::tally::{Test, on_board, on_pc64, slow, test};
 use crate::bench::ping::{Peer, Questions};
 use crate::build::{self, Built, Options, Seed, Wire};
 use crate::description::Interface;
@@ -27,7 +27,15 @@ pub const ALL: &[Test] = &[
     test("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
     slow("versatilepb.net.restarts", "the same as `net.restarts`", || on_board(restarts)),
     slow("versatilepb.net.flood", "the same as `net.flood`", || on_board(|| flood(Nic::Virtio))),
+    test("pc64.net.tutorial", || on_pc64(tutorial)).reading(&["docs/tutorial-net.md"]),
+    test("pc64.net.echo", || on_pc64(|| echo(Nic::Virtio))),
+    test("pc64.net.echo.e1000", || on_pc64(|| echo(Nic::E1000))),
+    test("pc64.net.chaos.e1000", || on_pc64(chaos)),
+    test("pc64.net.memory", || on_pc64(memory)),
+    slow("pc64.net.restarts", "the same as `net.restarts`", || on_pc64(restarts)),
+    slow("pc64.net.flood", "the same as `net.flood`", || on_pc64(|| flood(Nic::Virtio))),
     test("net.web", web),
+    test("pc64.net.web", || on_pc64(web)),
     test("net.top", table),
     test("net.http", http),
     test("net.many", many),
@@ -130,6 +138,21 @@ fn echo(nic: Nic) -> Result<()> {
                 one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })
         })?;
+    }
+    Ok(())
+}
+
+/// MiB of RAM: few; as many as a description can ask for; more than there is room for below the
+/// addresses of devices, some of which the firmware puts above 4 GiB then.
+const MEMORIES: [&str; 3] = ["64", "3072", "6144"];
+
+/// Every byte comes back, however much memory there is, of which drivers have the end.
+fn memory() -> Result<()> {
+    for memory in MEMORIES {
+        let (built, port) = built("systems/tutorial-net.toml", "7", Nic::Virtio)?;
+        let mut session = emulator::session_with(&built, &["-m", memory])?;
+        session.expect_all(&["[ip] 10.0.2.15/24", "[echo] listening at 0.0.0.0:7"])?;
+        echoes_all(&connect(port)?, &bytes(SMALL))?;
     }
     Ok(())
 }

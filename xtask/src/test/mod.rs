@@ -24,6 +24,7 @@ mod load;
 mod mirror;
 mod model;
 mod net;
+mod pc64;
 mod ppc;
 mod profile;
 mod reload;
@@ -178,6 +179,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(arm::ALL)
         .chain(amigaone::ALL)
         .chain(ppc::ALL)
+        .chain(pc64::ALL)
         .chain(tricks::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)

@@ -3,7 +3,7 @@
 //! be seen. Regions of known colours are compared, and what is expected is waited for.
 
 use super::desk::{Desk, Pixel};
-use super::tally::{Test, on_board, slow, test};
+use super::tally::{Test, on_board, on_pc64, slow, test};
 use crate::build::{self, Options};
 use crate::emulator;
 use crate::machine::monitor::Picture;
@@ -30,6 +30,12 @@ pub const ALL: &[Test] = &[
     slow("versatilepb.screen.restarts", "`screen.restarts` is the PC's", || {
         on_board(|| restarts(3))
     }),
+    test("pc64.screen.demo", || on_pc64(demo)),
+    test("pc64.screen.focus", || on_pc64(focus)),
+    slow("pc64.screen.restarts", "`screen.restarts` is the PC's", || on_pc64(|| restarts(3))),
+    test("pc64.screen.tablet", || on_pc64(tablet)),
+    test("pc64.screen.terminal", || on_pc64(terminal)),
+    test("pc64.screen.text", || on_pc64(end_as_text)),
 ];
 
 /// Colours of the clients of `tests/systems/screen-focus.toml`, and of the bar without one.
@@ -232,6 +238,12 @@ fn text() -> Result<()> {
     const REFUSED: &str = "the kernel's command line is wrong: ";
     desk.until("a refusal", |picture| says(picture, REFUSED))?;
     drop(desk);
+    end_as_text()
+}
+
+/// What the root server says at the end.
+fn end_as_text() -> Result<()> {
+    let built = build::system(Path::new("systems/hello.toml"))?;
     let mut desk = Desk::start_with(&built, &["-no-shutdown"])?;
     desk.until("the end", |picture| says(picture, "[root] every component has ended")).map(|_| ())
 }

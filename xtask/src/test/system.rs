@@ -16,6 +16,10 @@ use std::time::Duration;
 const SLOW: &[(&str, &str)] = &[
     ("system.chaos-screen", "minutes; `system.chaos` has network and disk"),
     ("amigaone.system.chaos", "minutes"),
+    (
+        "pc64.system.chaos",
+        "a minute; `pc64.net.chaos.e1000` and `pc64.disk.errors` have most of its faults",
+    ),
     ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
 ];
 
