@@ -293,6 +293,44 @@ mod tests {
         assert_eq!(description.shared["screen-one"].size.get_ref(), "1156K");
     }
 
+    /// What is said of a description for a board.
+    fn refused(board: &str, text: &str) -> String {
+        parse_for(board, text).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn refuses_what_a_boards_card_does_not_show() {
+        let text = |size: &str| {
+            format!("[devices]\nscreen = {{ size = \"{size}\" }}\n")
+                + &component("one", "screen = true")
+        };
+        for (board, fits, most) in
+            [("pc", "1920x1200", "1920x1200"), ("versatilepb", "1024x768", "1024x768")]
+        {
+            assert_eq!(refused(board, &text(fits)), "", "{board}");
+            for size in ["1936x1200", "1024x1201", "304x200"] {
+                let said =
+                    format!("x.toml:2: the board's card shows 320x200 to {most}, and no `{size}`");
+                assert_eq!(refused(board, &text(size)), said, "{board}");
+            }
+        }
+        let corner = |size: &str, width: u32, height: u32| {
+            let part =
+                format!("screen = {{ corner = \"top-left\", width = {width}, height = {height} }}");
+            text(size) + &component("two", &part)
+        };
+        assert_eq!(refused("versatilepb", &corner("640x480", 640, 460)), "");
+        for (width, height) in [(656, 100), (100, 461)] {
+            let said = refused("versatilepb", &corner("640x480", width, height));
+            assert_eq!(
+                said,
+                format!(
+                    "x.toml:8: {width}x{height} has no room on the screen below its bar, which is 640x460: write less"
+                )
+            );
+        }
+    }
+
     #[test]
     fn what_it_explains_is_the_same() {
         let text = "[devices]\nscreen = { size = \"640x480\", secure-key = \"F11\" }\n".to_owned()
@@ -351,14 +389,9 @@ mod tests {
         let taken =
             component("one", "calls = [{ to = \"one\", as = \"screen-bell\" }]\nscreen = true");
         assert!(error(&taken).contains("it has a `screen-bell` already"), "{}", error(&taken));
-        let said = parse_for("amigaone", &component("one", "screen = true"))
-            .err()
-            .map(|error| error.to_string());
         assert_eq!(
-            said.as_deref(),
-            Some(
-                "x.toml:3: the board `amigaone` has no screen, as it has no `screen`: leave `screen` out"
-            )
+            refused("amigaone", &component("one", "screen = true")),
+            "x.toml:3: the board `amigaone` has no screen, as it has no `screen`: leave `screen` out"
         );
     }
 }
