@@ -2,8 +2,8 @@
 //! Requests to servers: word 0 of a call. Here, because components in other languages are
 //! built with them, too.
 
-/// To the root server. All but [`root::EXIT`] is for components that may watch; others are answered
-/// with `u32::MAX` and `NoRight`.
+/// To the root server. All but [`root::EXIT`] and [`root::WORDS`] is for components that may watch;
+/// others are answered with `u32::MAX` and `NoRight`.
 pub mod root {
     /// This component has ended; word 1 is its code.
     pub const EXIT: u32 = 1;
@@ -17,6 +17,9 @@ pub mod root {
     /// What does the root server itself use? The reply: 0, its capability slots in use, the free
     /// bytes of its heap.
     pub const USAGE: u32 = 4;
+    /// What has the root server said? For the console. Word 1 is how many bytes of that the caller
+    /// has. The reply: how many it has then, how many come with it, and these as text.
+    pub const WORDS: u32 = 5;
 }
 
 /// To the console. Text follows as the user library lays it out. A request that fails is answered
@@ -61,6 +64,9 @@ pub mod console {
         pub const BIT_TEXT: u32 = 0;
         /// It notifies the console with this: there are more bytes.
         pub const BIT_KEYS: u32 = 1;
+        /// The root server notifies such a console with this: it has said something
+        /// ([`WORDS`](super::super::root::WORDS)).
+        pub const BIT_WORDS: u32 = 2;
     }
 }
 

@@ -10,6 +10,7 @@ use abi::Word;
 use abi::kip::{Kip, MAGIC, VERSION};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use image::protocol::{ip, root};
 use image::{Given, Start};
 use linked_list_allocator::LockedHeap;
@@ -203,7 +204,7 @@ pub unsafe fn init(block: Word) -> Env {
     }
 }
 
-pub use image::protocol::root::{COMPONENT, EXIT, STATUS, USAGE};
+pub use image::protocol::root::{COMPONENT, EXIT, STATUS, USAGE, WORDS};
 
 /// How a component is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,6 +259,20 @@ pub fn components() -> impl Iterator<Item = Component> {
             messages,
         })
     })
+}
+
+/// What the root server has said and the console does not have yet. `taken` is how much that has.
+pub fn words(taken: &mut u32) -> Vec<u8> {
+    let mut words = Vec::new();
+    while let Ok(reply) = call(ROOT, Message::new([WORDS as Word, *taken as Word, 0])) {
+        let bytes = reply.bytes();
+        if bytes.is_empty() {
+            break;
+        }
+        *taken = reply.words[0] as u32;
+        words.extend(bytes);
+    }
+    words
 }
 
 const ROOT: Thread = Thread(image::slot::ROOT as Word);

@@ -206,17 +206,30 @@ fn hostile() -> Result<()> {
     Ok(())
 }
 
-/// Pixels of a character of the firmware's font, and characters of a row.
-const CELL: [usize; 2] = [9, 16];
-const COLUMNS: usize = 80;
+/// Characters on the screen: rows above the first one's, pixels of a character, how many rows there
+/// are, and what they are on.
+struct Page {
+    top: usize,
+    cell: [usize; 2],
+    rows: usize,
+    paper: u32,
+}
 
-/// Whether a screen that shows text has a row that begins so, in whatever font: its characters are
-/// equal where those of the text are, and a blank is black.
-fn says(picture: &Picture, text: &str) -> bool {
+/// That of the firmware, and how many characters a row has.
+const FIRMWARE: Page = Page { top: 0, cell: [9, 16], rows: 25, paper: 0 };
+const COLUMNS: usize = 80;
+/// That of the component `terminal`.
+const TERMINAL: Page =
+    Page { top: image::protocol::screen::BAR as usize, cell: [8, 13], rows: 57, paper: 0x10_1418 };
+
+/// Whether a page has a row that begins so, in whatever font: its characters are equal where those of
+/// the text are, and a blank is paper.
+fn says(picture: &Picture, page: &Page, text: &str) -> bool {
+    let [width, height] = page.cell;
     let cell = |column: usize, row: usize| -> Vec<bool> {
-        let (x, y) = (column * CELL[0], row * CELL[1]);
-        let pixels = (y..y + CELL[1]).flat_map(|y| (x..x + CELL[0]).map(move |x| (x, y)));
-        pixels.map(|(x, y)| picture.at(x, y).is_none_or(|pixel| pixel != 0)).collect()
+        let (x, y) = (column * width, page.top + row * height);
+        let pixels = (y..y + height).flat_map(|y| (x..x + width).map(move |x| (x, y)));
+        pixels.map(|(x, y)| picture.at(x, y).is_none_or(|pixel| pixel != page.paper)).collect()
     };
     let text = text.as_bytes();
     let row_has = |row: usize| {
@@ -226,7 +239,12 @@ fn says(picture: &Picture, text: &str) -> bool {
                 (0..one).all(|other| (text[one] == text[other]) == (cells[one] == cells[other]))
             })
     };
-    picture.at(COLUMNS * CELL[0], 0).is_none() && (0..25).any(row_has)
+    (0..page.rows).any(row_has)
+}
+
+/// The same of a screen that shows nothing but text.
+fn is_text(picture: &Picture, text: &str) -> bool {
+    picture.at(COLUMNS * FIRMWARE.cell[0], 0).is_none() && says(picture, &FIRMWARE, text)
 }
 
 /// What the kernel says before anything else, and the root server without a console, is on the
@@ -236,7 +254,7 @@ fn text() -> Result<()> {
     // The machine ends, and its screen stays.
     let mut desk = Desk::start_with(&built, &["-no-shutdown", "-append", "smallspaces=some"])?;
     const REFUSED: &str = "the kernel's command line is wrong: ";
-    desk.until("a refusal", |picture| says(picture, REFUSED))?;
+    desk.until("a refusal", |picture| is_text(picture, REFUSED))?;
     drop(desk);
     end_as_text()
 }
@@ -245,7 +263,8 @@ fn text() -> Result<()> {
 fn end_as_text() -> Result<()> {
     let built = build::system(Path::new("systems/hello.toml"))?;
     let mut desk = Desk::start_with(&built, &["-no-shutdown"])?;
-    desk.until("the end", |picture| says(picture, "[root] every component has ended")).map(|_| ())
+    desk.until("the end", |picture| is_text(picture, "[root] every component has ended"))
+        .map(|_| ())
 }
 
 /// What the kernel says at a panic is on the screen, whoever had it: it is set to text, whose font is
@@ -260,7 +279,7 @@ fn last_words() -> Result<()> {
     desk.session.send(b"k\r")?;
     desk.session.expect("backtrace:")?;
     for line in ["KERNEL PANIC: panicked at kernel/", "asked for in the debugger", "backtrace:"] {
-        desk.until(line, |picture| says(picture, line))?;
+        desk.until(line, |picture| is_text(picture, line))?;
     }
     Ok(())
 }
@@ -268,23 +287,29 @@ fn last_words() -> Result<()> {
 /// What the console says is on the screen, and what is typed there a component reads; a terminal
 /// that is new shows what was said before it.
 fn terminal() -> Result<()> {
-    /// Its paper, and a row of text.
-    const DARK: u32 = 0x10_1418;
-    const ROW: usize = 13;
-    const TOP: usize = image::protocol::screen::BAR as usize;
     let mut desk = start("tests/systems/screen-terminal.toml")?;
-    desk.colours(&[(BAR, SECOND), ((700, 700), DARK)])?;
-    let inked = |picture: &Picture| -> Vec<bool> {
-        (0..20)
-            .map(|row| picture.colours(0..500, TOP + row * ROW..TOP + (row + 1) * ROW) > 1)
-            .collect()
+    desk.colours(&[(BAR, SECOND), ((700, 700), TERMINAL.paper)])?;
+    let rows = |picture: &Picture| {
+        let row = TERMINAL.cell[1];
+        let inked = |at: &usize| {
+            picture.colours(0..500, TERMINAL.top + at * row..TERMINAL.top + (at + 1) * row) > 1
+        };
+        (0..20).filter(inked).count()
     };
     desk.session.expect("[echo] ")?;
-    let rows = |picture: &Picture| inked(picture).iter().filter(|inked| **inked).count();
     let before = rows(&desk.until("what was said", |picture| rows(picture) > 1)?);
     desk.monitor.type_text("One-two\n")?;
     desk.session.expect("One-two")?;
-    desk.until("what was typed", |picture| rows(picture) > before).map(|_| ())
+    desk.until("what was typed", |picture| rows(picture) > before)?;
+    // What the root server says is on the serial line once, and here, too.
+    const WORDS: &str = "[root] `paint` died: ";
+    give(&mut desk, "3", KILLER)?;
+    desk.monitor.press("x")?;
+    desk.session.expect(WORDS)?;
+    desk.until("the root server's words", |picture| says(picture, &TERMINAL, WORDS))?;
+    let said = desk.session.said().matches(WORDS).count();
+    ensure!(said == 1, "the serial line has the root server's words {said} times");
+    Ok(())
 }
 
 /// The pointer is where a tablet says, also after a death of the server that drives it; who is

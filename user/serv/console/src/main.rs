@@ -22,9 +22,10 @@ mod terminal;
 mod uart;
 
 use input::Input;
-use macadamia::console::{MAY_WRITE_RESULTS, shown::BIT_KEYS};
+use macadamia::console::MAY_WRITE_RESULTS;
+use macadamia::console::shown::{BIT_KEYS, BIT_WORDS};
 use macadamia::ipc::serve;
-use macadamia::{Env, Error, MessageKind, Received, console, utcb};
+use macadamia::{Env, Error, MessageKind, Received, console, start, utcb};
 use output::Output;
 use terminal::Terminal;
 use uart::Uart;
@@ -37,7 +38,7 @@ const INPUT: u32 = 1;
 fn run(env: Env) {
     let (terminal, results) = (Terminal::find(&env), Uart::find(&env, "results"));
     results.set_up(false);
-    utcb::accept(INPUT | 1 << BIT_KEYS);
+    utcb::accept(INPUT | 1 << BIT_KEYS | u32::from(terminal.is_shown()) << BIT_WORDS);
     let irq = env
         .open_irq("terminal-irq", "input")
         .unwrap_or_else(|reason| panic!("nothing can be typed: {reason}"));
@@ -45,8 +46,12 @@ fn run(env: Env) {
     let mut input = Input::new(output.first_reader());
     // What was typed before interrupts no other.
     input.fetch(&terminal, irq, &mut output);
+    let mut words_taken = 0;
     let mut answer = |received: &Received| {
         if received.kind == MessageKind::Notification {
+            if received.words[0] >> BIT_WORDS & 1 != 0 {
+                output.show_words(&start::words(&mut words_taken));
+            }
             input.fetch(&terminal, irq, &mut output);
             return None;
         }

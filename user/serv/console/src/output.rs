@@ -178,6 +178,12 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// What the root server has said, which has written that to the line itself.
+    pub fn show_words(&self, words: &[u8]) {
+        let end = self.open.filter(|_| !words.is_empty()).map_or(&[][..], |_| b"\r\n");
+        end.iter().chain(words).for_each(|byte| self.to.show(*byte));
+    }
+
     /// A line of the console's own.
     pub fn note(&mut self, text: &str) {
         self.close();

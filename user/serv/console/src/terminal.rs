@@ -32,9 +32,19 @@ impl Terminal {
         }
     }
 
+    /// Whether somebody shows it.
+    pub const fn is_shown(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// Sends a byte.
     pub fn put(&self, byte: u8) {
         self.line.put(byte);
+        self.show(byte);
+    }
+
+    /// Sends a byte that is on the line already.
+    pub fn show(&self, byte: u8) {
         if let Some(text) = &self.text {
             text.borrow_mut().push(byte.into());
             self.is_due.set(true);

@@ -3,16 +3,17 @@
 
 use crate::arch;
 use crate::component::{self, Running};
-use crate::machine::{power_off, say};
+use crate::machine::{power_off, said, say, tell};
 use crate::resources::Resources;
 use crate::watchdog::{self, HANG};
 use abi::boot::slot;
 use image::layout::STACK_BYTES;
+use image::protocol::console::shown::BIT_WORDS;
 use image::{Component, OnDeath, Places, System};
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, Received, receive, reply};
 use macadamia::start::Usage;
-use macadamia::{Error, MessageKind, Thread, Word, cap, start, time, utcb};
+use macadamia::{Error, MessageKind, Result, Rights, Thread, Word, cap, start, time, utcb};
 
 /// Notification bit of the alarm for restarts.
 const RESTART: Word = 1 << 31;
@@ -23,6 +24,9 @@ const PRIORITIES: Word = abi::PRIORITIES as Word;
 const MILLISECOND: u64 = 1_000_000;
 /// A component that dies within so many of its delays is put off twice as long.
 const SOON: u64 = 10;
+
+/// What a console that a screen shows is given.
+const TEXT: &str = "text";
 
 /// First word of an answer that says why there is none.
 const REFUSED: Word = u32::MAX as Word;
@@ -41,6 +45,9 @@ struct Watch<'a> {
 /// but services is left.
 pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running<'_>>) -> ! {
     settle();
+    if let Err(error) = listen(resources, system, &all) {
+        say(format_args!("the console does not hear of this: {}", error.text()));
+    }
     let mut watch = Watch { resources, system, all, due: Vec::new() };
     utcb::accept(RESTART as u32 | HANG);
     loop {
@@ -60,6 +67,20 @@ pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running<'_>>) 
             power_off();
         }
     }
+}
+
+/// Has a console told of what is said here, if a screen shows it.
+fn listen(resources: &mut Resources, system: &System, all: &[Running<'_>]) -> Result<()> {
+    let Some(index) = component::console(system) else { return Ok(()) };
+    let (Some(console), Some(running)) = (system.components.get(index), all.get(index)) else {
+        return Ok(());
+    };
+    if console.grants.iter().any(|grant| grant.name == TEXT) {
+        let slot = resources.slot()?;
+        cap::copy(running.thread.0, None, slot, Rights::NOTIFY, 1 << BIT_WORDS)?;
+        tell(Thread(slot));
+    }
+    Ok(())
 }
 
 /// Takes the priority that the root server has while everything runs.
@@ -94,6 +115,7 @@ impl Watch<'_> {
         const STATUS: Word = start::STATUS as Word;
         const COMPONENT: Word = start::COMPONENT as Word;
         const USAGE: Word = start::USAGE as Word;
+        const WORDS: Word = start::WORDS as Word;
         // Badges are indices plus one: nobody else has a capability to this thread.
         let index = (received.badge as usize).wrapping_sub(1);
         // What is dead says nothing: it is buried once.
@@ -126,7 +148,10 @@ impl Watch<'_> {
                 }
                 self.bury(index, argument != 0);
             }
-            (MessageKind::Call, STATUS | COMPONENT | USAGE) if !self.watches(index) => {
+            (MessageKind::Call, WORDS) if component::console(self.system) == Some(index) => {
+                let _ = reply(received.handle, said(argument as u32));
+            }
+            (MessageKind::Call, STATUS | COMPONENT | USAGE | WORDS) if !self.watches(index) => {
                 // A caller that died in the meantime needs no answer.
                 let _ = reply(received.handle, Message::new([REFUSED, Error::NoRight as Word, 0]));
             }
