@@ -9,7 +9,7 @@ use crate::machine::board::{self, Board, fill};
 use crate::machine::console::{bridge, connect};
 use crate::machine::monitor::Monitor;
 use crate::machine::network::{Network, free_port};
-use crate::machine::screen::{Screen, Shown};
+use crate::machine::screen::{self, Screen, Shown};
 use crate::machine::terminal::{Keyboard, To};
 use crate::machine::words;
 use crate::process::patience::{Deadline, Limit};
@@ -109,9 +109,19 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Bochs' displays: a window on an X server; one that shows text, and of pixels nothing that has more
+/// than 8 bits.
+const IN_A_WINDOW: &str = "x";
+const TEXT_ONLY: &str = "rfb, options=\"timeout=0\"";
+
 /// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines'
-/// settings.
-fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> {
+/// settings, `window` the X server that it has a window on, if it has one.
+fn bochs(
+    built: &Built,
+    cpu: Option<&str>,
+    window: Option<&str>,
+    lines: [&str; 2],
+) -> Result<Command> {
     let bochs = built.board.bochs()?;
     let iso = iso(built)?;
     let folder = folder(built);
@@ -121,6 +131,8 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
     };
     let disks: String = built.disks.iter().filter_map(attached).collect();
     let card = built.network.as_ref().map(Network::bochs).transpose()?.unwrap_or_default();
+    let screen = built.screen.as_ref().and_then(|screen| screen.bochs.as_deref());
+    let screen = screen.unwrap_or_default();
     let [rc, commands, log] =
         ["bochsrc", "bochs.commands", "bochs.log"].map(|name| folder.join(name));
     let settings = fill(
@@ -129,6 +141,8 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
             ("cpu", cpu.unwrap_or(&bochs.cpu)),
             ("memory", &built.memory.to_string()),
             ("card", card),
+            ("screen", screen),
+            ("display", if window.is_some() { IN_A_WINDOW } else { TEXT_ONLY }),
             ("disks", &disks),
             ("iso", &iso.to_string_lossy()),
             ("first", first),
@@ -140,6 +154,7 @@ fn bochs(built: &Built, cpu: Option<&str>, lines: [&str; 2]) -> Result<Command> 
     std::fs::write(&commands, "c\n")?;
     let mut command = Command::new(&bochs.program);
     command.arg("-q").arg("-f").arg(rc).arg("-rc").arg(commands);
+    command.envs(window.map(|window| (screen::DISPLAY, window)));
     Ok(command)
 }
 
@@ -210,8 +225,9 @@ fn folder(built: &Built) -> PathBuf {
 
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
-    let command =
-        bochs(built, None, [&format!("mode=socket-server, dev=127.0.0.1:{port}"), "mode=null"])?;
+    let window = built.screen.as_ref().map(screen::x_server).transpose()?;
+    let first = format!("mode=socket-server, dev=127.0.0.1:{port}");
+    let command = bochs(built, None, window.as_deref(), [&first, "mode=null"])?;
     let mut command = tethered(&command, &built.images());
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
     let mut child = command
@@ -302,12 +318,12 @@ fn start(
             let line = child.stdout.take().map(|line| Box::new(line) as _);
             Ok(Headless { child, line, log, said, monitor })
         }
-        Machine::Bochs { cpu } => {
+        Machine::Bochs { cpu, window } => {
             let file = |file: &Path| format!("mode=file, dev={}", file.display());
             let port = free_port()?;
             let second =
                 results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
-            let command = bochs(built, cpu, [&file(&log), &second])?;
+            let command = bochs(built, cpu, window, [&file(&log), &second])?;
             let mut child = quiet(tethered(&command, &built.images()).stdout(Stdio::null()))?;
             let line = match results {
                 Some(_) => None,
@@ -517,6 +533,8 @@ pub enum Machine<'a> {
     Bochs {
         /// Its name, as Bochs has it, instead of the usual one.
         cpu: Option<&'a str>,
+        /// The X server that it has a window on, which a screen needs.
+        window: Option<&'a str>,
     },
 }
 
@@ -525,7 +543,7 @@ impl<'a> Machine<'a> {
     pub fn of(on: Emulator, built: &'a Built, model: Option<&'a Model>) -> Self {
         match on {
             Emulator::Qemu => Self::Qemu { cpu: &built.cpu, icount: model.is_some(), model },
-            Emulator::Bochs => Self::Bochs { cpu: None },
+            Emulator::Bochs => Self::Bochs { cpu: None, window: None },
         }
     }
 

@@ -112,7 +112,7 @@ enum Command {
         #[arg(long)]
         no_network: bool,
         /// Give each Linux the machine's screen, and show that in a window if this QEMU has one,
-        /// else by VNC on a port of 127.0.0.1, which is printed. `--screen=vnc`: by VNC;
+        /// else by VNC on a port of 127.0.0.1, which is printed; Bochs has a window of X. `--screen=vnc`: by VNC;
         /// `--screen=FILE.png`: write a picture when the command of --batch has ended. A system
         /// NAME for which there is `NAME-screen` is that one then.
         #[arg(
@@ -337,10 +337,6 @@ impl Run<'_> {
         let options =
             build::Options { accel, folder, command, apart: folder.is_none(), ..self.options };
         let system = if options.screen.is_some() {
-            anyhow::ensure!(
-                self.on == Emulator::Qemu,
-                "--screen is for QEMU: leave it out, or --on"
-            );
             let besides = board::chosen().linux().is_ok_and(|linux| !linux.cross);
             catalogue::with_screen(self.system, besides)?
         } else {
@@ -365,6 +361,9 @@ impl Run<'_> {
             );
         }
         let plan = self.plan(None, None)?;
+        if let Some(screen) = plan.built.screen.as_ref().filter(|_| self.on == Emulator::Bochs) {
+            screen::x_server(screen)?;
+        }
         if self.dry_run {
             show(&format!("{}\n{}\n", plan.command(), emulator::describe(&plan.built, self.on)?))?;
         } else {

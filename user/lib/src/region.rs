@@ -5,7 +5,7 @@ use crate::dma::{self, Use};
 use crate::map::grants;
 use crate::{Env, Error, Result, Word, arch};
 use core::sync::atomic::{Ordering, fence};
-pub use frames::{Reader, Shared, Writer};
+pub use frames::{Little, Reader, Shared, Writer};
 
 /// Shared memory that the component was given: whatever others write there harms no Rust object,
 /// for none lies there.

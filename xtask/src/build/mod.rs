@@ -519,9 +519,11 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         flat: Flat::of(&folder),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
         network: options.wire.network(&description, board, options.nic)?,
-        screen: description
-            .screen_arguments(board)
-            .map(|devices| Screen { devices, wanted: options.screen.cloned().unwrap_or_default() }),
+        screen: description.screen_arguments(board).map(|devices| Screen {
+            devices,
+            bochs: board.display().and_then(|display| display.bochs.clone()),
+            wanted: options.screen.cloned().unwrap_or_default(),
+        }),
         board,
         memory,
         test: description.test.clone(),

@@ -123,8 +123,8 @@ pub struct Bochs {
     pub program: String,
     /// The CPU model if none is asked for.
     pub cpu: String,
-    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{card}`, `{disks}`, `{iso}`, `{log}`, and
-    /// the serial lines `{first}` and `{second}`.
+    /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{card}`, `{screen}`, `{disks}`, `{iso}`,
+    /// `{display}`, `{log}`, and the serial lines `{first}` and `{second}`.
     pub settings: String,
 }
 
@@ -204,6 +204,8 @@ pub struct Display {
     pub qemu: Vec<String>,
     /// A pointer that knows where it is; absent where there is none.
     pub tablet: Option<Tablet>,
+    /// Bochs's settings for the card.
+    pub bochs: Option<String>,
 }
 
 /// A virtio tablet.

@@ -13,6 +13,7 @@ pub mod screen;
 pub mod spaces;
 pub mod terminal;
 pub mod words;
+pub mod xserver;
 
 use clap::ValueEnum;
 

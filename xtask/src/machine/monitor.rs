@@ -207,6 +207,11 @@ fn key_of(char: char) -> Option<(String, bool)> {
 }
 
 impl Picture {
+    /// So many pixels in a row, and all of them.
+    pub(super) fn of(width: usize, pixels: Vec<u32>) -> Self {
+        Self { width, pixels }
+    }
+
     /// A portable pixel map with bytes.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut parts = bytes.splitn(4, |byte| *byte == b'\n');
@@ -216,7 +221,7 @@ impl Picture {
         let (width, height): (usize, usize) = (width.parse().ok()?, height.parse().ok()?);
         let is_sound = kind == b"P6" && most == b"255" && pixels.len() == width * height * 3;
         let word = |pixel: &[u8]| pixel.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
-        is_sound.then(|| Self { width, pixels: pixels.chunks_exact(3).map(word).collect() })
+        is_sound.then(|| Self::of(width, pixels.chunks_exact(3).map(word).collect()))
     }
 
     /// Pixels in a row.

@@ -54,8 +54,26 @@ impl FromStr for Wanted {
 pub struct Screen {
     /// QEMU's arguments for its devices.
     pub devices: Vec<String>,
+    /// Bochs' settings for them.
+    pub bochs: Option<String>,
     /// How it is shown to who runs the machine on a terminal.
     pub wanted: Wanted,
+}
+
+/// The variable with the name of an X server.
+pub const DISPLAY: &str = "DISPLAY";
+
+/// That of who runs a machine in Bochs, which shows pixels in an X server's window only.
+///
+/// # Errors
+/// If there is none, or something else is asked for.
+pub fn x_server(screen: &Screen) -> Result<String> {
+    ensure!(
+        screen.wanted == Wanted::Usual,
+        "Bochs shows a screen in a window: leave out what stands after `--screen`, or `--on bochs`"
+    );
+    let found = std::env::var(DISPLAY).ok().filter(|display| !display.is_empty());
+    found.context("Bochs shows a screen in a window of X, and DISPLAY is not set: set it, or leave out `--on bochs`")
 }
 
 /// QEMU's windows, the best one first.
@@ -81,7 +99,7 @@ impl Shown {
         if *wanted == Wanted::Vnc {
             return Self::vnc(None);
         }
-        let desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
+        let desktop = [DISPLAY, "WAYLAND_DISPLAY"]
             .iter()
             .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
         match window(&windows(qemu)?, desktop) {

@@ -5,11 +5,14 @@
 use super::desk::{Desk, Pixel};
 use super::tally::{Test, on_board, on_pc64, slow, test};
 use crate::build::{self, Options};
-use crate::emulator;
+use crate::emulator::{self, Headless, Machine};
 use crate::machine::monitor::Picture;
+use crate::machine::xserver::XServer;
+use crate::process::patience::Limit;
 use crate::process::session::BREAK;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
+use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
@@ -24,6 +27,7 @@ pub const ALL: &[Test] = &[
     test("versatilepb.screen.tablet", || on_board(tablet)),
     test("screen.terminal", terminal),
     test("versatilepb.screen.terminal", || on_board(terminal)),
+    test("screen.bochs", on_bochs),
     test("screen.text", text),
     test("screen.panic", last_words),
     test("versatilepb.screen.focus", || on_board(focus)),
@@ -310,6 +314,51 @@ fn terminal() -> Result<()> {
     let said = desk.session.said().matches(WORDS).count();
     ensure!(said == 1, "the serial line has the root server's words {said} times");
     Ok(())
+}
+
+/// Bochs' card, whose registers are at ports only, and its keyboard: its window shows what the
+/// clients paint, who has the keyboard, and that nobody has while the list is open. Without a window
+/// it has no mode for them; it would end if that was set.
+fn on_bochs() -> Result<()> {
+    const LOOK: Duration = Duration::from_millis(100);
+    const PATIENCE: Limit = Limit::Own(Duration::from_secs(120));
+    const REFUSED: &str = "no screen: the card shows 720x480 with 8 bits at most, and no 1024x768";
+    /// Rows of the window's own above the screen.
+    const ABOVE: usize = 32;
+    const F12: u8 = 88;
+    const G: u8 = 34;
+    let built = build::system(Path::new("systems/tutorial-screen.toml"))?;
+    let said = |run: &Headless| std::fs::read_to_string(&run.log).unwrap_or_default();
+    let mut run = emulator::headless(&built, Machine::Bochs { cpu: None, window: None })?;
+    let mut deadline = run.deadline(PATIENCE);
+    while !said(&run).contains(REFUSED) {
+        ensure!(!deadline.is_over(), "`{REFUSED}` does not come: {}", said(&run));
+        std::thread::park_timeout(LOOK);
+    }
+    run.end()?;
+    let mut server = XServer::start()?;
+    let window = Some(&*server.display);
+    let mut run = emulator::headless(&built, Machine::Bochs { cpu: None, window })?;
+    let shows = |server: &mut XServer, wanted: &[Pixel]| -> Result<()> {
+        let mut deadline = run.deadline(PATIENCE);
+        loop {
+            let picture = server.picture()?;
+            if wanted.iter().all(|((x, y), colour)| picture.at(*x, y + ABOVE) == Some(*colour)) {
+                return Ok(());
+            }
+            ensure!(!deadline.is_over(), "the window shows no {wanted:x?}: {}", said(&run));
+            std::thread::park_timeout(LOOK);
+        }
+    };
+    shows(&mut server, &[(FIELD, RED), (SHEET, PAPER), CLOCK])?;
+    server.key(G, true)?;
+    server.key(G, false)?;
+    shows(&mut server, &[(FIELD, GREEN), (SHEET, PAPER), CLOCK])?;
+    server.key(F12, true)?;
+    shows(&mut server, &[(BAR, NOBODY), (FIELD, FADED)])?;
+    server.key(F12, false)?;
+    shows(&mut server, &[(FIELD, GREEN), (SHEET, PAPER), CLOCK])?;
+    run.end()
 }
 
 /// The pointer is where a tablet says, also after a death of the server that drives it; who is

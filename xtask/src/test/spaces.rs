@@ -208,7 +208,8 @@ fn reported_attacks() -> Result<()> {
 /// Linux servers that were taken over, each at ring 1: as `linux.attack`.
 fn attacks_on_bochs() -> Result<()> {
     let built = build::system(Path::new("tests/systems/linux-attack.toml"))?;
-    let transcript = batch(&built, Machine::Bochs { cpu: None }, Duration::from_secs(300))?;
+    let transcript =
+        batch(&built, Machine::Bochs { cpu: None, window: None }, Duration::from_secs(300))?;
     let console = transcript.console;
     ensure!(transcript.ended, "the system did not end: {console}");
     ensure!(

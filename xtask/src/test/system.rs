@@ -60,7 +60,7 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
     if test.bochs {
         judge(
             &format!("{name}.bochs"),
-            batch(&built, Machine::Bochs { cpu: None }, timeout),
+            batch(&built, Machine::Bochs { cpu: None, window: None }, timeout),
             &[],
             tally,
         );
@@ -68,7 +68,7 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
     for cpu in &test.bochs_cpus {
         judge(
             &format!("{name}.bochs-{cpu}"),
-            batch(&built, Machine::Bochs { cpu: Some(cpu) }, timeout),
+            batch(&built, Machine::Bochs { cpu: Some(cpu), window: None }, timeout),
             &[],
             tally,
         );

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The VGA of QEMU, by the registers that Bochs has defined (QEMU, docs/specs/standard-vga.rst):
-//! base address register 0 has the pixels, 2 the registers. No interrupt, and it reads no memory
-//! but its own.
+//! The VGA of QEMU and of Bochs, by the registers that Bochs has defined (QEMU,
+//! docs/specs/standard-vga.rst): base address register 0 has the pixels, 2 the registers, where
+//! there is one; Bochs 2.7 has them at ports only. No interrupt, and it reads no memory but its own.
 
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
-use macadamia::region::{Region, Shared};
+use macadamia::port::{read16, write16};
+use macadamia::region::{Little, Region, Shared};
 use macadamia::{Env, pci};
 
 const GRANT: &str = "card";
@@ -13,18 +14,52 @@ const GRANT: &str = "card";
 const IDENTITY: u32 = 0x1111_1234;
 const PIXELS: usize = 0;
 const REGISTERS: usize = 2;
-/// Offset of the registers, 16 bits each.
+/// The ports of them: the number of one, and its value.
+const PORTS: &str = "dispi";
+/// Offset of the registers in memory, 16 bits each.
 const DISPI: u32 = 0x500;
-/// Pairs of them, the first in the lower half: identity and width; height and bits of a pixel; what
-/// is on, and the bank.
-const WIDTH: u32 = DISPI;
-const HEIGHT: u32 = DISPI + 4;
-const ENABLE: u32 = DISPI + 8;
+/// Pairs of them by the number of the first, which is in the lower half: identity and width; height
+/// and bits of a pixel; what is on, and the bank.
+const WIDTH: u16 = 0;
+const HEIGHT: u16 = 2;
+const ENABLE: u16 = 4;
 /// The identity that has 32 bits for a pixel.
 const VERSION: u32 = 0xb0c5;
 const BITS: u32 = 32;
 /// On; all pixels side by side; they stay what they are.
 const ON: u32 = 1 | 1 << 6 | 1 << 7;
+/// Off, and size and bits read as the most that the card shows.
+const MOST: u32 = 1 << 1;
+
+/// Where the registers are.
+enum Registers {
+    Memory(Little<Region>),
+    Ports(u16),
+}
+
+impl Registers {
+    fn read(&self, pair: u16) -> u32 {
+        match self {
+            Self::Memory(memory) => memory.read(DISPI + u32::from(pair) * 2),
+            Self::Ports(first) => [pair + 1, pair].into_iter().fold(0, |halves, number| {
+                write16(*first, number);
+                halves << 16 | u32::from(read16(*first + 1))
+            }),
+        }
+    }
+
+    fn write(&self, pair: u16, value: u32) {
+        match self {
+            Self::Memory(memory) => memory.write(DISPI + u32::from(pair) * 2, value),
+            Self::Ports(first) => {
+                for (number, half) in [(pair, value as u16), (pair + 1, (value >> 16) as u16)] {
+                    write16(*first, number);
+                    write16(*first + 1, half);
+                }
+            }
+        }
+    }
+}
 
 /// Sets the size, and returns the pixels.
 ///
@@ -37,10 +72,19 @@ pub fn open(env: &Env, [width, height]: [u32; 2]) -> Result<Region, String> {
         Some(other) => return Err(format!("there is no driver of the card {other:#010x}")),
     }
     let pixels = pci::memory(env, GRANT, PIXELS).ok_or("the card has no pixels in memory")?;
-    let registers =
-        pci::registers(env, GRANT, REGISTERS).ok_or("the card has no registers in memory")?;
+    let registers = pci::registers(env, GRANT, REGISTERS)
+        .map_or_else(|| Registers::Ports(env.ports(PORTS)), Registers::Memory);
     if u64::from(width) * u64::from(height) * 4 > u64::from(pixels.bytes()) {
         return Err(format!("the card has no memory for {width}x{height}"));
+    }
+    // Bochs ends if it has no window for what is set.
+    registers.write(ENABLE, MOST);
+    let (most, bits) = (registers.read(WIDTH) >> 16, registers.read(HEIGHT) >> 16);
+    let rows = registers.read(HEIGHT) & 0xffff;
+    if width > most || height > rows || BITS > bits {
+        return Err(format!(
+            "the card shows {most}x{rows} with {bits} bits at most, and no {width}x{height} with {BITS}"
+        ));
     }
     registers.write(ENABLE, 0);
     registers.write(WIDTH, VERSION | width << 16);
