@@ -174,7 +174,7 @@ impl Description {
             }
         }
         self.homes()?;
-        self.check_memory()?;
+        self.check_memory(board)?;
         self.check_threads(board)?;
         self.check_divided(
             self.processor().relocation_slots,
@@ -197,7 +197,7 @@ impl Description {
     pub fn with_memory(mut self, mib: u32, board: &Board) -> Result<Self> {
         let mut has_room = |mib: u32| {
             self.memory = spanned(format!("{mib}M"));
-            self.check_memory().and_then(|()| self.check_threads(board)).is_ok()
+            self.check_memory(board).and_then(|()| self.check_threads(board)).is_ok()
         };
         let Some(least) = (mib..=MOST_MIB).find(|mib| has_room(*mib)) else {
             bail!(
@@ -393,7 +393,8 @@ impl Description {
         Ok(())
     }
 
-    fn check_memory(&self) -> Result<()> {
+    /// Bytes of memory that the components need, and those that are theirs.
+    pub(super) fn demand(&self) -> Result<(u64, u64)> {
         let all = self.bytes(&self.memory)?;
         let mut needed: u64 = 0;
         for component in &self.component {
@@ -406,17 +407,25 @@ impl Description {
             needed += u64::from(self.bytes(&shared.size)?);
         }
         // An eighth is the kernel's, and what is left has to hold the images.
-        let room = u64::from(all) * 3 / 4;
+        Ok((needed, u64::from(all) * 3 / 4))
+    }
+
+    fn check_memory(&self, board: &Board) -> Result<()> {
+        let (needed, room) = self.demand()?;
         if needed > room {
-            return Err(self.wrong(
-                &self.memory,
-                &format!(
-                    "the components need {} KiB, but only {} KiB of {} are theirs: raise `memory`, or give components less (`heap`, `quota`, `memory`)",
-                    needed >> 10,
-                    room >> 10,
-                    self.memory.get_ref()
-                ),
-            ));
+            let (least, most) = (needed >> 10, room >> 10);
+            let memory = self.memory.get_ref();
+            let mistake = if self.has_all_of(board) {
+                format!(
+                    "the components need {least} KiB, but only {most} KiB of the {memory} that the board `{}` has are theirs: give components less (`heap`, `quota`, `memory`), or choose another board",
+                    board.name()
+                )
+            } else {
+                format!(
+                    "the components need {least} KiB, but only {most} KiB of {memory} are theirs: raise `memory`, or give components less (`heap`, `quota`, `memory`)"
+                )
+            };
+            return Err(self.wrong(&self.memory, &mistake));
         }
         Ok(())
     }

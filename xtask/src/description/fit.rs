@@ -2,7 +2,7 @@
 //! A description that asks for more memory than its board has gets what there is.
 
 use super::sources::{Sources, spanned};
-use super::written::Description;
+use super::{Description as Described, written::Description};
 use crate::machine::board::Board;
 use anyhow::Result;
 use toml::Spanned;
@@ -30,6 +30,43 @@ impl Description {
         }
         for (component, piece, less) in pieces {
             *self.component[component].memory[piece].size.get_mut() = less;
+        }
+        Ok(())
+    }
+}
+
+impl Described {
+    /// Whether it has as much memory as the board can have.
+    pub(super) fn has_all_of(&self, board: &Board) -> bool {
+        board.most.as_ref().is_some_and(|most| most.memory == *self.memory.get_ref())
+    }
+
+    /// What the screen takes that the board does not have is less for the component that has most
+    /// behind its image.
+    pub(super) fn fit_screen(&mut self, board: &Board) -> Result<()> {
+        const MIB: u64 = 1 << 20;
+        let (needed, room) = self.demand()?;
+        let mut screen = 0;
+        for (_, region) in self.shared.iter().filter(|(name, _)| name.starts_with("screen-")) {
+            screen += u64::from(self.bytes(&region.size)?);
+        }
+        let excess = needed.saturating_sub(room);
+        if excess == 0 || excess > screen || !self.has_all_of(board) {
+            return Ok(());
+        }
+        let mut largest = (0, None);
+        for (index, component) in self.component.iter().enumerate() {
+            for (piece, memory) in component.memory.iter().enumerate() {
+                let bytes = u64::from(self.bytes(&memory.size)?);
+                if memory.behind_image && bytes > largest.0 {
+                    largest = (bytes, Some((index, piece)));
+                }
+            }
+        }
+        if let (bytes, Some((index, piece))) = largest
+            && let less @ 1.. = bytes.saturating_sub(excess) / MIB
+        {
+            *self.component[index].memory[piece].size.get_mut() = format!("{less}M");
         }
         Ok(())
     }

@@ -83,6 +83,7 @@ fn parse_with(
     description.share_disks(&wishes.disk)?;
     description.show_console()?;
     description.share_screen(&wishes.screen, board)?;
+    description.fit_screen(board)?;
     description.choose_servers()?;
     description.check(board)?;
     Ok(description)

@@ -3,7 +3,7 @@
 
 use crate::catalogue::descriptions;
 use crate::description::samples::{error, parse, parse_for, parse_on};
-use crate::description::{Interface, Terminal};
+use crate::description::{Description, Interface, Terminal};
 
 #[test]
 fn accepts_a_small_system() {
@@ -91,6 +91,37 @@ fn a_system_gets_no_more_memory_than_the_board_has() {
                 description.component[0].memory[0].size.get_ref().as_str()
             ),
             ("256M", fits)
+        );
+    }
+}
+
+#[test]
+fn a_screen_takes_its_memory_from_the_linux_where_the_board_has_no_more() {
+    let text = |heap: u32, screen: bool| {
+        format!(
+            "memory = \"640M\"\n[[component]]\nname = \"a\"\nheap = \"{heap}M\"\nscreen = {screen}\n\
+             memory = [{{ as = \"ram\", size = \"384M\", behind-image = true }}]\n"
+        )
+    };
+    let read = |heap: u32, screen: bool| {
+        let description = parse_for("versatilepb", &text(heap, screen));
+        description.map_err(|error| error.to_string())
+    };
+    let size = |description: &Description| {
+        description.component[0].memory[0].size.get_ref().trim_end_matches('M').parse::<u32>()
+    };
+    let without = read(10, false).unwrap_or_else(|said| panic!("{said}"));
+    assert_eq!(size(&without), Ok(160));
+    let with = read(10, true).unwrap_or_else(|said| panic!("{said}"));
+    let (needed, room) = with.demand().expect("sizes");
+    assert!(size(&with).is_ok_and(|size| (150..160).contains(&size)));
+    assert!(needed <= room && needed + (1 << 20) > room, "{needed} of {room} are used");
+    for (heap, screen) in [(60, false), (60, true)] {
+        let said = read(heap, screen).err().unwrap_or_default();
+        assert!(
+            said.starts_with("x.toml:1: the components need ")
+                && said.contains(" of the 256M that the board `versatilepb` has are theirs"),
+            "{said}"
         );
     }
 }
