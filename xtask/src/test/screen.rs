@@ -22,6 +22,7 @@ pub const ALL: &[Test] = &[
     test("screen.restarts", || restarts(3)),
     slow("screen.restarts.many", "half a minute: a hundred deaths of the server", || restarts(100)),
     test("screen.hostile", hostile),
+    slow("versatilepb.screen.hostile", "`screen.hostile` is the PC's", || on_board(hostile)),
     slow("screen.messages", "minutes: a million of them", messages),
     test("screen.tablet", tablet),
     test("versatilepb.screen.tablet", || on_board(tablet)),
