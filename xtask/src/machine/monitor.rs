@@ -189,12 +189,15 @@ impl Monitor {
 
 /// The key that types a character, as QEMU calls it, and whether with shift.
 fn key_of(char: char) -> Option<(String, bool)> {
-    const OTHERS: [(char, &str, bool); 5] = [
+    const OTHERS: [(char, &str, bool); 8] = [
         (' ', "spc", false),
         ('\n', "ret", false),
         ('-', "minus", false),
         ('/', "slash", false),
         ('>', "dot", true),
+        ('\'', "apostrophe", false),
+        ('\\', "backslash", false),
+        ('[', "bracket_left", false),
     ];
     match char {
         'a'..='z' | '0'..='9' => Some((char.to_string(), false)),

@@ -10,6 +10,7 @@ use crate::machine::screen::Wanted;
 use crate::process::session::PROMPT;
 use anyhow::{Context, Result, ensure};
 use image::protocol::screen::BAR;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +18,9 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     slow("linux.screen", "it builds the full Linux", console),
     slow("linux.screen.beside", "it builds the full Linux", beside),
+    slow("linux.screen.two", "it builds the full Linux", two),
     slow("linux.debian.desktop", "it installs Debian", desktop),
+    slow("linux.debian.desktop.two", "it installs Debian", two_desktops),
     slow("linux.debian.desktop.lives", "it installs Debian", lives),
     slow("versatilepb.linux.screen", "it builds another Linux", || on_board(console)),
 ];
@@ -78,17 +81,20 @@ fn command(desk: &mut Desk, command: &str) -> Result<()> {
     desk.session.expect(PROMPT)
 }
 
-/// What a program reads of the pointer: where a tablet has it, and the button.
+/// What a program reads of the pointer: where a tablet has it, the button, and the wheel.
 fn pointer(desk: &mut Desk) -> Result<()> {
     const AT: (usize, usize) = (300, 200);
     command(desk, "exec 3< /dev/input/event1")?;
     desk.point(AT.0, AT.1)?;
     desk.monitor.button(true)?;
     desk.monitor.button(false)?;
-    // Type, code, value: ABS_X, ABS_Y, which begins below the bar; BTN_LEFT is down, and up.
+    desk.monitor.wheel_up()?;
+    // Type, code, value: ABS_X, ABS_Y, which begins below the bar; BTN_LEFT is down, and up;
+    // REL_WHEEL.
     let place = |code: u32, at: usize| format!("0003 {code:04x} {at:04x} 0000");
     let (x, y) = (place(0, AT.0), place(1, AT.1 - BAR as usize));
-    for event in [&*x, &*y, "0001 0110 0001 0000", "0001 0110 0000 0000"] {
+    let buttons = ["0001 0110 0001 0000", "0001 0110 0000 0000", "0002 0008 0001 0000"];
+    for event in [&*x, &*y].into_iter().chain(buttons) {
         command(
             desk,
             &format!(
@@ -99,9 +105,31 @@ fn pointer(desk: &mut Desk) -> Result<()> {
     command(desk, "exec 3<&-")
 }
 
+/// Linux has the keyboard layout that is loaded: one in which the keys of Y and Z have changed places.
+fn layout(desk: &mut Desk) -> Result<()> {
+    // A map begins with 7 letters and 256 flags; its first table has two bytes for each key.
+    let [y, z] = [21, 44].map(|key| 7 + 256 + 2 * key);
+    let copy = |from, to| {
+        format!(
+            "dd if=/tmp/usual of=/tmp/other bs=1 skip={from} seek={to} count=2 conv=notrunc 2> /dev/null"
+        )
+    };
+    command(
+        desk,
+        &format!(
+            "dumpkmap > /tmp/usual; cp /tmp/usual /tmp/other; {}; {}; loadkmap < /tmp/other",
+            copy(y, z),
+            copy(z, y)
+        ),
+    )?;
+    desk.monitor.type_text("echo zebra > /dev/hvc0\n")?;
+    desk.session.expect("yebra\n")?;
+    command(desk, "")
+}
+
 /// What a program writes to the frame buffer is at its place on the screen, what the text console
 /// says below the bar, and what is typed there reaches the shell on it; the same for the Linux
-/// after one that panicked.
+/// after one that panicked, which gets another keyboard layout.
 fn console() -> Result<()> {
     let mut desk = Desk::start(&with_tablet("systems/linux.toml")?)?;
     for life in ["first", "second"] {
@@ -126,6 +154,7 @@ fn console() -> Result<()> {
             desk.session.expect("Linux version")?;
         }
     }
+    layout(&mut desk)?;
     desk.session.send(b"\rpoweroff -f\r")?;
     desk.session.end()
 }
@@ -163,6 +192,99 @@ fn beside() -> Result<()> {
     desk.session.send(b"poweroff -f\r")?;
     desk.session.expect("Power down")?;
     Ok(())
+}
+
+/// A shell of one of two Linuxes: the digit that gives it the keyboard, the bar's colour then, a part
+/// of the screen that only it writes, and what its terminal makes of colours 1, 2 and so on.
+struct Shell {
+    digit: &'static str,
+    bar: u32,
+    columns: Range<usize>,
+    rows: Range<usize>,
+    palette: [u32; 6],
+}
+
+/// Linux's own colours, and those of xterm.
+const CONSOLE: [u32; 6] = [0xaa_0000, 0x00_aa00, 0xaa_5500, 0x00_00aa, 0xaa_00aa, 0x00_aaaa];
+const XTERM: [u32; 6] = [0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd];
+/// Colours of the bar for the first and the second client of a description that gives none.
+const FIRST_BAR: u32 = 0x3b_6ea5;
+const SECOND_BAR: u32 = 0x8f_5a9e;
+/// In the bar.
+const BAR_AT: (usize, usize) = (600, 10);
+
+/// A shell on a text console, which is the second client.
+const SECOND: Shell = Shell {
+    digit: "2",
+    bar: SECOND_BAR,
+    columns: 100..800,
+    rows: BAR as usize + 300..BAR as usize + 600,
+    palette: CONSOLE,
+};
+
+impl Shell {
+    /// Gives it the keyboard. It shows what it showed, in one of its colours, if it painted that.
+    fn choose(&self, desk: &mut Desk, painted: Option<usize>) -> Result<()> {
+        desk.choose(self.digit, &[])?;
+        desk.colours(&[(BAR_AT, self.bar)])?;
+        painted.map_or(Ok(()), |colour| self.shows(desk, self.palette[colour - 1]))
+    }
+
+    fn shows(&self, desk: &mut Desk, colour: u32) -> Result<()> {
+        let (columns, rows) = (&self.columns, &self.rows);
+        desk.until(&format!("{colour:06x} of shell {}", self.digit), |picture| {
+            picture.is_all(columns.clone(), rows.clone(), colour)
+        })
+        .map(|_| ())
+    }
+
+    /// Has it paint its terminal, by what is typed.
+    fn paint(&self, desk: &mut Desk, colour: usize) -> Result<()> {
+        desk.monitor.type_text(&format!("printf '\\033[4{colour}m\\033[2J'\n"))?;
+        self.shows(desk, self.palette[colour - 1])
+    }
+}
+
+/// Two shells have screen and keyboard in turn: what is typed reaches the one that is shown, and
+/// leaves the other one as it was.
+fn take_turns(desk: &mut Desk, shells: [&Shell; 2]) -> Result<()> {
+    let mut painted = [None; 2];
+    for colours in [[1, 2], [4, 6], [2, 5]] {
+        for ((shell, before), colour) in shells.into_iter().zip(&mut painted).zip(colours) {
+            shell.choose(desk, *before)?;
+            shell.paint(desk, colour)?;
+            *before = Some(colour);
+        }
+    }
+    for (shell, painted) in shells.into_iter().zip(painted) {
+        shell.choose(desk, painted)?;
+    }
+    Ok(())
+}
+
+/// Two Linuxes with a text console each.
+fn two() -> Result<()> {
+    let mut desk = Desk::start(&with_tablet("tests/systems/linux-two-screens.toml")?)?;
+    let first = Shell { digit: "1", bar: FIRST_BAR, ..SECOND };
+    desk.colours(&[(BAR_AT, first.bar)])?;
+    for shell in [&SECOND, &first] {
+        shell.choose(&mut desk, None)?;
+        desk.until("a prompt", |picture| {
+            picture.colours(0..WIDTH / 2, BAR as usize..BAR as usize + 160) > 1
+        })?;
+    }
+    take_turns(&mut desk, [&first, &SECOND])
+}
+
+/// The system `desktop`: Debian's, and a text console.
+fn two_desktops() -> Result<()> {
+    let mut desk = start_debian("systems/desktop.toml")?;
+    desk.click(IN_TERMINAL.0, IN_TERMINAL.1)?;
+    desk.colours(&[(TERMINAL_TITLE, ACTIVE)])?;
+    let (x, y) = IN_TERMINAL;
+    let (columns, rows) = (x - 5..x + 5, y - 5..y + 5);
+    let debian = Shell { digit: "1", bar: FIRST_BAR, columns, rows, palette: XTERM };
+    take_turns(&mut desk, [&debian, &SECOND])
 }
 
 /// Places of the desktop: in its terminal, in the browser's page, of the background.
