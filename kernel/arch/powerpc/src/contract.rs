@@ -7,6 +7,7 @@ use crate::idle::Idle;
 use crate::layout::CPU;
 use crate::space::{self, Spaces};
 use crate::{regs, time, window};
+#[cfg(feature = "kdb")]
 use abi::arch::powerpc::kip::Counts;
 use abi::kip::Clock;
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, Rights, UserAddr};
@@ -54,6 +55,7 @@ impl PowerPc {
     }
 
     /// What was counted since boot.
+    #[cfg(feature = "kdb")]
     pub fn counts(&self) -> Counts {
         self.spaces.counts(self.idle.cleared())
     }

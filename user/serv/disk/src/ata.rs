@@ -11,7 +11,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::disk::{BAD_REQUEST, DISK_FAILED, SECTOR, TIMED_OUT};
 use macadamia::port::{read8, read32, write8, write32};
 use macadamia::region::Region;
-use macadamia::{Env, Word, ipc, time};
+use macadamia::{Env, ipc, time};
 use sectors::{Job, Task, Transfer};
 
 /// Registers of a channel, from its first port on.
