@@ -46,9 +46,9 @@ pub mod virtio;
 
 pub use abi::{Error, Frame, MessageKind, Rights, Word};
 pub use arch::board;
-pub use arch::named_counts as kernel_counts;
 #[cfg(target_arch = "powerpc")]
 pub use arch::counts;
+pub use arch::named_counts as kernel_counts;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
 pub use board::io as port;
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};

@@ -42,7 +42,7 @@ impl Described {
     }
 
     /// What the screen takes that the board does not have is less for the component that has most
-    /// behind its image.
+    /// after its image.
     pub(super) fn fit_screen(&mut self, board: &Board) -> Result<()> {
         const MIB: u64 = 1 << 20;
         let (needed, room) = self.demand()?;

@@ -3,7 +3,7 @@
 //! QEMU's user network.
 
 use super::net::{bytes, checksum};
-use super::tally::{Test, on_board, on_pc64, slow, test};
+use super::tally::{Test, on_amigaone, on_board, on_pc64, slow, test};
 use crate::bench::ping::{Peer, Questions};
 use crate::build::{self, Built, Options, Seed, Wire};
 use crate::description::Interface;
@@ -34,8 +34,9 @@ pub const ALL: &[Test] = &[
     test("pc64.net.memory", || on_pc64(memory)),
     slow("pc64.net.restarts", "the same as `net.restarts`", || on_pc64(restarts)),
     slow("pc64.net.flood", "the same as `net.flood`", || on_pc64(|| flood(Nic::Virtio))),
-    test("net.web", web),
-    test("pc64.net.web", || on_pc64(web)),
+    test("net.web", || web(Nic::Virtio).map(drop)),
+    test("pc64.net.web", || on_pc64(|| web(Nic::Virtio).map(drop))),
+    test("amigaone.net.web", || on_amigaone(counted)),
     test("net.top", table),
     test("net.http", http),
     test("net.many", many),
@@ -158,8 +159,9 @@ fn memory() -> Result<()> {
 }
 
 /// A native web server without a Linux gives its page as it is, and a table that has each component.
-fn web() -> Result<()> {
-    let (built, port) = built("systems/web.toml", "80", Nic::Virtio)?;
+/// Returns the table.
+fn web(nic: Nic) -> Result<String> {
+    let (built, port) = built("systems/web.toml", "80", nic)?;
     let mut session = emulator::session(&built)?;
     // Without an address nobody answers at the port.
     session.expect_all(&["[ip] 10.0.2.15/24", "[http] listening at port 80"])?;
@@ -180,6 +182,17 @@ fn web() -> Result<()> {
         };
         ensure!(table.lines().any(runs), "`{name}` does not run in {table}");
     }
+    Ok(table)
+}
+
+/// The table has what PowerPC's kernel counts, too.
+fn counted() -> Result<()> {
+    let table = web(Nic::E1000)?;
+    let entries = table.lines().find_map(|line| {
+        line.strip_prefix("kernel: ")?.strip_suffix(" entries put into the hashed table")
+    });
+    let entries = entries.with_context(|| format!("no counts of the kernel in {table}"))?;
+    ensure!(entries.parse::<u32>()? > 0, "nothing was put into the hashed table: {table}");
     Ok(())
 }
 

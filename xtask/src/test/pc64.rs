@@ -11,7 +11,7 @@ use std::path::Path;
 /// All of them.
 pub const ALL: &[Test] = &[test("pc64.systems", || on_pc64(systems))];
 
-/// Systems, and what each says at last.
+/// Systems, and what each says last.
 const SYSTEMS: [(&str, &str); 3] = [
     ("hello", "[hello] Hello from hello"),
     ("pingpong-group", "[ping] across spaces: "),

@@ -39,7 +39,7 @@ pub struct Spaces {
     sweeps: bool,
     /// So many pages of a range are taken out page by page.
     cut_off: u32,
-    /// So many pages may still be taken out page by page before the next look at interrupts.
+    /// So many pages may still be taken out page by page before the next check for interrupts.
     left: u32,
     /// Whether a space that gets another context leaves its entries.
     is_lazy: bool,
@@ -107,8 +107,8 @@ const fn allows(page: u32, access: Rights) -> bool {
     !access.contains(Rights::WRITE) || page & bits::READ_ONLY == bits::READ_WRITE
 }
 
-/// Pages that are taken out page by page between two looks at interrupts. Of one that has no entry
-/// that takes 115 instructions, and a change of a Segment's pages concerns several spaces.
+/// Pages that are taken out page by page between two checks for interrupts. Of one that has no
+/// entry that takes 115 instructions, and a change of a Segment's pages concerns several spaces.
 const fn at_once(cut_off: u32) -> u32 {
     const PAGES: u32 = 40;
     if cut_off < PAGES { PAGES } else { cut_off }
@@ -528,12 +528,12 @@ impl Spaces {
         Some((owner, seen(directory, leaf, address.0)?))
     }
 
-    /// The kernel looked at interrupts.
+    /// The kernel has checked for interrupts.
     pub const fn looked(&mut self) {
         self.left = at_once(self.cut_off);
     }
 
-    /// Whether there is time to take out so many more pages before the next look at interrupts.
+    /// Whether there is time to take out so many more pages before the next check for interrupts.
     const fn has_time(&mut self, pages: u32) -> bool {
         let left = self.left.checked_sub(pages);
         if let Some(left) = left {

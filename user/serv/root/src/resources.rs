@@ -27,7 +27,7 @@ struct Range {
     bytes: Word,
 }
 
-/// The first physical address of devices behind RAM.
+/// The first physical address of devices beyond RAM.
 pub fn devices() -> Result<Word> {
     identify(slot::DEVICES as Word).map(|[_, _, size]| DEVICES_END - size)
 }

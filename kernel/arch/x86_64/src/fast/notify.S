@@ -19,7 +19,7 @@
 //  1 | no words and capabilities, no other flags than its own         |
 //  2 | from anybody                                                   | `receive_call`
 //  3 | a bit that it accepts is pending; or no thread waits to send   | `receive`
-//    | to it, or it takes notifications alone                         |
+//    | to it, or it takes only notifications                          |
 //  4 | if it waits: there is a ready thread                           | `pick`
 //  5 | whose registers are all in its context, and nothing else is to | `carry_on`, `lazy`
 //    | be loaded                                                      |
@@ -282,7 +282,7 @@ try_receive:
     xor edi, edi
     NO_FURTHER_WORDS
     jmp to_self
-    // It was alone in its queue: the next one that is not empty has a lower priority.
+    // Its queue had no other: the next one that is not empty has a lower priority.
 6:
     mov [r11 * 4 + {kernel} + {heads}], edi
     btr dword ptr [{kernel} + {occupied}], r11d
