@@ -10,4 +10,4 @@ mod text;
 mod typist;
 
 pub use text::Page;
-pub use typist::Typist;
+pub use typist::{Layout, Typist};

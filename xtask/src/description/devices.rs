@@ -12,7 +12,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 /// The keys of a device that are its disk's.
 const MEDIUM: [&str; 3] = ["size", "holds", "interface"];
 /// The keys of a device that are its screen's.
-const DISPLAY: [&str; 3] = ["size", "secure-key", "input"];
+const DISPLAY: [&str; 4] = ["size", "secure-key", "input", "keyboard"];
 
 /// What a description uses of its board.
 struct Used<'a, 'b> {

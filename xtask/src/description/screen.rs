@@ -34,6 +34,9 @@ pub struct Display {
     /// Where the pointer comes from.
     #[serde(default)]
     pub input: Input,
+    /// What the keys type at the terminal: the name of a layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) keyboard: Option<Spanned<String>>,
 }
 
 /// Where the pointer comes from.

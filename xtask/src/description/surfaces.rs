@@ -6,6 +6,7 @@ use super::clients::Service;
 use super::described::Wish;
 use super::key::Key;
 use super::screen::{self, Display, Part, Place, SCREEN, SECURE_KEY, Size};
+use super::terminal::TERMINAL;
 use super::{Component, Description, Pci, Peer, Share, SharedMemory, spanned};
 use crate::linux::root;
 use crate::machine::board::{self, Board};
@@ -13,6 +14,7 @@ use abi::PAGE_SIZE;
 use abi::object::BADGE_MAX;
 use anyhow::{Context, Result, anyhow};
 use image::protocol::screen::{BIT_ATTACH, BIT_SCREEN, EVENTS_BYTES, PIXELS};
+use page::Layout;
 use toml::Spanned;
 
 /// What a client calls the server to call, the server to notify, its pixels, and its events.
@@ -94,7 +96,7 @@ impl Description {
     /// Tells the server about the screen itself. Returns its size.
     fn set_up_screen(&mut self, board: &Board, server: usize) -> Result<Size> {
         let display = self.screen.clone().unwrap_or_default();
-        let Display { size, secure_key, input } = &display;
+        let Display { size, secure_key, input, keyboard } = &display;
         let card: &board::Display = board
             .display()
             .with_context(|| format!("the board `{}` has no screen", board.name()))?;
@@ -114,6 +116,9 @@ impl Description {
                     key.get_ref()
                 ),
             ));
+        }
+        if let Some(keyboard) = keyboard {
+            self.lay_out_keyboard(keyboard)?;
         }
         if *input == screen::Input::Tablet {
             let tablet = card.tablet.as_ref().with_context(|| {
@@ -138,6 +143,26 @@ impl Description {
             frame.size = spanned(format!("{}K", screen.bytes().next_multiple_of(PAGE_SIZE) >> 10));
         }
         Ok(screen)
+    }
+
+    /// Tells the terminal which characters keys type. Other clients get the keys themselves.
+    fn lay_out_keyboard(&mut self, keyboard: &Spanned<String>) -> Result<()> {
+        let name = keyboard.get_ref();
+        if Layout::named(name).is_none() {
+            let known = Layout::ALL.map(|(known, _)| format!("`{known}`")).join(", ");
+            let what = format!("`{name}` is no keyboard layout: write one of {known}");
+            return Err(self.wrong(keyboard, &what));
+        }
+        let is_terminal = |component: &&mut Component| component.name.get_ref() == TERMINAL;
+        let Some(terminal) = self.component.iter_mut().find(is_terminal) else {
+            return Err(self.wrong(
+                keyboard,
+                "`keyboard` is the terminal's, and there is none: write `terminal = {}` below \
+                 `[devices]`, or leave it out",
+            ));
+        };
+        terminal.arguments.push(format!("keyboard={name}"));
+        Ok(())
     }
 
     /// Where a client is on the screen, and how the server calls that.
@@ -376,6 +401,27 @@ mod tests {
                 + &component("one", "screen = true")),
         );
         assert_eq!(key, "x.toml:2: `Esc` cannot be the secure key: write one of `F1` to `F12`");
+    }
+
+    #[test]
+    fn the_terminal_has_the_keyboards_layout() {
+        let of = |layout: &str, terminal: &str| {
+            format!("[devices]\nconsole = {{}}\n{terminal}screen = {{ keyboard = \"{layout}\" }}\n")
+                + &component("one", "screen = true")
+        };
+        let description =
+            parse(&of("de", "terminal = {}\n")).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(find(&description, "terminal").arguments, ["keyboard=de"]);
+        let known = error(&of("xx", "terminal = {}\n"));
+        assert!(
+            known.starts_with("x.toml:4: `xx` is no keyboard layout: write one of `us`, `uk`"),
+            "{known}"
+        );
+        let nobody = error(&of("de", ""));
+        assert!(
+            nobody.starts_with("x.toml:3: `keyboard` is the terminal's, and there"),
+            "{nobody}"
+        );
     }
 
     #[test]

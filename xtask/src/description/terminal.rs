@@ -7,7 +7,8 @@ use super::{Description, Peer, Share};
 use anyhow::{Result, bail};
 use image::protocol::console::shown::{BIT_KEYS, BIT_TEXT};
 
-const TERMINAL: &str = "terminal";
+/// The component's name.
+pub(super) const TERMINAL: &str = "terminal";
 const CONSOLE: &str = "console";
 /// What the console calls the terminal to notify.
 const TEXT_BELL: &str = "text-bell";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The console on a part of the screen (docs/screen.md). It shows what the console server sends to
 //! the first serial line, from the beginning of the system as far as there is room. What is typed
-//! while it has the keyboard goes to the console as if it came by that line. The console never
-//! waits for it, and works without it.
+//! while it has the keyboard goes to the console as if it came by that line, with the layout that the
+//! description says (`keyboard=`). The console never waits for it, and works without it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ use macadamia::screen::embedded_graphics::prelude::{Drawable, Point};
 use macadamia::screen::embedded_graphics::text::{Baseline, Text};
 use macadamia::screen::{Event, Rectangle, Screen, colour};
 use macadamia::{Env, Result};
-use page::{Page, Typist};
+use page::{Layout, Page, Typist};
 
 macadamia::main!(run);
 
@@ -49,7 +49,9 @@ fn show(env: &Env) -> Result<()> {
         .background_color(colour(PAPER))
         .build();
     let mut page = Page::new((area.width / WIDTH) as usize, (area.height / HEIGHT) as usize);
-    let mut typist = Typist::default();
+    // The tool has refused a name that is none.
+    let layout = env.argument("keyboard").and_then(Layout::named).unwrap_or_default();
+    let mut typist = Typist::new(layout);
     screen.fill(area, PAPER);
     loop {
         while let Some(byte) = text.take() {
@@ -64,7 +66,7 @@ fn show(env: &Env) -> Result<()> {
                         has_typed = true;
                     }
                 }
-                Event::Focus(_) | Event::Dropped => typist = Typist::default(),
+                Event::Focus(_) | Event::Dropped => typist = Typist::new(layout),
                 _ => {}
             }
         }
