@@ -22,6 +22,7 @@ pub const ALL: &[Test] = &[
     test("dialogue.tutorial", tutorial).reading(&["docs/tutorial.md"]),
     test("dialogue.clock", wrong_clock),
     test("dialogue.kdb", debugger),
+    test("pc64.kdb", || on_pc64(debugger)),
     test("dialogue.panic", last_words),
     test("linux.shell", shell),
     test("linux.paste", paste),

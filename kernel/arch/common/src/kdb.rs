@@ -3,8 +3,9 @@
 //! machine and takes commands there. With it every entry is traced, so the fast paths are left out.
 
 use crate::platform::Platform;
+use abi::Word;
 use core::fmt::{Result, Write};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use kcore::{Kernel, Port};
 
 /// What the debugger wants of a processor and its board.
@@ -33,19 +34,21 @@ pub struct Entry {
     /// The number of the thread that entered.
     pub thread: u32,
     /// Why.
-    pub vector: u32,
+    pub vector: Word,
     /// Two registers, as it had them.
-    pub registers: [u32; 2],
+    pub registers: [Word; 2],
     /// Where it goes on.
-    pub pc: u32,
+    pub pc: Word,
 }
 
+/// Digits of a word.
+const DIGITS: usize = size_of::<Word>() * 2;
 /// Entries that are remembered.
 const EVENTS: usize = 256;
 
 /// The last entries, the oldest overwritten first: time (low, high), thread, vector, two registers,
 /// PC.
-static TRACE: [[AtomicU32; 7]; EVENTS] = [const { [const { AtomicU32::new(0) }; 7] }; EVENTS];
+static TRACE: [[AtomicUsize; 7]; EVENTS] = [const { [const { AtomicUsize::new(0) }; 7] }; EVENTS];
 /// Entries so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -53,24 +56,28 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 pub fn trace<D: Debugged>(entry: &Entry) {
     let Entry { thread, vector, registers: [first, second], pc } = *entry;
     let time = D::time();
-    let words = [time as u32, (time >> 32) as u32, thread, vector, first, second, pc];
+    let parts = [time as u32, (time >> 32) as u32, thread].map(|part| part as usize);
+    let words = [vector, first, second, pc].map(|word| word as usize);
     let number = COUNT.load(Ordering::Relaxed);
     COUNT.store(number.wrapping_add(1), Ordering::Relaxed);
     TRACE[number as usize % EVENTS]
         .iter()
-        .zip(words)
+        .zip(parts.into_iter().chain(words))
         .for_each(|(to, from)| to.store(from, Ordering::Relaxed));
 }
 
 fn show_trace<D: Debugged>(out: &mut dyn Write) -> Result {
     let [first, second] = D::REGISTERS;
-    writeln!(out, "time              thread  vector  {first:8}  {second:8}  pc")?;
+    writeln!(out, "time              thread  vector  {first:DIGITS$}  {second:DIGITS$}  pc")?;
     let count = COUNT.load(Ordering::Relaxed) as usize;
     for number in count.saturating_sub(EVENTS)..count {
         let [low, high, thread, vector, first, second, pc] =
             TRACE[number % EVENTS].each_ref().map(|word| word.load(Ordering::Relaxed));
-        let time = u64::from(high) << 32 | u64::from(low);
-        writeln!(out, "{time:16}  {thread:6}  {vector:#6x}  {first:08x}  {second:08x}  {pc:08x}")?;
+        let time = (high as u64) << 32 | low as u64;
+        writeln!(
+            out,
+            "{time:16}  {thread:6}  {vector:#6x}  {first:0DIGITS$x}  {second:0DIGITS$x}  {pc:0DIGITS$x}"
+        )?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@
 //! | `space` | what is kept of a space, and whose tables are the processor's |
 //! | `time` | the counter as a clock, and the timer |
 //! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
+//! | `kdb` | the kernel debugger, if it is built in |
 //! | `trap` | what an entry means, and the way back |
 //! | `assembly` | entry and exit (`entry.S`), and what they know of Rust |
 //! | `boot` | what the boot loader left |
@@ -32,6 +33,8 @@ mod features;
 mod fpu;
 mod gdt;
 mod interrupts;
+#[cfg(feature = "kdb")]
+mod kdb;
 mod layout;
 mod lazy;
 mod paging;

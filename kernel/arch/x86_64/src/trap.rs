@@ -23,6 +23,8 @@ pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
     let (kernel, current) = unsafe { KERNEL.enter() };
+    #[cfg(feature = "kdb")]
+    crate::kdb::trace(kernel, current);
     let alien = kernel.pool[current].is_alien();
     let cause = kernel.pool[current].context[word::VECTOR];
     match cause {
@@ -65,6 +67,10 @@ fn interrupt(kernel: &mut Kernel<X86_64>, line: u32) {
     if !pic::take(line) {
         return;
     }
+    #[cfg(feature = "kdb")]
+    if line == plat_pc::uart::IRQ && plat_pc::uart::took_break() {
+        crate::kdb::enter(kernel);
+    }
     if line == interrupts::TIMER_LINE { kernel.tick() } else { kernel.interrupt(line) }
 }
 
@@ -85,7 +91,8 @@ pub fn leave(kernel: &mut Kernel<X86_64>) {
         };
         if !goes_nowhere(&kernel.pool[next].context) {
             kernel.port.spaces().enter(&mut kernel.pool, own);
-            let loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
+            // The debugger traces each entry.
+            let loaded = kernel.port.lazy().leave_to(&kernel.pool, next) || cfg!(feature = "kdb");
             kernel.port.cpu().loaded = if loaded { next.address() } else { 0 };
             return;
         }

@@ -16,7 +16,7 @@ pub static FACTS: Facts = Facts {
     has_virtual_caches: false,
     has_servers: false,
     has_homes: false,
-    has_debugger: false,
+    has_debugger: true,
     has_samples: false,
     checks_alone: false,
     u_boot: 24,
