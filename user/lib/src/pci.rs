@@ -14,6 +14,8 @@ use virtio_drivers::transport::pci::bus::{
 /// Offset of a word of the configuration space: the interrupt line in bits 7 to 0, the pin in bits
 /// 15 to 8.
 const INTERRUPT: u8 = 0x3c;
+/// Likewise: the header's type in bits 22 to 16.
+const HEADER_TYPE: u8 = 0x0c;
 
 /// How configuration spaces of bus 0 are reached. Who has that commands every device of the
 /// machine.
@@ -92,8 +94,10 @@ pub fn place(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
 
 /// Moves what a device has above the first 4 GiB, of which no component is given anything, to
 /// addresses from `first` on, below `end`, that no device of the bus has. What finds no room stays.
+/// So does all on a bus with a bridge to another one, whose devices are not known. A device's other
+/// functions are not known either.
 pub fn lower(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
-    if !is_there(bus, device) {
+    if !is_there(bus, device) || (0..image::pci::DEVICES).any(|device| is_bridge(bus, device)) {
         return;
     }
     let mut root = PciRoot::new(Access(bus));
@@ -103,9 +107,19 @@ pub fn lower(bus: &impl Bus, device: u8, (first, end): (u32, u32)) {
         if u32::try_from(address).is_err()
             && let Some(address) = gap(bus, size, (first, end))
         {
+            // It answers nowhere while only half of the address is written.
+            let (_, command) = root.get_status_command(at(device));
+            root.set_command(at(device), command & !Command::MEMORY_SPACE);
             root.set_bar_64(at(device), index, address.into());
+            root.set_command(at(device), command);
         }
     }
+}
+
+/// Whether there is a device that leads to another bus: its configuration space has another layout
+/// (PCI Local Bus Specification 3.0, 6.2.1, *Header Type*).
+fn is_bridge(bus: &impl Bus, device: u8) -> bool {
+    is_there(bus, device) && bus.read(device, HEADER_TYPE) >> 16 & 0x7f != 0
 }
 
 /// A multiple of `size` from `first` on where no device has any of so many bytes below `end`.
@@ -119,11 +133,12 @@ fn gap(bus: &impl Bus, size: u64, (first, end): (u32, u32)) -> Option<u32> {
     let mut address = u64::from(first).checked_next_multiple_of(size)?;
     loop {
         let after = address.checked_add(size).filter(|after| *after <= end.into())?;
-        let overlaps = |(start, bytes): &&(u64, u64)| *start < after && address < start + bytes;
+        let overlaps =
+            |(start, bytes): &&(u64, u64)| *start < after && address < start.saturating_add(*bytes);
         let Some((start, bytes)) = taken.iter().find(overlaps) else {
             return u32::try_from(address).ok();
         };
-        address = (start + bytes).checked_next_multiple_of(size)?;
+        address = start.checked_add(*bytes)?.checked_next_multiple_of(size)?;
     }
 }
 

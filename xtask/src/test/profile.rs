@@ -40,7 +40,7 @@ fn twice(request: &Request<'_>) -> Result<Profile> {
     last.context("no run")
 }
 
-/// Samples of the functions that `wanted` names, alone and with what they call.
+/// Samples of the functions that `wanted` names, in themselves and with what they call.
 fn samples(profile: &Profile, wanted: impl Fn(&Frame) -> bool) -> (u64, u64) {
     let found = profile.functions().into_iter().filter(|function| wanted(&function.frame));
     found.fold((0, 0), |(own, total), function| (own + function.own, total + function.total))
