@@ -14,7 +14,7 @@ use toml::Spanned;
 const NAME_BYTES: usize = 23;
 /// Bytes of RAM that a Linux needs at least: with 8 MiB it boots, and its init waits for ever as it
 /// can start no program.
-const LEAST_RAM: u32 = 16 << 20;
+pub(super) const LEAST_RAM: u32 = 16 << 20;
 /// The most RAM that `--memory` gives, in MiB.
 pub const MOST_MIB: u32 = 3072;
 
@@ -415,7 +415,7 @@ impl Description {
         if needed > room {
             let (least, most) = (needed >> 10, room >> 10);
             let memory = self.memory.get_ref();
-            let mistake = if self.has_all_of(board) {
+            let mistake = if self.has_all_of(board)? {
                 format!(
                     "the components need {least} KiB, but only {most} KiB of the {memory} that the board `{}` has are theirs: give components less (`heap`, `quota`, `memory`), or choose another board",
                     board.name()

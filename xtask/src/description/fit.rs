@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A description that asks for more memory than its board has gets what there is.
 
+use super::check::LEAST_RAM;
 use super::sources::{Sources, spanned};
 use super::{Description as Described, written::Description};
 use crate::machine::board::Board;
@@ -37,12 +38,13 @@ impl Description {
 
 impl Described {
     /// Whether it has as much memory as the board can have.
-    pub(super) fn has_all_of(&self, board: &Board) -> bool {
-        board.most.as_ref().is_some_and(|most| most.memory == *self.memory.get_ref())
+    pub(super) fn has_all_of(&self, board: &Board) -> Result<bool> {
+        let Some(most) = &board.most else { return Ok(false) };
+        Ok(self.bytes(&self.memory)? >= self.bytes(&spanned(most.memory.clone()))?)
     }
 
     /// What the screen takes that the board does not have is less for the component that has most
-    /// after its image.
+    /// after its image, if enough for a Linux is left.
     pub(super) fn fit_screen(&mut self, board: &Board) -> Result<()> {
         const MIB: u64 = 1 << 20;
         let (needed, room) = self.demand()?;
@@ -51,7 +53,7 @@ impl Described {
             screen += u64::from(self.bytes(&region.size)?);
         }
         let excess = needed.saturating_sub(room);
-        if excess == 0 || excess > screen || !self.has_all_of(board) {
+        if excess == 0 || excess > screen || !self.has_all_of(board)? {
             return Ok(());
         }
         let mut largest = (0, None);
@@ -64,9 +66,10 @@ impl Described {
             }
         }
         if let (bytes, Some((index, piece))) = largest
-            && let less @ 1.. = bytes.saturating_sub(excess) / MIB
+            && let less = bytes.saturating_sub(excess) / MIB * MIB
+            && less >= LEAST_RAM.into()
         {
-            *self.component[index].memory[piece].size.get_mut() = format!("{less}M");
+            *self.component[index].memory[piece].size.get_mut() = format!("{}M", less / MIB);
         }
         Ok(())
     }
