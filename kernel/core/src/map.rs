@@ -40,6 +40,8 @@ const STRIDE: usize = 16;
 const MAPPED: u32 = 256;
 /// Pages whose rights are changed between two looks: each is taken apart.
 const CHANGED: u32 = 64;
+/// The highest slot that a record can name.
+const MOST_SELECTOR: Word = u16::MAX as Word;
 /// Pages' worth of work that a record costs beside its pages.
 const RECORD: u32 = 8;
 /// The same of each space that has a Segment of which something changes.
@@ -248,6 +250,10 @@ impl<P: Port> Kernel<P> {
         caller: Ref<Space>,
         record: &MapRecord,
     ) -> Result<Option<(Ref<Memory>, Rights)>> {
+        // What is left out where no Memory is needed is one that is none, and not cut.
+        if record.memory().0 > MOST_SELECTOR {
+            return Err(Error::NoCapability);
+        }
         let found = self.slot_of(caller, record.memory(), Kind::Memory, Rights::NONE);
         match (record.op(), found) {
             (MapRecord::MAP, Err(error)) => Err(error),

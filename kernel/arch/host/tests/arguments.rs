@@ -94,7 +94,11 @@ fn what_has_more_bits_than_its_field_is_refused() {
     let (space, ram) = (slot::SPACE, slot::RAM);
     let page = MapRecord::new(MapRecord::MAP, space, 16 << 20, ram, 0, PAGE_SIZE, Rights::READ);
     let [selectors, address, offset, length] = page.0;
-    let more = MapRecord([selectors | MORE, address, offset, length]);
-    assert_eq!(map(&mut kernel, more), Error::NoCapability as abi::Word);
+    // An operation that needs no Memory refuses it, too.
+    for op in [MapRecord::MAP, MapRecord::UNMAP, MapRecord::PROTECT] {
+        let address = address & !0xf00 | (op << 8) as abi::Word;
+        let more = MapRecord([selectors | MORE, address, offset, length]);
+        assert_eq!(map(&mut kernel, more), Error::NoCapability as abi::Word, "{op}");
+    }
     assert_eq!(map(&mut kernel, page), 0);
 }

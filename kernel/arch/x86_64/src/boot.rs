@@ -24,6 +24,10 @@ pub fn find(magic: u32, info: u32) -> Boot {
     let cr4 = features::cr4();
     // SAFETY: boot, in long mode; the bits are those of features that are there.
     unsafe { regs::init(cr4) };
+    if features::has_rdtscp() {
+        // SAFETY: it has it.
+        unsafe { regs::clear_tsc_aux() };
+    }
     fpu::init(cr4 & regs::CR4_OSXSAVE != 0);
     if magic != multiboot::MAGIC {
         refuse::<Pc>(format_args!("started by something that is not a Multiboot 1 loader"));

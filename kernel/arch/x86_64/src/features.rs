@@ -23,6 +23,12 @@ const SMAP: u32 = 1 << 20;
 const UMIP: u32 = 1 << 2;
 /// CPUID leaf 8000_0001, EDX.
 const SYSCALL: u32 = 1 << 11;
+const RDTSCP: u32 = 1 << 27;
+
+/// Whether there is `rdtscp`.
+pub fn has_rdtscp() -> bool {
+    __cpuid(0x8000_0001).edx & RDTSCP != 0
+}
 
 /// What the kernel uses of a processor: CR4.
 pub fn cr4() -> u64 {
@@ -47,7 +53,7 @@ pub fn cr4() -> u64 {
     };
     [
         (first, MCE, CR4_MCE),
-        (others, PCID, CR4_PCIDE),
+        (if keeps_global_pages(leaf.eax) { 0 } else { others }, PCID, CR4_PCIDE),
         (others, XSAVE, CR4_OSXSAVE),
         (seventh, SMEP, CR4_SMEP),
         (seventh, SMAP, CR4_SMAP),
@@ -57,3 +63,13 @@ pub fn cr4() -> u64 {
     .filter(|(has, bit, _)| has & bit != 0)
     .fold(CR4_PAE | CR4_PGE | CR4_FXSR, |all, (.., bit)| all | bit)
 }
+
+/// Whether `invlpg` may leave global translations while there are PCIDs (errata ADL063 and RPL042),
+/// by the signature of CPUID leaf 1: Alder Lake, Raptor Lake, and the small cores of both. Later
+/// microcode mends that; it is not asked for its version.
+const fn keeps_global_pages(signature: u32) -> bool {
+    let (family, model) = (signature >> 8 & 15, signature >> 4 & 15 | signature >> 12 & 0xf0);
+    family == 6 && matches!(model, 0x97 | 0x9a | 0xb7 | 0xba | 0xbe | 0xbf)
+}
+
+const _: () = assert!(keeps_global_pages(0x90672) && !keeps_global_pages(0x806c1));

@@ -72,6 +72,10 @@ const GS_BASE: u32 = 0xc000_0101;
 const KERNEL_GS_BASE: u32 = 0xc000_0102;
 /// The code segment of `sysenter`; 0: there is none, and `sysenter` faults.
 const SYSENTER_CS: u32 = 0x174;
+/// What is recorded, and whether a single step is one branch.
+const DEBUGCTL: u32 = 0x1d9;
+/// What `rdtscp` tells users besides the counter.
+const TSC_AUX: u32 = 0xc000_0103;
 /// How the bits of an entry say whether a page is cached.
 const PAT: u32 = 0x277;
 /// The same as after a reset.
@@ -159,12 +163,26 @@ pub unsafe fn init(cr4: u64) {
             options(nostack)
         );
     }
-    for (register, value) in
-        [(SYSENTER_CS, 0), (FS_BASE, 0), (GS_BASE, 0), (KERNEL_GS_BASE, 0), (PAT, PAT_OF_RESET)]
-    {
+    for (register, value) in [
+        (SYSENTER_CS, 0),
+        (FS_BASE, 0),
+        (GS_BASE, 0),
+        (KERNEL_GS_BASE, 0),
+        (PAT, PAT_OF_RESET),
+        (DEBUGCTL, 0),
+    ] {
         // SAFETY: each processor with long mode has them, and they are as after a reset.
         unsafe { write_msr(register, value) };
     }
+}
+
+/// Users learn nothing from `rdtscp` but the counter.
+///
+/// # Safety
+/// The processor has that instruction.
+pub unsafe fn clear_tsc_aux() {
+    // SAFETY: the caller's; no code of the kernel reads it.
+    unsafe { write_msr(TSC_AUX, 0) };
 }
 
 /// Reads a register by its number.
