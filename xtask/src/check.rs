@@ -61,6 +61,7 @@ pub fn doctor() -> Result<()> {
         ("qemu-system-arm", "--version", "qemu-system-arm (10 or later, from backports)"),
         ("qemu-system-ppc", "--version", "qemu-system-ppc (10 or later, from backports)"),
         ("bochs", "--help", "bochs bochsbios vgabios bochs-term bochs-x"),
+        ("Xvfb", "-help", "xvfb"),
         ("grub-mkrescue", "--version", "grub-pc-bin grub-common xorriso mtools"),
         ("xorriso", "--version", "xorriso"),
     ] {
@@ -68,13 +69,7 @@ pub fn doctor() -> Result<()> {
             Ok(output) => {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned()
                     + &String::from_utf8_lossy(&output.stderr);
-                show(&format!(
-                    "{tool}: {}\n",
-                    text.lines()
-                        .find(|l| l.chars().any(|c| c.is_ascii_digit()))
-                        .unwrap_or("there")
-                        .trim()
-                ))?;
+                show(&format!("{tool}: {}\n", version(&text).unwrap_or("there")))?;
             }
             Err(_) => {
                 missing += 1;
@@ -86,4 +81,23 @@ pub fn doctor() -> Result<()> {
         bail!("{missing} tools are missing: `./macadamia run hello` installs them");
     }
     Ok(())
+}
+
+/// The first line with two numbers and a dot between them. Xvfb's help has none.
+fn version(text: &str) -> Option<&str> {
+    let is_one = |three: &[u8]| matches!(three, [b'0'..=b'9', b'.', b'0'..=b'9']);
+    text.lines().find(|line| line.as_bytes().windows(3).any(is_one)).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found() {
+        let bochs =
+            "=====\n   Bochs x86 Emulator 2.7\n Built from SVN snapshot on August  1, 2021\n";
+        assert_eq!(version(bochs), Some("Bochs x86 Emulator 2.7"));
+        assert_eq!(version("use: X [:<display>] [option]\nc #   key-click volume (0-100)\n"), None);
+    }
 }

@@ -12,6 +12,7 @@ use crate::machine::network::{Network, free_port};
 use crate::machine::screen::{self, Screen, Shown};
 use crate::machine::terminal::{Keyboard, To};
 use crate::machine::words;
+use crate::machine::xserver::{Room, XServer};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
 use crate::process::session::Session;
@@ -109,19 +110,9 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Bochs' displays: a window on an X server; one that shows text, and of pixels nothing that has more
-/// than 8 bits.
-const IN_A_WINDOW: &str = "x";
-const TEXT_ONLY: &str = "rfb, options=\"timeout=0\"";
-
 /// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines'
-/// settings, `window` the X server that it has a window on, if it has one.
-fn bochs(
-    built: &Built,
-    cpu: Option<&str>,
-    window: Option<&str>,
-    lines: [&str; 2],
-) -> Result<Command> {
+/// settings, `display` the X server that it has its window on.
+fn bochs(built: &Built, cpu: Option<&str>, display: &str, lines: [&str; 2]) -> Result<Command> {
     let bochs = built.board.bochs()?;
     let iso = iso(built)?;
     let folder = folder(built);
@@ -129,6 +120,12 @@ fn bochs(
     let attached = |disk: &Disk| {
         Some(fill(disk.medium.bochs.as_ref()?, &[("image", &disk.image.to_string_lossy())]) + "\n")
     };
+    // A Bochs that was ended leaves a lock, which the next one would obey. Ours are those that count.
+    for disk in &built.disks {
+        let mut lock = disk.image.clone().into_os_string();
+        lock.push(".lock");
+        let _ = std::fs::remove_file(lock);
+    }
     let disks: String = built.disks.iter().filter_map(attached).collect();
     let card = built.network.as_ref().map(Network::bochs).transpose()?.unwrap_or_default();
     let screen = built.screen.as_ref().and_then(|screen| screen.bochs.as_deref());
@@ -142,7 +139,6 @@ fn bochs(
             ("memory", &built.memory.to_string()),
             ("card", card),
             ("screen", screen),
-            ("display", if window.is_some() { IN_A_WINDOW } else { TEXT_ONLY }),
             ("disks", &disks),
             ("iso", &iso.to_string_lossy()),
             ("first", first),
@@ -154,7 +150,7 @@ fn bochs(
     std::fs::write(&commands, "c\n")?;
     let mut command = Command::new(&bochs.program);
     command.arg("-q").arg("-f").arg(rc).arg("-rc").arg(commands);
-    command.envs(window.map(|window| (screen::DISPLAY, window)));
+    command.env(screen::DISPLAY, display);
     Ok(command)
 }
 
@@ -223,11 +219,23 @@ fn folder(built: &Built) -> PathBuf {
     built.kernel.parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
+/// The X server on which Bochs has this window, or else a new one, which nobody sees and which ends
+/// with what is returned: Bochs' other displays listen at all addresses, or need a terminal.
+fn display(window: Option<&str>) -> Result<(String, Option<XServer>)> {
+    if let Some(window) = window {
+        return Ok((window.into(), None));
+    }
+    let server = XServer::start(Room::Text)?;
+    Ok((server.display.clone(), Some(server)))
+}
+
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
     let window = built.screen.as_ref().map(screen::x_server).transpose()?;
+    // It lives as long as this function works.
+    let (display, _server) = display(window.as_deref())?;
     let first = format!("mode=socket-server, dev=127.0.0.1:{port}");
-    let command = bochs(built, None, window.as_deref(), [&first, "mode=null"])?;
+    let command = bochs(built, None, &display, [&first, "mode=null"])?;
     let mut command = tethered(&command, &built.images());
     eprintln!("running {} in Bochs; Ctrl-A X leaves", built.name);
     let mut child = command
@@ -272,6 +280,8 @@ pub struct Headless {
     pub said: PathBuf,
     /// Where it listens to programs: QEMU, of a system that drives the screen.
     monitor: Option<PathBuf>,
+    /// What a Bochs has its window on, if that is its own: ends after it.
+    _server: Option<XServer>,
 }
 
 /// Starts a system without a terminal.
@@ -316,20 +326,21 @@ fn start(
             }
             let mut child = quiet(tethered(&command, &built.images()).stdout(ours))?;
             let line = child.stdout.take().map(|line| Box::new(line) as _);
-            Ok(Headless { child, line, log, said, monitor })
+            Ok(Headless { child, line, log, said, monitor, _server: None })
         }
         Machine::Bochs { cpu, window } => {
             let file = |file: &Path| format!("mode=file, dev={}", file.display());
             let port = free_port()?;
             let second =
                 results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
-            let command = bochs(built, cpu, window, [&file(&log), &second])?;
+            let (display, server) = display(window)?;
+            let command = bochs(built, cpu, &display, [&file(&log), &second])?;
             let mut child = quiet(tethered(&command, &built.images()).stdout(Stdio::null()))?;
             let line = match results {
                 Some(_) => None,
                 None => Some(Box::new(connect(&mut child, port)?) as _),
             };
-            Ok(Headless { child, line, log, said, monitor: None })
+            Ok(Headless { child, line, log, said, monitor: None, _server: server })
         }
     }
 }
@@ -453,8 +464,14 @@ pub fn native(
         let mut console = Vec::new();
         stdout.read_to_end(&mut console).map(|_| console)
     });
-    let mut run =
-        Headless { child, line: None, log: PathBuf::new(), said: PathBuf::new(), monitor: None };
+    let mut run = Headless {
+        child,
+        line: None,
+        log: PathBuf::new(),
+        said: PathBuf::new(),
+        monitor: None,
+        _server: None,
+    };
     let ended = run.wait(Some(&mut run.deadline(Limit::Own(timeout))))?;
     run.end()?;
     let console = reader.join().map_err(|_| anyhow::anyhow!("the console could not be read"))??;
@@ -533,7 +550,7 @@ pub enum Machine<'a> {
     Bochs {
         /// Its name, as Bochs has it, instead of the usual one.
         cpu: Option<&'a str>,
-        /// The X server that it has a window on, which a screen needs.
+        /// The X server that it has a window on, which a screen needs, instead of one of its own.
         window: Option<&'a str>,
     },
 }

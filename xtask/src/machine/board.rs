@@ -124,7 +124,7 @@ pub struct Bochs {
     /// The CPU model if none is asked for.
     pub cpu: String,
     /// Its file of settings: `{cpu}`, `{memory}` in MiB, `{card}`, `{screen}`, `{disks}`, `{iso}`,
-    /// `{display}`, `{log}`, and the serial lines `{first}` and `{second}`.
+    /// `{log}`, and the serial lines `{first}` and `{second}`.
     pub settings: String,
 }
 
@@ -420,6 +420,28 @@ mod tests {
             let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml"))
                 .expect("no mistake");
             assert_eq!(board.name(), name);
+        }
+    }
+
+    /// Bochs' displays `rfb` and `vncsrv` let in whoever reaches this host, without a password.
+    #[test]
+    fn bochs_serves_nobody_its_screen() {
+        for name in names("../boards").unwrap_or_default() {
+            let board = Board::read(&Path::new("../boards").join(&name).with_extension("toml"))
+                .expect("no mistake");
+            let Some(bochs) = &board.bochs else { continue };
+            let devices = board.device.values();
+            let parts = devices.flat_map(|device| {
+                let card = device.card.as_ref().and_then(|card| card.bochs.clone());
+                let display = device.display.as_ref().and_then(|display| display.bochs.clone());
+                let medium = device.medium.as_ref().and_then(|medium| medium.bochs.clone());
+                [card, display, medium]
+            });
+            let all: String = parts.flatten().chain([bochs.settings.clone()]).collect();
+            let displays: Vec<_> =
+                all.lines().filter(|line| line.contains("display_library")).collect();
+            assert_eq!(displays, ["display_library: x"], "{name}");
+            assert!(["rfb", "vncsrv"].iter().all(|library| !all.contains(library)), "{name}");
         }
     }
 

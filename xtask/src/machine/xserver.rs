@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An X server without a screen (Xvfb), for an emulator that shows a machine in a window: what is to
 //! be seen there, and its keyboard (*X Window System Protocol*, version 11; *XTEST Extension
-//! Protocol*, 2.2).
+//! Protocol*, 2.2). Only programs of this host reach it: it listens at sockets of Unix.
 
 use super::monitor::Picture;
+use crate::process::patience::{Deadline, Limit};
 use crate::process::tether::tethered;
 use anyhow::{Context, Result, ensure};
-use std::io::{BufRead, BufReader, Read, Write};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-/// Its size in pixels: room for a screen of the usual size, and the window's own bars.
-const WIDTH: u16 = 1024;
-const HEIGHT: u16 = 840;
+/// What there is room for on it.
+#[derive(Clone, Copy)]
+pub enum Room {
+    /// A window that shows text. A machine learns from the emulator that a screen of the usual size
+    /// is too large.
+    Text,
+    /// A screen of the usual size, and its window's own bars.
+    Pixels,
+}
+
+impl Room {
+    /// Width and height.
+    const fn size(self) -> [u16; 2] {
+        match self {
+            Self::Text => [720, 480],
+            Self::Pixels => [1024, 840],
+        }
+    }
+}
+
+/// How long it may take to begin, or to reply, and to end.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Requests: an image in the server's own format; about an extension; of XTEST, an input event.
 const GET_IMAGE: u8 = 73;
 const BY_PIXELS: u8 = 2;
@@ -28,10 +52,21 @@ const REPLY_BYTES: usize = 32;
 /// A key's code is Linux's and so much.
 const FIRST_CODE: u8 = 8;
 
-/// The server, which ends with it.
+/// The process of the server, which ends with it.
+struct Process(Child);
+
+impl Process {
+    /// When it takes too long, from now on.
+    fn deadline(&self) -> Deadline {
+        Deadline::new(self.0.id(), Limit::Own(PATIENCE))
+    }
+}
+
+/// The server.
 pub struct XServer {
-    child: Child,
+    process: Process,
     line: UnixStream,
+    room: Room,
     /// Its name for clients.
     pub display: String,
     root: u32,
@@ -47,35 +82,78 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
 }
 
+/// What comes next of what a server says, at most a buffer full; nothing at the end.
+fn read(
+    from: &mut (impl Read + AsFd),
+    buffer: &mut [u8],
+    deadline: &mut Deadline,
+) -> Result<usize> {
+    loop {
+        let pause = Timespec::try_from(deadline.pause())?;
+        let there = poll(&mut [PollFd::new(from, PollFlags::IN)], Some(&pause));
+        if there.is_ok_and(|ready| ready > 0) {
+            match from.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                said => return said.context("Xvfb has closed its connection"),
+            }
+        }
+        ensure!(
+            !deadline.is_over(),
+            "Xvfb, the X server for Bochs' window, has not answered in time: end what keeps this machine busy, and try again"
+        );
+    }
+}
+
 impl XServer {
     /// Starts one.
     ///
     /// # Errors
     /// If there is no Xvfb, or it does not answer.
-    pub fn start() -> Result<Self> {
+    pub fn start(room: Room) -> Result<Self> {
+        let [width, height] = room.size();
         let mut command = Command::new("Xvfb");
-        // It says which number it has got, and listens at a socket of the file system only.
+        // It takes the first number that nobody has, and says which. It does not listen at TCP.
         command.args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"]);
-        command.arg(format!("{WIDTH}x{HEIGHT}x24"));
-        let mut child = tethered(&command, &[])
+        command.arg(format!("{width}x{height}x24"));
+        Self::begin(&command, room)
+    }
+
+    fn begin(command: &Command, room: Room) -> Result<Self> {
+        let mut child = tethered(command, &[])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start Xvfb")?;
+        let mut said = child.stdout.take().context("no output")?;
+        let process = Process(child);
         let mut number = String::new();
-        BufReader::new(child.stdout.take().context("no output")?).read_line(&mut number)?;
+        let mut letter = [0];
+        let mut deadline = process.deadline();
+        while !number.ends_with('\n') && read(&mut said, &mut letter, &mut deadline)? > 0 {
+            number.push(char::from(letter[0]));
+        }
         let number = number.trim();
-        ensure!(!number.is_empty(), "Xvfb has ended: is the package xvfb installed?");
+        ensure!(
+            !number.is_empty(),
+            "there is no Xvfb, the X server for Bochs' window, or it ended: `./macadamia doctor` says what is missing"
+        );
         let line = UnixStream::connect(format!("/tmp/.X11-unix/X{number}"))?;
-        let mut server = Self { child, line, display: format!(":{number}"), root: 0, test: 0 };
+        let display = format!(":{number}");
+        let mut server = Self { process, line, room, display, root: 0, test: 0 };
         server.set_up()?;
         Ok(server)
     }
 
     fn take(&mut self, bytes: usize) -> Result<Vec<u8>> {
         let mut buffer = vec![0; bytes];
-        self.line.read_exact(&mut buffer).context("Xvfb has closed its connection")?;
+        let mut got = 0;
+        let mut deadline = self.process.deadline();
+        while got < bytes {
+            let more = read(&mut self.line, &mut buffer[got..], &mut deadline)?;
+            ensure!(more > 0, "Xvfb has closed its connection");
+            got += more;
+        }
         Ok(buffer)
     }
 
@@ -114,15 +192,16 @@ impl XServer {
     /// # Errors
     /// If it has ended.
     pub fn picture(&mut self) -> Result<Picture> {
+        let [width, height] = self.room.size();
         let mut request = vec![GET_IMAGE, BY_PIXELS, 5, 0];
         request.extend(self.root.to_le_bytes());
-        for half in [0, 0, WIDTH, HEIGHT] {
+        for half in [0, 0, width, height] {
             request.extend(half.to_le_bytes());
         }
         request.extend(u32::MAX.to_le_bytes());
         let reply = self.ask(&request)?;
         let pixels = reply[REPLY_BYTES..].chunks_exact(4).map(|pixel| word(pixel, 0) & 0xff_ffff);
-        Ok(Picture::of(usize::from(WIDTH), pixels.collect()))
+        Ok(Picture::of(usize::from(width), pixels.collect()))
     }
 
     /// Presses a key of the window under the pointer, by Linux's number for it, or lets it go.
@@ -138,10 +217,44 @@ impl XServer {
     }
 }
 
-impl Drop for XServer {
+impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // It removes its socket if it may end by itself, which it may have done.
+        let id = Pid::from_child(&self.0);
+        let _ = kill_process(id, Signal::TERM);
+        if let (Ok(ended), Ok(patience)) =
+            (pidfd_open(id, PidfdFlags::empty()), Timespec::try_from(PATIENCE))
+        {
+            let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&patience));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_answer_is_not_waited_for() {
+        let begun = |program: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            Process(command.stdout(Stdio::piped()).spawn().expect("a program"))
+        };
+        let mut silent = begun("sleep", &["1000"]);
+        let mut said = silent.0.stdout.take().expect("its output");
+        let limit = Limit::Wall(Duration::from_millis(10));
+        let mut deadline = Deadline::new(silent.0.id(), limit);
+        let error = read(&mut said, &mut [0], &mut deadline).expect_err("nothing").to_string();
+        assert!(
+            error.starts_with("Xvfb, the X server for Bochs' window, has not answered"),
+            "{error}"
+        );
+        let mut ended = begun("true", &[]);
+        let mut said = ended.0.stdout.take().expect("its output");
+        let mut deadline = Deadline::new(ended.0.id(), Limit::Own(PATIENCE));
+        assert_eq!(read(&mut said, &mut [0], &mut deadline).expect("its end"), 0);
     }
 }

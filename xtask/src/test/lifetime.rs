@@ -7,7 +7,7 @@ use crate::process::lock::Lock;
 use crate::process::patience::stretched;
 use crate::process::session::Session;
 use crate::process::this_tool;
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::fs;
@@ -17,8 +17,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// All of them.
-pub const ALL: &[Test] =
-    &[test("dialogue.signals", machine), test("dialogue.signals.build", build)];
+pub const ALL: &[Test] = &[
+    test("dialogue.signals", machine),
+    test("dialogue.signals.build", build),
+    test("dialogue.signals.bochs", on_bochs),
+];
 
 /// Two components that wait for input, on a machine with a disk.
 const SYSTEM: &str = "[devices]\nconsole = {}\ndisk = { size = \"1M\" }\n\n[[component]]\nname = \"first\"\npackage = \"echo\"\nterminal = \"read\"\ndisk = true\n";
@@ -63,17 +66,25 @@ fn pid(number: u32) -> Result<Pid> {
     Pid::from_raw(i32::try_from(number)?).context("no process")
 }
 
-/// The child of a process.
-fn child(parent: u32) -> Result<Pid> {
+/// The children of a process.
+fn children(parent: u32) -> Result<Vec<Pid>> {
+    let mut found = Vec::new();
     for folder in fs::read_dir("/proc")? {
         let stat = fs::read_to_string(folder?.path().join("stat")).unwrap_or_default();
         // After the name, which is in brackets: the state and the parent.
         let Some((head, tail)) = stat.rsplit_once(')') else { continue };
         if tail.split_whitespace().nth(1) == Some(&parent.to_string()) {
-            return pid(head.split_whitespace().next().unwrap_or_default().parse()?);
+            found.push(pid(head.split_whitespace().next().unwrap_or_default().parse()?)?);
         }
     }
-    Err(anyhow!("process {parent} has no child"))
+    Ok(found)
+}
+
+/// The only one.
+fn child(parent: u32) -> Result<Pid> {
+    let found = children(parent)?;
+    ensure!(found.len() == 1, "process {parent} has the children {found:?}");
+    Ok(found[0])
 }
 
 /// The emulator ends with the tool and leaves the disk to the next run; until then another run is
@@ -91,6 +102,30 @@ fn machine() -> Result<()> {
         kill_process(pid(session.process())?, signal)?;
         ensure!(emulator.ends()?, "the emulator goes on after {signal:?}");
         ensure!(Lock::try_of(&image, "test")?.is_ok(), "the disk is not free after {signal:?}");
+    }
+    Ok(())
+}
+
+/// Bochs and the X server that it has its window on end with the tool, and the next Bochs has the
+/// disk.
+fn on_bochs() -> Result<()> {
+    let (system, _) = system("signals-bochs")?;
+    // Its machine then speaks soon.
+    let built = tool(&["build", &system]).output()?;
+    ensure!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    for signal in [Signal::TERM, Signal::KILL] {
+        let mut command = tool(&["run", &system, "--on", "bochs"]);
+        // Nobody's window is used.
+        command.env("DISPLAY", "nobody:0");
+        let mut session = Session::start(command)?;
+        session.expect(READY)?;
+        let both = children(session.process())?;
+        ensure!(both.len() == 2, "{both:?} are not Bochs and its X server");
+        let both = both.into_iter().map(Watched::new).collect::<Result<Vec<_>>>()?;
+        kill_process(pid(session.process())?, signal)?;
+        for process in both {
+            ensure!(process.ends()?, "Bochs or its X server goes on after {signal:?}");
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::tally::{Test, on_board, on_pc64, slow, test};
 use crate::build::{self, Options};
 use crate::emulator::{self, Headless, Machine};
 use crate::machine::monitor::Picture;
-use crate::machine::xserver::XServer;
+use crate::machine::xserver::{Room, XServer};
 use crate::process::patience::Limit;
 use crate::process::session::BREAK;
 use anyhow::{Context, Result, ensure};
@@ -318,12 +318,12 @@ fn terminal() -> Result<()> {
 }
 
 /// Bochs' card, whose registers are at ports only, and its keyboard: its window shows what the
-/// clients paint, who has the keyboard, and that nobody has while the list is open. Without a window
-/// it has no mode for them; it would end if that was set.
+/// clients paint, who has the keyboard, and that nobody has while the list is open. The X server that
+/// the tool starts for it is too small for them, and the screen server says so.
 fn on_bochs() -> Result<()> {
     const LOOK: Duration = Duration::from_millis(100);
     const PATIENCE: Limit = Limit::Own(Duration::from_secs(120));
-    const REFUSED: &str = "no screen: the card shows 720x480 with 8 bits at most, and no 1024x768";
+    const REFUSED: &str = "no screen: the card shows 720x430 with 32 bits at most, and no 1024x768";
     /// Rows of the window's own above the screen.
     const ABOVE: usize = 32;
     const F12: u8 = 88;
@@ -336,8 +336,9 @@ fn on_bochs() -> Result<()> {
         ensure!(!deadline.is_over(), "`{REFUSED}` does not come: {}", said(&run));
         std::thread::park_timeout(LOOK);
     }
+    // Beside the X server of that run.
+    let mut server = XServer::start(Room::Pixels)?;
     run.end()?;
-    let mut server = XServer::start()?;
     let window = Some(&*server.display);
     let mut run = emulator::headless(&built, Machine::Bochs { cpu: None, window })?;
     let shows = |server: &mut XServer, wanted: &[Pixel]| -> Result<()> {
