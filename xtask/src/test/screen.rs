@@ -37,6 +37,7 @@ pub const ALL: &[Test] = &[
     }),
     test("pc64.screen.demo", || on_pc64(demo)),
     test("pc64.screen.focus", || on_pc64(focus)),
+    slow("pc64.screen.bochs", "`screen.bochs` is the PC's", || on_pc64(on_bochs)),
     slow("pc64.screen.restarts", "`screen.restarts` is the PC's", || on_pc64(|| restarts(3))),
     test("pc64.screen.tablet", || on_pc64(tablet)),
     test("pc64.screen.terminal", || on_pc64(terminal)),

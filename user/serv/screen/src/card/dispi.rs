@@ -72,8 +72,15 @@ pub fn open(env: &Env, [width, height]: [u32; 2]) -> Result<Region, String> {
         Some(other) => return Err(format!("there is no driver of the card {other:#010x}")),
     }
     let pixels = pci::memory(env, GRANT, PIXELS).ok_or("the card has no pixels in memory")?;
-    let registers = pci::registers(env, GRANT, REGISTERS)
-        .map_or_else(|| Registers::Ports(env.ports(PORTS)), Registers::Memory);
+    let registers = match pci::registers(env, GRANT, REGISTERS) {
+        Some(memory) => Registers::Memory(memory),
+        None if env.given(PORTS).is_some() => Registers::Ports(env.ports(PORTS)),
+        None => {
+            return Err(format!(
+                "the card has registers at ports only, and nobody grants `{PORTS}`"
+            ));
+        }
+    };
     if u64::from(width) * u64::from(height) * 4 > u64::from(pixels.bytes()) {
         return Err(format!("the card has no memory for {width}x{height}"));
     }
