@@ -8,6 +8,7 @@ use macadamia::alloc::string::String;
 use macadamia::port::{read16, write16};
 use macadamia::region::{Little, Region, Shared};
 use macadamia::{Env, pci};
+use surface::Mode;
 
 const GRANT: &str = "card";
 /// QEMU's number for it, at Bochs' number for a maker.
@@ -86,13 +87,9 @@ pub fn open(env: &Env, [width, height]: [u32; 2]) -> Result<Region, String> {
     }
     // Bochs ends if it has no window for what is set.
     registers.write(ENABLE, MOST);
-    let (most, bits) = (registers.read(WIDTH) >> 16, registers.read(HEIGHT) >> 16);
-    let rows = registers.read(HEIGHT) & 0xffff;
-    if width > most || height > rows || BITS > bits {
-        return Err(format!(
-            "the card shows {most}x{rows} with {bits} bits at most, and no {width}x{height} with {BITS}"
-        ));
-    }
+    let most = registers.read(HEIGHT);
+    let most = Mode { size: [registers.read(WIDTH) >> 16, most & 0xffff], bits: most >> 16 };
+    most.shows(&Mode { size: [width, height], bits: BITS })?;
     registers.write(ENABLE, 0);
     registers.write(WIDTH, VERSION | width << 16);
     registers.write(HEIGHT, height | BITS << 16);
