@@ -31,6 +31,8 @@ pub const ALL: &[Test] = &[
     test("linux.disk.shared", shared),
     test("linux.disk.depth", depth),
     test("linux.disk.absent", absent),
+    test("disk.absent", refuses),
+    test("disk.late", late),
     test("linux.disk.bochs", on_bochs),
     test("disk.errors", errors),
     slow("versatilepb.linux.disk", "more kills, as `linux.disk.long`", || {
@@ -448,6 +450,57 @@ fn absent() -> Result<()> {
     session.expect(PROMPT)?;
     session.send(b"poweroff\r")?;
     session.end()
+}
+
+const LATE: &str = "tests/systems/disk-late.toml";
+
+/// Without a disk the server sends heartbeats, and says so each time that it is asked.
+fn refuses() -> Result<()> {
+    let mut built = build::system(Path::new(LATE))?;
+    built.disks.clear();
+    let mut session = emulator::session_in_own_time(&built)?;
+    for _ in 0..6 {
+        session.expect("no disk: ")?;
+    }
+    ensure!(!session.said().contains("`disk` hangs"), "{}", session.transcript);
+    Ok(())
+}
+
+/// An ATA disk that is slower than the heartbeats is waited for. One that does not answer is given
+/// up: what comes afterwards is given to nobody, and the server's next life uses it again.
+fn late() -> Result<()> {
+    let options = Options { interface: Some(Interface::Ata), ..Options::default() };
+    let built = build::plan(Path::new(LATE), options)?.carry_out()?;
+    let image = &built.disks.first().context("a disk")?.image;
+    forget(image)?;
+    let drive = format!("drive.disk.file=blkdebug::{}", image.display());
+    let mut arguments = vec!["-set", &drive];
+    arguments.extend(emulator::OWN_TIME);
+    let mut session = emulator::session_with(&built, &arguments)?;
+    // Ctrl-A c: from the serial line to the monitor and back. The next read waits until it is told
+    // not to.
+    let tell = |session: &mut Session, what: &str| {
+        session.send(format!("\x01cqemu-io disk \"{what}\"\n\x01c").as_bytes())
+    };
+    session.expect_all(&["one] the disk works", "two] the disk works"])?;
+    tell(&mut session, "break read_aio late")?;
+    session.expect("no answer for long")?;
+    tell(&mut session, "resume late")?;
+    session.expect("a late answer")?;
+    tell(&mut session, "break read_aio lost")?;
+    session.expect("refused: TIMED_OUT")?;
+    tell(&mut session, "resume lost")?;
+    session.expect("the server is ended")?;
+    for right in ["one] refused: TIMED_OUT", "two] refused: TIMED_OUT", "it is reset and not used"]
+    {
+        ensure!(session.transcript.contains(right), "no {right}: {}", session.transcript);
+    }
+    for wrong in ["`disk` hangs", "panicked", "another error"] {
+        ensure!(!session.transcript.contains(wrong), "{wrong}: {}", session.transcript);
+    }
+    session.expect_all(&["one] the disk works", "two] the disk works"])?;
+    ensure!(!session.said().contains("panicked"), "{}", session.transcript);
+    Ok(())
 }
 
 /// The same system in Bochs, which has ATA only.

@@ -3,7 +3,7 @@
 //! sector numbers of 48 bits: ATA/ATAPI-6, 6.2.1).
 
 use crate::driver::{Disk, Sector, memories};
-use crate::line::{ALARM, Line, accept_all};
+use crate::line::{ALARM, GIVEN_UP, Line, PATIENCE, accept_all};
 use frames::Shared;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -11,7 +11,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::disk::{BAD_REQUEST, DISK_FAILED, SECTOR, TIMED_OUT};
 use macadamia::port::{read8, read32, write8, write32};
 use macadamia::region::Region;
-use macadamia::{Env, ipc, time};
+use macadamia::{Env, ipc, println, time};
 use sectors::{Job, Task, Transfer};
 
 /// Registers of a channel, from its first port on.
@@ -61,8 +61,6 @@ const HAS_48_BITS: u32 = 1 << 30 | 1 << 26;
 const HAS_48_BITS_MASK: u32 = 3 << 30 | 1 << 26;
 /// In the control register: reset of the channel.
 const RESET: u8 = 4;
-/// The longest that a disk may take to be ready after a reset, or for the first sector of a write.
-const PATIENCE: u64 = 30_000_000_000;
 /// How long it is left alone after a reset.
 const AFTER_RESET: u64 = 2_000_000;
 /// How long it is left alone while it is waited for.
@@ -88,6 +86,10 @@ struct Channel {
     control: u16,
     line: Line,
     sectors: u64,
+    /// When the command under way is to be done.
+    deadline: u64,
+    /// One was not in time.
+    is_given_up: bool,
 }
 
 impl Ata {
@@ -98,7 +100,8 @@ impl Ata {
         }
         let line = Line::open(env, "ata-irq")?;
         let (base, control) = (env.ports("ata"), env.ports("ata-control"));
-        let mut channel = Channel { base, control, line, sectors: 0 };
+        let mut channel =
+            Channel { base, control, line, sectors: 0, deadline: 0, is_given_up: false };
         channel.sectors = channel.identify().map_err(|why| format!("{why} (port {base:#x})"))?;
         let memories = memories(env).filter_map(|name| Region::find(env, &name)).collect();
         Ok(Self { channel, memories, done: None })
@@ -140,14 +143,16 @@ impl Channel {
         }
         // It may be in the middle of what a server before this one wanted.
         write8(self.control, RESET);
+        self.deadline = time::now() + PATIENCE;
         pause(&mut self.line, PAUSE)
             .and_then(|()| {
                 write8(self.control, 0);
-                pause(&mut self.line, AFTER_RESET).and_then(|()| self.until_idle())
+                pause(&mut self.line, AFTER_RESET).and_then(|()| self.while_any(status::BUSY))
             })
             .map_err(|_| "it stays busy after a reset")?;
-        self.start(command::IDENTIFY, 0, 0);
-        self.finish().map_err(|_| "it does not say what it is")?;
+        self.start(command::IDENTIFY, 0, 0)
+            .and_then(|()| self.finish())
+            .map_err(|_| "it does not say what it is")?;
         let mut identity = [0; SECTOR as usize / 4];
         identity.iter_mut().for_each(|word| *word = read32(self.base + register::DATA));
         let [low, high] =
@@ -161,45 +166,69 @@ impl Channel {
         write8(self.base + register, value);
     }
 
+    /// Does what is one command's, in time. Of a command that takes longer the sectors may come at
+    /// any moment, and be taken for those of the next: the channel is reset, and has no next one.
+    fn in_time(&mut self, command: impl FnOnce(&mut Self) -> Result<(), u32>) -> Result<(), u32> {
+        if self.is_given_up {
+            return Err(TIMED_OUT);
+        }
+        let result = command(self);
+        if result == Err(TIMED_OUT) {
+            println!("{GIVEN_UP}");
+            // The server's next life ends the reset.
+            write8(self.control, RESET);
+            self.is_given_up = true;
+        }
+        result
+    }
+
     /// Reads sectors, four bytes at a time, the first of them the lowest.
     fn read(&mut self, first: u64, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
-        self.start_at(command::READ, command::READ_EXT, first, count);
-        for sector in 0..count {
-            self.finish()?;
-            self.expect_data()?;
-            for word in (0..SECTOR).step_by(4) {
-                put(sector * SECTOR + word, read32(self.base + register::DATA));
+        self.in_time(|channel| {
+            channel.start_at(command::READ, command::READ_EXT, first, count)?;
+            for sector in 0..count {
+                channel.finish()?;
+                channel.expect_data()?;
+                for word in (0..SECTOR).step_by(4) {
+                    put(sector * SECTOR + word, read32(channel.base + register::DATA));
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn write(&mut self, first: u64, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
-        self.start_at(command::WRITE, command::WRITE_EXT, first, count);
-        // The first sector is asked for without an interrupt.
-        self.until_idle()?;
-        for sector in 0..count {
-            self.expect_data()?;
-            for word in (0..SECTOR).step_by(4) {
-                write32(self.base + register::DATA, get(sector * SECTOR + word));
+        self.in_time(|channel| {
+            channel.start_at(command::WRITE, command::WRITE_EXT, first, count)?;
+            // The first sector is asked for without an interrupt.
+            channel.while_any(status::BUSY)?;
+            for sector in 0..count {
+                channel.expect_data()?;
+                for word in (0..SECTOR).step_by(4) {
+                    write32(channel.base + register::DATA, get(sector * SECTOR + word));
+                }
+                channel.finish()?;
             }
-            self.finish()?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn flush(&mut self) -> Result<(), u32> {
         let is_large = self.sectors > MOST_BY_28_BITS;
-        self.start(if is_large { command::FLUSH_EXT } else { command::FLUSH }, 0, 0);
-        self.finish()
+        let command = if is_large { command::FLUSH_EXT } else { command::FLUSH };
+        self.in_time(|channel| {
+            channel.start(command, 0, 0)?;
+            channel.finish()
+        })
     }
 
     /// Starts a transfer: by the command with 28 bits of sector number, or, where they do not do,
     /// by that with 48.
-    fn start_at(&self, command: u8, extended: u8, first: u64, count: u32) {
+    fn start_at(&mut self, command: u8, extended: u8, first: u64, count: u32) -> Result<(), u32> {
         if first + u64::from(count) <= MOST_BY_28_BITS {
             return self.start(command, first as u32, count);
         }
+        self.begin()?;
         self.put(register::DEVICE, LBA);
         // Each register takes two bytes, the upper one first.
         self.put(register::COUNT, (count >> 8) as u8);
@@ -211,9 +240,11 @@ impl Channel {
         self.put(register::LBA_MIDDLE, (first >> 8) as u8);
         self.put(register::LBA_HIGH, (first >> 16) as u8);
         self.put(register::COMMAND, extended);
+        Ok(())
     }
 
-    fn start(&self, command: u8, first: u32, count: u32) {
+    fn start(&mut self, command: u8, first: u32, count: u32) -> Result<(), u32> {
+        self.begin()?;
         self.put(register::DEVICE, LBA | (first >> 24) as u8 & 0xf);
         // 0 means 256.
         self.put(register::COUNT, count as u8);
@@ -221,21 +252,29 @@ impl Channel {
         self.put(register::LBA_MIDDLE, (first >> 8) as u8);
         self.put(register::LBA_HIGH, (first >> 16) as u8);
         self.put(register::COMMAND, command);
+        Ok(())
+    }
+
+    /// A command is next: the disk has done the one before, and wants or has no data of it. While
+    /// it does not, it would not hear the next one.
+    fn begin(&mut self) -> Result<(), u32> {
+        self.deadline = time::now() + PATIENCE;
+        self.while_any(status::BUSY | status::DATA_REQUEST)
     }
 
     /// Waits for the interrupt that ends a command, or a sector of it.
     fn finish(&mut self) -> Result<(), u32> {
         let port = self.base + register::STATUS;
-        let status =
-            self.line.wait(|| Some(read8(port)).filter(|status| status & status::BUSY == 0))?;
+        let status = self.line.wait(self.deadline, || {
+            Some(read8(port)).filter(|status| status & status::BUSY == 0)
+        })?;
         if status & (status::ERROR | status::FAULT) == 0 { Ok(()) } else { Err(DISK_FAILED) }
     }
 
-    /// Waits where there is no interrupt to wait for.
-    fn until_idle(&mut self) -> Result<(), u32> {
-        let deadline = time::now() + PATIENCE;
-        while read8(self.control) & status::BUSY != 0 {
-            if time::now() > deadline {
+    /// Waits, where there is no interrupt to wait for, while the status has one of these bits.
+    fn while_any(&mut self, bits: u8) -> Result<(), u32> {
+        while read8(self.control) & bits != 0 {
+            if time::now() > self.deadline {
                 return Err(TIMED_OUT);
             }
             pause(&mut self.line, PAUSE)?;

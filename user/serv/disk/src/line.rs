@@ -11,8 +11,10 @@ use macadamia::{Env, Error, Irq, Word, ipc, time, utcb};
 pub const INTERRUPT: u32 = 1;
 pub const ALARM: u32 = 2;
 pub const REQUESTS: u32 = 1 << BIT_REQUESTS;
-/// The longest that a disk may take.
+/// The longest that a disk may take, in nanoseconds.
 pub const PATIENCE: u64 = 30_000_000_000;
+/// What people are told when it takes longer.
+pub const GIVEN_UP: &str = "the device does not answer; it is reset and not used any more";
 
 /// What the server is woken by, besides calls.
 pub fn accept_all() {
@@ -38,27 +40,33 @@ impl Line {
     }
 
     /// Waits until `done`, called at each interrupt, takes the device's interrupt back and says
-    /// what came of it; [`TIMED_OUT`] if that takes too long. It is the device that is slow: the
-    /// server sends its heartbeats.
-    pub fn wait<T>(&mut self, mut done: impl FnMut() -> Option<T>) -> Result<T, u32> {
-        let late = |_| TIMED_OUT;
-        let deadline = time::now() + PATIENCE;
-        let result = loop {
-            self.alarm(Some(deadline)).map_err(late)?;
-            let bits = ipc::wait(INTERRUPT | ALARM).map_err(late)?;
-            if bits & INTERRUPT != 0 {
+    /// what came of it; [`TIMED_OUT`] if that does not come before `deadline`. It is the device that
+    /// is slow: the server sends its heartbeats.
+    pub fn wait<T>(&mut self, deadline: u64, done: impl FnMut() -> Option<T>) -> Result<T, u32> {
+        let result = self.before(deadline, done);
+        accept_all();
+        result.ok().flatten().ok_or(TIMED_OUT)
+    }
+
+    /// The same, which hears only what it waits for, also when it returns.
+    fn before<T>(
+        &mut self,
+        deadline: u64,
+        mut done: impl FnMut() -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        loop {
+            self.alarm(Some(deadline))?;
+            if ipc::wait(INTERRUPT | ALARM)? & INTERRUPT != 0 {
                 let result = done();
-                self.irq.acknowledge().map_err(late)?;
-                if let Some(result) = result {
-                    break Ok(result);
+                self.irq.acknowledge()?;
+                if result.is_some() {
+                    return Ok(result);
                 }
             }
             if time::now() >= deadline {
-                break Err(TIMED_OUT);
+                return Ok(None);
             }
-        };
-        accept_all();
-        result
+        }
     }
 
     /// The next interrupt may come.

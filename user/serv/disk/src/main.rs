@@ -20,11 +20,12 @@ mod line;
 mod virtio;
 
 use driver::{Disk, memories};
-use line::INTERRUPT;
+use line::{ALARM, INTERRUPT};
 use macadamia::alloc::boxed::Box;
 use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::disk::{ATTACH, BAD_REQUEST, NO_DISK};
+use macadamia::heartbeat::Heart;
 use macadamia::ipc::{Message, poll, receive, reply};
 use macadamia::region::Region;
 use macadamia::{Env, MessageKind, Received, Thread, Word, println, time};
@@ -142,7 +143,7 @@ fn run(env: Env) {
     let clients: Vec<_> = (1..=count)
         .map(|number| Client { bell: thread("bell", number), again: thread("again", number) })
         .collect();
-    let Some(mut disk) = find(&env) else { refuse_all(&clients) };
+    let Some(mut disk) = find(&env) else { refuse_all(&env, &clients) };
     println!("{} sectors, {}", disk.sectors(), disk.name());
     let ranges = settle(&env, &mut *disk);
     let memories = memories(&env).filter_map(|name| Region::find(&env, &name));
@@ -167,11 +168,18 @@ fn all_again(clients: &[Client], which: u32) {
 }
 
 /// Without a disk.
-fn refuse_all(clients: &[Client]) -> ! {
+fn refuse_all(env: &Env, clients: &[Client]) -> ! {
+    let mut heart = Heart::new(env, ALARM as Word);
     all_again(clients, u32::MAX);
-    macadamia::ipc::serve(|received| {
-        (received.kind == MessageKind::Call).then_some([NO_DISK as Word, 0, 0])
-    })
+    loop {
+        // Without a heartbeat it is started again, and says the same.
+        let _ = heart.alarm(None);
+        if let Ok(received) = receive(None)
+            && received.kind == MessageKind::Call
+        {
+            answer(received.handle, [NO_DISK, 0, 0]);
+        }
+    }
 }
 
 impl Serving {

@@ -2,7 +2,7 @@
 //! A virtio block device that transfers to and from the clients' memory itself.
 
 use crate::driver::{Disk, Sector, memories};
-use crate::line::{Line, PATIENCE};
+use crate::line::{GIVEN_UP, Line, PATIENCE};
 use macadamia::alloc::collections::VecDeque;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
@@ -43,8 +43,8 @@ impl Virtio {
 
     /// The device is not used any more: the reset keeps it away from memory whose next contents are
     /// not for it.
-    fn give_up(&mut self, why: &str) {
-        println!("{why}; it is reset and not used any more");
+    fn give_up(&mut self) {
+        println!("{GIVEN_UP}");
         self.device = None;
         self.done.extend(
             (0..Block::MOST)
@@ -72,7 +72,7 @@ impl Disk for Virtio {
         let device = self.device.as_mut()?;
         device.start(0, Request::Read { first: sector, count: 1, to: Place::Own }).ok()?;
         device.kick();
-        let result = self.line.wait(|| {
+        let result = self.line.wait(time::now() + PATIENCE, || {
             device.acknowledge();
             device.finish().transpose()
         });
@@ -80,7 +80,7 @@ impl Disk for Virtio {
             Ok(Ok((_, true))) => Some(device.own_sector()),
             Ok(Ok(_)) => None,
             _ => {
-                self.give_up("the device does not answer");
+                self.give_up();
                 None
             }
         }
@@ -144,7 +144,7 @@ impl Disk for Virtio {
 
     fn rest(&mut self, now: u64) -> Option<u64> {
         if self.under_way != 0 && now.saturating_sub(self.active) >= PATIENCE {
-            self.give_up("the device does not answer");
+            self.give_up();
         }
         if !self.done.is_empty() {
             return Some(now);
