@@ -52,6 +52,12 @@ impl Kind {
         Self::Interrupt,
     ];
 
+    /// Whether what a disk's server has under way is done right, or not at all. With a wild
+    /// register it may write what it likes, and so may a device whose descriptors change.
+    pub const fn is_at_any_moment(self) -> bool {
+        !matches!(self, Self::Register | Self::Malformed)
+    }
+
     /// As the argument `kinds` has it.
     const fn word(self) -> &'static str {
         match self {

@@ -87,9 +87,10 @@ fn run(env: Env) {
             answered = probes.ask();
         }
         let fault = victims.choose(&mut random);
-        // What a slow disk has not answered yet comes first: a server with a wild register in the
-        // middle of a transfer may write what it likes.
-        if !answered && probes.recover(&victims, None).is_none() {
+        // What a slow disk has not answered yet comes first where what is under way could go wrong.
+        if fault.kind.is_at_any_moment() {
+            probes.begin();
+        } else if !answered && probes.recover(&victims, None).is_none() {
             let why = format!("before fault {count} of seed {seed}, {fault}: no answer any more");
             verdict(false, format_args!("chaos.recovers"), &why);
             return result!("done");
@@ -126,6 +127,12 @@ fn run(env: Env) {
 }
 
 impl Probes {
+    /// Asks all that can be asked without waiting for the answer.
+    fn begin(&mut self) {
+        self.number += 1;
+        self.all.iter_mut().for_each(|probe| probe.begin(self.number));
+    }
+
     /// Asks all. Whether all have answered.
     fn ask(&mut self) -> bool {
         self.number += 1;

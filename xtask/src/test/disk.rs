@@ -515,6 +515,9 @@ const BAD: u32 = 40;
 /// How many of these errors a client has to see at least.
 const SEEN: u32 = 20;
 
+/// How many requests the server has to have had in all, at least, when it ended.
+const CUT: u32 = 20;
+
 /// The device says that it failed, and the server dies and hangs: a request that failed is told to
 /// have, and what was answered is on the disk.
 fn errors() -> Result<()> {
@@ -545,6 +548,10 @@ fn errors() -> Result<()> {
         .context("no count")?;
     println!("# {}", before.lines().last().unwrap_or_default());
     ensure!(failed >= SEEN, "{failed} requests failed, not {SEEN}");
+    let cut = session.until(" that had no answer")?;
+    let cut: u32 = cut.trim_start_matches(", ").parse().context("no count")?;
+    println!("# the server ended with {cut} of them");
+    ensure!(cut >= CUT, "the server ended with {cut} requests, not {CUT}");
     ensure!(before.contains(" 0 wrong"), "{before}");
     session.expect("40 faults")?;
     session.end()

@@ -61,6 +61,8 @@ pub struct Range {
     read: u32,
     /// Requests that failed, and were repeated.
     failed: u32,
+    /// Those that the server had when it ended, or was to be attached to again.
+    cut: u32,
     /// How often it was attached.
     attached: u32,
     wrong: u32,
@@ -84,6 +86,7 @@ impl Range {
             written: 0,
             read: 0,
             failed: 0,
+            cut: 0,
             attached: 0,
             wrong: 0,
         })
@@ -129,6 +132,7 @@ impl Range {
         self.attached += 1;
         for (slot, entry) in (0..).zip(&mut self.under_way) {
             if let Some((task, is_submitted)) = entry {
+                self.cut += u32::from(*is_submitted);
                 let due = client.submit(self.disk.memory(), slot, task.request());
                 self.disk.notify(due.unwrap_or(true))?;
                 *is_submitted = true;
@@ -178,12 +182,13 @@ impl Range {
     }
 
     /// Submits a request for each slot once all are answered, and again those that failed; takes
-    /// answers until all have come. Whether they have. What is left of a slow disk's is waited for
-    /// the next time.
+    /// answers until all have come, or it is so late. Whether they have. What is left of a slow
+    /// disk's is waited for the next time.
     fn exchange(
         &mut self,
         client: &mut Client,
         number: u32,
+        end: u64,
     ) -> core::result::Result<Result<bool>, Broken> {
         let are_new = self.under_way.iter().all(Option::is_none);
         for slot in 0..SLOTS {
@@ -202,7 +207,6 @@ impl Range {
             // One that is dead asks to attach again when it lives.
             let _ = self.disk.notify(due);
         }
-        let end = time::now() + PATIENCE;
         loop {
             while let Some(answer) = client.answer(self.disk.memory())? {
                 self.take(answer);
@@ -235,7 +239,7 @@ impl Probe for Range {
             }
             return Ok(false);
         };
-        match self.exchange(&mut client, number) {
+        match self.exchange(&mut client, number, time::now() + PATIENCE) {
             Ok(result) => {
                 self.client = Some(client);
                 result
@@ -245,14 +249,22 @@ impl Probe for Range {
         }
     }
 
+    fn begin(&mut self, number: u32) {
+        if let Some(mut client) = self.client.take()
+            && self.exchange(&mut client, number, 0).is_ok()
+        {
+            self.client = Some(client);
+        }
+    }
+
     fn wrong(&self) -> u32 {
         self.wrong
     }
 
     fn report(&self) {
-        let Self { written, read, failed, attached, wrong, .. } = self;
+        let Self { written, read, failed, cut, attached, wrong, .. } = self;
         println!(
-            "{written} blocks written, {read} read again, {wrong} wrong; attached {attached} times, {failed} requests repeated that failed"
+            "{written} blocks written, {read} read again, {wrong} wrong; attached {attached} times, {failed} requests repeated that failed, {cut} that had no answer"
         );
     }
 }

@@ -29,6 +29,8 @@ pub trait Probe {
     /// # Errors
     /// What the kernel says.
     fn ask(&mut self, number: u32) -> Result<bool>;
+    /// Asks without waiting for the answer, which the next [`Probe::ask`] takes, if it can.
+    fn begin(&mut self, _number: u32) {}
     /// What was wrong in what it got: bytes that are not those that it gave, and answers that
     /// cannot be.
     fn wrong(&self) -> u32;
