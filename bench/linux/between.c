@@ -26,7 +26,7 @@ static struct sockaddr_in6 address(const char *text)
 	return at;
 }
 
-/* Sends for ever to whoever connects. */
+/* Sends for ever to each client that connects. */
 static void serve(int listening)
 {
 	int fd;

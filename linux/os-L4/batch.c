@@ -82,7 +82,7 @@ static ssize_t err_write(struct file *file, const char __user *buf, size_t count
 struct pid *l4_batch_shell;
 
 /*
- * The shell is the last to go for want of memory: what a user makes the kernel allocate is nobody's, and the shell may be the
+ * The shell is the last to go for want of memory: what a user makes the kernel allocate belongs to no process, and the shell may be the
  * largest program besides.  What it starts is as any other program, see l4_batch_fork().
  */
 #define SHELL_SCORE	(OOM_SCORE_ADJ_MIN + 1)

@@ -110,7 +110,7 @@ static bool is_portion(void)
 
 /*
  * Lets another client of the switch read what it was sent before we send more, if the cache is so small that it would not have it
- * later.  Whoever computes meanwhile is waited for now and then only.
+ * later.  A client that computes meanwhile is waited for now and then only.
  */
 static void give_way(void)
 {

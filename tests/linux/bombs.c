@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * Uses up processes, threads, page tables and sockets, as a user and as root, until Linux refuses more.  Meanwhile
- * root's programs run (as far as Linux lets root have one more), nobody's memory changes, and when it is over there
+ * root's programs run (as far as Linux lets root have one more), no other's memory changes, and when it is over there
  * is as much as before.
  *
  * With the argument `filters`, a user makes the kernel allocate more than there is, for filters of sockets, by processes that

@@ -22,7 +22,7 @@ use crate::process::show;
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// Who sees whom: crates by their layers, files of a crate, headers of Linux's host layer.
+/// What sees what: crates by their layers, files of a crate, headers of Linux's host layer.
 pub fn arrows() -> Result<()> {
     let crates = Crates::read()?;
     crates.arrows()?;

@@ -283,7 +283,7 @@ fn main() -> std::process::ExitCode {
     }
     match carry_out() {
         Ok(status) => status.into(),
-        // Whoever reads has enough, as `head` does.
+        // The reader has enough, as `head` does.
         Err(error)
             if error
                 .downcast_ref::<std::io::Error>()

@@ -113,7 +113,7 @@ fn server(description: &Description, system: &str) -> Result<(Option<Ipv4Addr>, 
             .find(|other| other.name.get_ref() == peer.to.get_ref() && other.package() == "ip")
     });
     let ip = ip.with_context(|| format!("`{SERVER}` has no sockets: write `sockets = \"ip\"`"))?;
-    // Without one it is whoever asks for an address first.
+    // Without one it is the component that asks for an address first.
     let address =
         argument(ip, "address=").and_then(|address| address.split('/').next()?.parse().ok());
     let port = argument(server, "port=").map_or(Ok(PORT), |port| port.parse());

@@ -74,7 +74,8 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Nobody handles the thread's exception. Whoever runs it as an alien must not wait for ever.
+    /// Nobody handles the thread's exception. A thread that runs it as an alien must not wait for
+    /// ever.
     fn halt(&mut self, thread: Ref<Thread>) {
         self.pool[thread].gate = gate::HALTED;
         let runner = self.pool[thread].partner.get();
@@ -186,7 +187,7 @@ impl<P: Port> Kernel<P> {
         }
         self.resume_exception(me, alien, tag);
         if self.pool[alien].handler.object::<Thread>() != me {
-            // Its next event goes to its handler, whom it knows then in place of this thread.
+            // Its next event goes to its handler, which it knows then in place of this thread.
             self.pool[alien].flags |= flag::WATCHED;
         }
         self.wake(alien);

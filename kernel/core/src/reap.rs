@@ -207,7 +207,7 @@ impl<P: Port> Kernel<P> {
         if self.pool[thread].flags & flag::LISTED == 0 {
             self.push_work(worker, Work::thread(thread));
         } else {
-            // Whoever is at it may be less urgent.
+            // The thread that is at it may be less urgent.
             self.pool[worker].helps = thread.link();
         }
         if self.pool[thread].space.is_null() {

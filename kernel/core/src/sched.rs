@@ -266,7 +266,8 @@ impl<P: Port> Kernel<P> {
         false
     }
 
-    /// Puts whoever runs next in `current`, of the running thread, the handoff and the queues.
+    /// Puts the thread that runs next in `current`, of the running thread, the handoff and the
+    /// queues.
     fn reschedule(&mut self) {
         let running =
             self.current().filter(|c| self.pool[*c].state() == gate::READY && !self.is_queued(*c));

@@ -9,9 +9,9 @@
 //! there.
 //!
 //! All windows end at one address. So if there is only one server, no space shows anything else at
-//! its addresses, and the translations of its pages may stay when the tables change: it can be *global*.
-//! A space that shows none and maps something there itself harms itself: its accesses may find the
-//! supervisor's pages.
+//! its addresses, and the translations of its pages may stay when the tables change: it can be
+//! *global*. A space that shows none and maps something there itself harms itself: its accesses may
+//! find the supervisor's pages.
 
 use crate::memory::class;
 use crate::port::Port;
@@ -54,7 +54,7 @@ impl<P: Port> Kernel<P> {
         }
         let s = &mut self.pool[space];
         s.window = area_start;
-        // All below the window is nobody's to map, either.
+        // Nobody may map below the window, either.
         s.area_start = UserAddr::default();
         // Tables that somebody has emptied may still be there.
         let places = P::Format::table_index(area_start)

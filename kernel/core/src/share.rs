@@ -5,8 +5,8 @@
 //! directory's owner finds them.
 //!
 //! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
-//! which one it is and where the copying goes on, and whoever changes, revokes or ends anything of
-//! it next finishes that first. An operation has ended when all copies are written. Between its
+//! which one it is and where the copying goes on, and the next operation that changes, revokes or ends
+//! anything of it finishes that first. An operation has ended when all copies are written. Between its
 //! steps threads run by old copies, so what was done about the old entry beforehand, for the
 //! caches, is done again after the last step.
 

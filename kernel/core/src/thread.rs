@@ -131,7 +131,7 @@ pub struct Thread {
     /// thread has to end 8,191 calls more unanswered, which takes who controls the thread or its
     /// servers and could change what it gets anyway.
     pub handle: u32,
-    /// Whom it waits for, by state.
+    /// What it waits for, by state.
     pub partner: Link<Thread>,
     /// Notification bits that arrived and were not taken.
     pub signals: u32,

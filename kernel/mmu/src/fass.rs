@@ -254,7 +254,7 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         self.installed[first..first + 4] == [0; 4]
     }
 
-    /// Domain of a section in the directory; 0: nobody's.
+    /// Domain of a section in the directory; 0: of no space.
     #[must_use]
     pub fn domain_of(&self, section: usize) -> u32 {
         u32::from(self.installed[section])

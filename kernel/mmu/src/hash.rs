@@ -3,8 +3,8 @@
 //! a cache of the translation tables, which the processor looks at when its TLB has no entry.
 //!
 //! A page has two groups of eight entries where it can be, so a table that is full in one place
-//! replaces an entry there. Whoever lost one faults, and gets it again. R and C are preset, so the
-//! processor only reads.
+//! replaces an entry there. A space that lost one faults, and gets it again. R and C are preset, so
+//! the processor only reads.
 
 use abi::UserAddr;
 

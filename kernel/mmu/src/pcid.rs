@@ -2,8 +2,8 @@
 //! Which space has which PCID, and what is loaded into CR3 for it (Intel SDM volume 3, sections
 //! 4.10.1 and 4.10.4).
 //!
-//! A space has a *word*, and whoever enters the space loads that and asks nothing: a fast path, too.
-//! So the word is right at any time.
+//! A space has a *word*, and code that enters the space loads that and asks nothing: a fast path,
+//! too. So the word is right at any time.
 //!
 //! | the word has | who enters the space |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | a PCID without it | drops those: they are another space's, or some have changed |
 //! | PCID 0 | drops those of PCID 0, which all spaces without one of their own share |
 //!
-//! A space gets a PCID when it is entered by the slow way, and loses it to another one then. Nothing
-//! is flushed for that: whoever has got one drops what the TLB has of it when it is entered first.
-//! A mapping that changes while the space is not entered costs it [`KEEP`], until it was entered
-//! once.
+//! A space gets a PCID when it is entered by the slow way, and loses it to another one then.
+//! Nothing is flushed for that: a space that has got one drops what the TLB has of it when it is
+//! entered first. A mapping that changes while the space is not entered costs it [`KEEP`], until it
+//! was entered once.
 
 use crate::tags::{First, Tags};
 
@@ -47,7 +47,7 @@ pub enum Change {
 pub struct Pcids<O, const N: usize>(Tags<O, N, 1>);
 
 impl<O: Copy + PartialEq, const N: usize> Pcids<O, N> {
-    /// Nobody has any. PCID 0 is nobody's.
+    /// No space has one. PCID 0 is given to none.
     #[must_use]
     pub const fn new() -> Self {
         Self(Tags::new([(1, N as u16)]))

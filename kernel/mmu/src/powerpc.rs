@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PowerPC: two levels of tables of this kernel's own, which no processor walks. Whoever fills a
+//! PowerPC: two levels of tables of this kernel's own, which no processor walks. Code that fills a
 //! TLB (603) or a hashed table (604) reads them, so an entry of a leaf table is the second word of
 //! a PTE as the processor wants it (*Programming Environments for 32-bit Microprocessors*, section
 //! 7.6.1.2): nothing is to be converted.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sweep: entries of the hashed table that are nobody's are taken out, some groups at a time.
+//! The sweep: entries of the hashed table that no space owns are taken out, some groups at a time.
 //!
 //! A space that gets another context leaves its entries where they are. Nobody can use these
 //! *zombies*, but a group that is full of them is full. The idle loop sweeps them out (Dougan,
@@ -21,7 +21,7 @@ pub const STEP: usize = 32;
 #[derive(Debug)]
 pub struct Sweep<'a> {
     contexts: Contexts,
-    /// What says of whom an entry is.
+    /// What says which space an entry belongs to.
     function: Function,
     /// A bit for each context of a half: whether a space has it. Of those that were not given out
     /// they say nothing.
@@ -145,8 +145,8 @@ impl<'a> Sweep<'a> {
             .is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
     }
 
-    /// Takes zombies out of at most [`STEP`] groups, or only counts them, but for what is to be swept
-    /// before the other half is given out. Whether there were groups that may have any.
+    /// Takes zombies out of at most [`STEP`] groups, or only counts them, but for what is to be
+    /// swept before the other half is given out. Whether there were groups that may have any.
     pub fn step(&mut self, table: &mut [Group], takes_out: bool) -> bool {
         let groups = self.dirty.min(STEP);
         let takes_out = takes_out || self.before_turn > 0;

@@ -145,8 +145,8 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Self { entries, groups }
     }
 
-    /// Gives a tag of a group to an owner that has none of it. Nobody loses one whom `keeps` names:
-    /// those who run.
+    /// Gives a tag of a group to an owner that has none of it. No owner that `keeps` names loses
+    /// one: those who run.
     ///
     /// `None` if all that were looked at keep theirs. So there is always one if fewer keep theirs
     /// than the group has tags, and fewer than [`LOOKS`].

@@ -18,7 +18,7 @@ use abi::UserAddr;
 pub const SCATTER: u32 = 0x005b_d1e9;
 /// Bits of a VSID.
 const VSID: u32 = 0xff_ffff;
-/// How many contexts there are; the first is nobody's.
+/// How many contexts there are; no space has the first.
 pub const CONTEXTS: u32 = 1 << 20;
 /// Segments of all addresses.
 pub const SEGMENTS: u32 = 16;
@@ -141,8 +141,8 @@ pub const KEY: u32 = 0x2000_0000;
 pub const SHUT: u32 = 0x1000_0000 | vsid(0, 0);
 
 /// A word by which a fast path tells whether a space's context counts: another one for each time
-/// that all contexts were taken back, and none if there is no such word any more. [`NO_TOKEN`] is
-/// nobody's.
+/// that all contexts were taken back, and none if there is no such word any more. No space
+/// has [`NO_TOKEN`].
 #[must_use]
 pub const fn token(epoch: u64) -> Option<u32> {
     if epoch < (NO_TOKEN ^ SHOWS) as u64 { Some(epoch as u32) } else { None }
@@ -158,11 +158,11 @@ pub const NO_TOKEN: u32 = u32::MAX;
 /// the other, of which the hashed table is swept meanwhile ([`crate::sweep`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Contexts {
-    /// Numbers of a half; the first of all is nobody's.
+    /// Numbers of a half; no space has the first of all.
     half: u32,
     /// Where the half begins that is given out.
     base: u32,
-    /// Below it all are nobody's.
+    /// Below it no space has any.
     first: u32,
     next: u32,
 }

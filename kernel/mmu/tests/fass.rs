@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fast address-space switching against a machine whose cache knows nothing but virtual addresses:
-//! whoever reads gets what was written to that memory last, whatever spaces do in turn.
+//! a read gets what was written to that memory last, whatever spaces do in turn.
 
 use mmu::fass::{BASE, FIRST, Fass, Hardware, MOST, Owner, SECTIONS, client};
 use proptest::prelude::*;

@@ -241,7 +241,8 @@ proptest! {
         // A page allows what its entry and that of its table allow.
         let both = Leaf { rights: page.rights.intersection(rights), ..page };
         prop_assert_eq!(powerpc::seen(table, PowerPc::leaf(page), at), powerpc::seen(PowerPc::table(PhysAddr(0)), PowerPc::leaf(both), at));
-        // A server's are what they are, to whom has its window open. An empty one stays empty.
+        // A server's are what they are, to a space that has its window open. An empty one stays
+        // empty.
         for entry in [table, large] {
             let servers = PowerPc::supervisor(entry);
             prop_assert!(servers & powerpc::bits::SUPERVISOR != 0 && entry & powerpc::bits::SUPERVISOR == 0);

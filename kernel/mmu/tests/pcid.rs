@@ -11,7 +11,7 @@ const SPACES: usize = 12;
 const PAGES: usize = 4;
 const TAGS: usize = 8;
 const PCID: u64 = 0xfff;
-/// The tables of boot, which are nobody's.
+/// The tables of boot, which no space has.
 const BOOT: u64 = 0x1000;
 
 /// What a processor has, and what is true.

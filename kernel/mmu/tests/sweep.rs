@@ -4,7 +4,7 @@
 //!
 //! Spaces take contexts, use pages, lose contexts in each way that there is, and the idle loop
 //! steps. Whatever comes in which order, no context is given out while table or TLB have a
-//! translation of its last owner, and what is taken out is nobody's.
+//! translation of its last owner, and what is taken out belongs to no space.
 
 use abi::UserAddr;
 use mmu::hash::{Group, LEAST, VALID, insert, look_up};

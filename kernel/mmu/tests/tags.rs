@@ -229,7 +229,7 @@ fn a_ring_that_is_too_large_does_not_lose_all() {
 fn who_does_not_run_any_more_loses_its_tag() {
     let mut tags = Tags::new([(0, 12)]);
     misses(&mut tags, 0..20);
-    // Two of them take turns, whoever they are, and soon have theirs.
+    // Any two of them take turns, and soon have theirs.
     for two in [[0, 1], [5, 19], [11, 12]] {
         misses(&mut tags, (0..100).flat_map(|_| two));
         assert_eq!(misses(&mut tags, (0..100).flat_map(|_| two)), 0, "{two:?}");

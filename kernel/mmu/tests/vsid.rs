@@ -46,7 +46,7 @@ fn other_functions_tell_segments_apart_too() {
     }
 }
 
-/// What a shut window has is a VSID of the first context, which is nobody's; a register that is
+/// What a shut window has is a VSID of the first context, which no space has; a register that is
 /// open has none of the upper bits.
 #[test]
 fn a_shut_window_is_nobodys() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted for whom, and in which intervals: the part of a counter that no processor
+//! What is counted for which owner, and in which intervals: the part of a counter that no processor
 //! changes.
 
 use crate::events::{ByOwner, Events, Owner};
@@ -172,7 +172,7 @@ impl Ledger {
         }
     }
 
-    /// Attributes the instructions up to now to whom executed them.
+    /// Attributes the instructions up to now to the owner that executed them.
     fn settle(&mut self, executed: u64) {
         let count = executed - self.settled;
         self.settled = executed;

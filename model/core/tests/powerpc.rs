@@ -254,8 +254,8 @@ fn what_the_hashed_table_keeps_is_found() {
     assert_eq!(rules, ["stale translation used"]);
 }
 
-/// A space has the context that another one had. The page at which it goes on was put into the table
-/// or the TLB since then; of any other page there must be nothing.
+/// A space has the context that another one had. The page at which it goes on was put into the
+/// table or the TLB since then; of any other page there must be nothing.
 #[test]
 fn a_context_is_anothers_when_nothing_of_it_is_left() {
     let rules = |is_software: bool, gone: bool| {
@@ -356,7 +356,7 @@ fn who_fills_a_tlb_is_counted() {
     }
 }
 
-/// A handler that the emulator runs counts only for the model's misses, whoever missed; one that
+/// A handler that the emulator runs counts only for the model's misses, of any owner; one that
 /// fills nothing is an entry.
 #[test]
 fn a_handler_is_set_aside() {

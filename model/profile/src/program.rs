@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A program's code and symbols: which function is where, and who calls whom.
+//! A program's code and symbols: where each function is, and which function calls which.
 
 use std::collections::{BTreeSet, HashMap};
 

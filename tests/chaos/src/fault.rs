@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Faults: what is done to whom.
+//! Faults: what is done to which component.
 
 use crate::Random;
 use abi::frame::{GENERAL, INSTRUCTION, STACK, WORDS};

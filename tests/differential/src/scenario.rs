@@ -25,7 +25,7 @@ pub struct Scenario<P: Processor> {
     /// Selectors.
     pub found: Found,
     spaces: P::Spaces,
-    /// The record that was made last, and by whom.
+    /// The record that was made last, and the thread that made it.
     last: Cell<Option<(Link<Space>, [Word; 4])>>,
 }
 

@@ -96,7 +96,7 @@ fn death(bed: &mut Bed) -> Result<()> {
     delete(target.0)
 }
 
-/// Whom it has received from waits for its reply.
+/// The thread that it has received from waits for its reply.
 fn death_of_a_replier(bed: &mut Bed) -> Result<()> {
     let target = target(bed)?;
     target.set_priority(URGENT, URGENT)?;

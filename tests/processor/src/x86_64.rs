@@ -107,7 +107,7 @@ pub mod code {
         swap_base: "swapgs";
         /// See [`halt`].
         return_from_call: "sysretq";
-        /// A port that is nobody's but the kernel's.
+        /// A port that only the kernel has.
         read_port: "in al, 0x60";
         /// An interrupt that is not for users.
         interrupt: "int 0x41";

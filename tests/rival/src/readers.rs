@@ -56,7 +56,7 @@ pub fn run(mut env: Env) {
     result!("not ok rival.results: a component writes results that the description does not let");
     let watched = start::status("console").map(|_| ()).or(Usage::of_root().map(|_| ()));
     if watched.is_ok() || components().next().is_some() {
-        panic!("the root server answers whom the description does not let watch");
+        panic!("the root server answers a component that the description does not let watch");
     }
     if let Err(error) = attack(&mut env) {
         panic!("the attack failed: {}", error.text());

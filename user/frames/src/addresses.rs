@@ -75,7 +75,7 @@ pub enum Way {
     Refused,
     /// To one port.
     To(usize),
-    /// To whom nobody knows.
+    /// To an address that no port is known to have.
     Unknown,
     /// To all.
     All,

@@ -65,7 +65,7 @@ impl Layout {
 /// Words at a slot's start that the switch looks at: the length, the header for segments, and of
 /// the frame the addresses.
 const WORDS: usize = 7;
-/// Those of the header for whoever cuts a frame into segments.
+/// Those of the header for the peer that cuts a frame into segments.
 const HEADER: core::ops::Range<usize> = 1..4;
 /// Bytes of the frame among them.
 const HEAD: u32 = 12;

@@ -4,7 +4,7 @@
 use image::protocol::net::{CONSUMED, CONSUMER_WAITS, PRODUCED, PRODUCER_WAITS};
 
 /// Memory that two sides share. Offsets are bytes from its start, multiples of 4, and below
-/// [`Shared::bytes`]: whoever uses this trait keeps to that.
+/// [`Shared::bytes`]: code that uses this trait keeps to that.
 ///
 /// Components of one machine read each other's words as they are. What a device or a frame has
 /// there is bytes in an order of its own: [`Shared::little`], or all of it by

@@ -570,7 +570,7 @@ impl<M: Shared> Switch<M> {
 /// What becomes of the first frame of a port.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// It was given to whom it is for, or to nobody: its slots are empty.
+    /// It was given to its receiver, or to none: its slots are empty.
     Passed,
     /// It stays the first: there is no room for it.
     Waits,

@@ -66,7 +66,7 @@ impl Usage {
         Self::ask(ROOT, root::USAGE)
     }
 
-    /// Those of the IP server, whom this component may watch.
+    /// Those of the IP server, which this component may watch.
     ///
     /// # Errors
     /// `BadArgument` if it may not; what the kernel says.

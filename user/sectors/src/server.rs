@@ -61,7 +61,7 @@ struct Peer<M> {
     attached: Option<Attached>,
 }
 
-/// For whom the device does a task.
+/// The client for which the device does a task.
 #[derive(Clone, Copy)]
 struct UnderWay {
     client: usize,

@@ -288,7 +288,7 @@ fn a_new_life_waits_for_what_the_device_does_for_the_old_one() {
     assert_eq!(
         (world.answer(0), world.answer(0)),
         (Some((0, 0)), None),
-        "the old life's answers are nobody's"
+        "the old life's answers go to nobody"
     );
     assert_eq!(world.answer(1), Some((0, 0)));
 }
@@ -490,7 +490,7 @@ proptest! {
                 prop_assert!(may.contains(sector));
             }
         }
-        prop_assert!(world.device.sectors[..10].iter().all(|sector| *sector == 0), "nobody's range");
+        prop_assert!(world.device.sectors[..10].iter().all(|sector| *sector == 0), "a range that no client has");
     }
 
     /// A client that writes anything anywhere at any time changes nothing outside of its range, and

@@ -316,7 +316,7 @@ impl<M: Memory> Sockets<M> {
 
     /// Receives and sends, and answers those that waited: reply handles and words. There may be
     /// more to receive when it has taken as many frames as it does in one turn: who sends without
-    /// end keeps nobody's requests waiting.
+    /// end keeps no client's requests waiting.
     pub fn poll(&mut self, device: &mut impl Device, now: Instant) -> Vec<(u32, Words)> {
         self.link.iface.poll_maintenance(now);
         self.guard.retain(|handle, connection| connection.is_of(self.set.get(handle)));

@@ -206,7 +206,7 @@ impl Desk {
     }
 
     fn key(&mut self, code: u16, pressed: bool, send: &mut impl FnMut(usize, Packet)) {
-        // Whoever repeats is the client.
+        // It is the client that repeats keys.
         let Some(client) = self.view.focus.filter(|_| has(&self.keys, code) != pressed) else {
             return;
         };

@@ -187,7 +187,7 @@ proptest! {
                     match *event {
                         Event::Focus(has) => known.has_keyboard = has,
                         Event::Key(code, pressed) => {
-                            assert_ne!(code, key::F12, "the secure key is nobody's");
+                            assert_ne!(code, key::F12, "no client gets the secure key");
                             assert!(known.has_keyboard || code >= key::LEFT, "{code} without the keyboard");
                             let changed = if pressed { known.down.insert(code) } else { known.down.remove(&code) };
                             assert!(changed, "{code} is {pressed} already");

@@ -9,7 +9,7 @@ use httparse::{EMPTY_HEADER, Header, Request, Status};
 const HEADERS: usize = 64;
 /// Most bytes of a page that is made when it is asked for. Others are not sent.
 pub const PAGE: usize = 16 << 10;
-/// What somebody is told for whom there is no connection.
+/// The answer to a client for which there is no connection.
 pub const BUSY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nServer: Macadamia\r\nRetry-After: 10\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 /// The type of a text.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whom to let in.
+//! Which clients to let in.
 
 use core::net::{IpAddr, Ipv6Addr};
 

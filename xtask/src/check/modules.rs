@@ -54,7 +54,7 @@ impl Files {
         all.find(|name| !order.contains(name)).map(String::as_str)
     }
 
-    /// Who names whom.
+    /// Which module names which.
     fn arrows(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let mut passed_on = BTreeMap::new();
         let mut named = BTreeMap::new();

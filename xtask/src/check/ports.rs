@@ -22,8 +22,8 @@ const YES: &str = "yes";
 const OF_SOME: [&str; 2] = ["I/O ports: ", "a screen: "];
 /// So many other files a port may have to touch, at most: more need a reason, fewer are better.
 const MOST: usize = 24;
-/// Ports by their name, what Rust calls the processor, and a board: whoever has one of these names
-/// knows the port. IA-32 was first, and is what code is about that knows of no other.
+/// Ports by their name, what Rust calls the processor, and a board: a file that has one of these
+/// names knows the port. IA-32 was first, and is what code is about that knows of no other.
 const LATER: [[&str; 3]; 3] = [
     ["armv5", "arm", "versatilepb"],
     ["powerpc", "powerpc", "amigaone"],

@@ -301,7 +301,7 @@ impl Description {
 
     fn check_threads(&self, board: &Board) -> Result<()> {
         // An eighth of the memory is the kernel's. What lies after its last object has no thread,
-        // the first entry is nobody's, and the root server is one.
+        // no thread has the first entry, and the root server is one.
         let all = (self.bytes(&self.memory)? / 8 / BYTES_A_THREAD).saturating_sub(3);
         // Each component has a native space. So does the root server, and another one for threads
         // that wait.

@@ -104,7 +104,7 @@ mod tests {
             .expect("a component")
     }
 
-    /// Whom it calls or notifies, and by which badge.
+    /// Which components it calls or notifies, and by which badge.
     fn peers(peers: &[Peer]) -> Vec<(&str, &str, u32)> {
         peers
             .iter()

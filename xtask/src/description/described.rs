@@ -119,7 +119,7 @@ pub struct Component {
     pub configuration: Option<Spanned<Configuration>>,
     /// The size of its space, if that is to be small where the machine has small spaces.
     pub small: Option<Spanned<String>>,
-    /// With whom it shares a home then; with none if absent.
+    /// The component with which it shares a home then; with none if absent.
     pub group: Option<Spanned<String>>,
 }
 

@@ -221,7 +221,7 @@ pub(super) struct Component {
     pub configuration: Option<Spanned<Configuration>>,
     /// The size of its space, if that is to be small where the machine has small spaces.
     pub small: Option<Spanned<String>>,
-    /// With whom it shares a home then; with none if absent.
+    /// The component with which it shares a home then; with none if absent.
     pub group: Option<Spanned<String>>,
 }
 

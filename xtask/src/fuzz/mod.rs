@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Input that nobody would write: sound input with changes, and chance. Whoever reads it neither
+//! Input that nobody would write: sound input with changes, and chance. Code that reads it neither
 //! panics nor hangs.
 //!
 //! A few thousand cases are part of the host tests. [`CASES`] asks for more (`./macadamia test

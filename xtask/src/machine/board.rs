@@ -423,7 +423,8 @@ mod tests {
         }
     }
 
-    /// Bochs' displays `rfb` and `vncsrv` let in whoever reaches this host, without a password.
+    /// Bochs' displays `rfb` and `vncsrv` let in everybody who reaches this host, without a
+    /// password.
     #[test]
     fn bochs_serves_nobody_its_screen() {
         for name in names("../boards").unwrap_or_default() {

@@ -167,7 +167,7 @@ impl Keyboard {
             let _ = tcsetattr(stdin(), OptionalActions::Now, &raw);
         }
         std::thread::spawn(move || {
-            // A machine that has ended takes nothing more: whoever waits for it says so.
+            // A machine that has ended takes nothing more: the code that waits for it says so.
             if carry(to, &mut line).unwrap_or(false) {
                 left();
             }

@@ -46,7 +46,7 @@ impl Lock {
         Ok((path.clone(), lock.with_context(|| format!("cannot write {}", path.display()))?))
     }
 
-    /// The lock of a file for whoever was asked to do `what`, or who has it.
+    /// The lock of a file for a process that was asked to do `what`, or the process that has it.
     ///
     /// # Errors
     /// If the lock's file cannot be made.
@@ -63,7 +63,8 @@ impl Lock {
         }
     }
 
-    /// The lock of a file for this process as soon as nobody else has it; says for whom it waits.
+    /// The lock of a file for this process as soon as nobody else has it; says for which process it
+    /// waits.
     ///
     /// # Errors
     /// If the lock's file cannot be made.
@@ -104,7 +105,7 @@ fn reader(mut lock: &File) -> String {
     }
 }
 
-/// What to say to whoever cannot have a lock.
+/// What to say to a user who cannot have a lock.
 pub fn refusal(taken: Taken) -> Error {
     anyhow!(
         "{} is in use by {}: end that first, or wait until it has ended",

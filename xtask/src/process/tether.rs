@@ -80,7 +80,7 @@ pub fn stand_between() -> Option<ExitCode> {
     }))
 }
 
-/// What to start, and for whom.
+/// What to start, and for which process.
 struct Order {
     parent: Pid,
     /// What that was asked to do.
@@ -125,7 +125,11 @@ impl Order {
     fn become_it(&self) -> Result<ExitCode> {
         set_parent_process_death_signal(Some(Signal::TERM))
             .context("the kernel does not end a process with its parent")?;
-        ensure!(self.is_wanted(), "whoever asked for {} has ended", self.program.display());
+        ensure!(
+            self.is_wanted(),
+            "the process that asked for {} has ended",
+            self.program.display()
+        );
         let locks = self
             .locks
             .iter()
@@ -139,7 +143,11 @@ impl Order {
     fn watch(&self) -> Result<ExitCode> {
         let parent =
             pidfd_open(self.parent, PidfdFlags::empty()).context("the parent cannot be watched")?;
-        ensure!(self.is_wanted(), "whoever asked for {} has ended", self.program.display());
+        ensure!(
+            self.is_wanted(),
+            "the process that asked for {} has ended",
+            self.program.display()
+        );
         let mut child =
             self.command().process_group(0).spawn().with_context(|| tool_failed(&self.program))?;
         let id = Pid::from_child(&child);

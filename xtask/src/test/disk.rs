@@ -402,7 +402,10 @@ fn shared() -> Result<()> {
         );
         let nobodys = |at: &usize| ![&one, &two, &trespass].iter().any(|range| range.contains(at));
         let changed = (0..before.len()).filter(nobodys).find(|at| before[*at] != after[*at]);
-        ensure!(changed.is_none(), "{interface:?}: byte {changed:?} is nobody's and was changed");
+        ensure!(
+            changed.is_none(),
+            "{interface:?}: byte {changed:?} belongs to nobody and was changed"
+        );
     }
     Ok(())
 }

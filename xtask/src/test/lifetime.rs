@@ -48,7 +48,7 @@ fn system(name: &str) -> Result<(String, PathBuf)> {
     Ok((description.to_string_lossy().into_owned(), Path::new("out").join(name).join("disk.img")))
 }
 
-/// A running process that can be waited for, as nobody's child, too.
+/// A running process that can be waited for, also when it is not a child.
 struct Watched(std::os::fd::OwnedFd);
 
 impl Watched {
@@ -115,7 +115,7 @@ fn on_bochs() -> Result<()> {
     ensure!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     for signal in [Signal::TERM, Signal::KILL] {
         let mut command = tool(&["run", &system, "--on", "bochs"]);
-        // Nobody's window is used.
+        // No user's window is used.
         command.env("DISPLAY", "nobody:0");
         let mut session = Session::start(command)?;
         session.expect(READY)?;

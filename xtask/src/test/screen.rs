@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and says what is to
-//! be seen. Regions of known colours are compared, and what is expected is waited for.
+//! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and says what is
+//! to be seen. Regions of known colours are compared, and what is expected is waited for.
 
 use super::desk::{Desk, Pixel};
 use super::tally::{Test, on_board, on_pc64, slow, test};
@@ -185,8 +185,8 @@ fn restarts(kills: u32) -> Result<()> {
 /// Frames a second that a client gets beside one that breaks all rules.
 const LEAST: u64 = 30;
 
-/// Beside a client that breaks all rules another one has its frames, by the machine's own time, and a
-/// third its keys; the bar stays.
+/// Beside a client that breaks all rules another one has its frames, by the machine's own time, and
+/// a third its keys; the bar stays.
 fn hostile() -> Result<()> {
     let built = build::system(Path::new("tests/systems/screen-hostile.toml"))?;
     let mut desk = Desk::start_with(&built, &emulator::OWN_TIME)?;
@@ -228,8 +228,8 @@ const COLUMNS: usize = 80;
 const TERMINAL: Page =
     Page { top: image::protocol::screen::BAR as usize, cell: [8, 13], rows: 57, paper: 0x10_1418 };
 
-/// Whether a page has a row that begins so, in whatever font: its characters are equal where those of
-/// the text are, and a blank is paper.
+/// Whether a page has a row that begins so, in whatever font: its characters are equal where those
+/// of the text are, and a blank is paper.
 fn says(picture: &Picture, page: &Page, text: &str) -> bool {
     let [width, height] = page.cell;
     let cell = |column: usize, row: usize| -> Vec<bool> {
@@ -273,8 +273,8 @@ fn end_as_text() -> Result<()> {
         .map(|_| ())
 }
 
-/// What the kernel says at a panic is on the screen, whoever had it: it is set to text, whose font is
-/// the firmware's.
+/// What the kernel says at a panic is on the screen, whichever client had it: it is set to text,
+/// whose font is the firmware's.
 fn last_words() -> Result<()> {
     let options = Options { kdb: true, ..Options::default() };
     let built = build::plan(Path::new("systems/tutorial-screen.toml"), options)?.carry_out()?;
@@ -319,8 +319,8 @@ fn terminal() -> Result<()> {
 }
 
 /// Bochs' card, whose registers are at ports only, and its keyboard: its window shows what the
-/// clients paint, who has the keyboard, and that nobody has while the list is open. The X server that
-/// the tool starts for it is too small for them, and the screen server says so.
+/// clients paint, who has the keyboard, and that nobody has while the list is open. The X server
+/// that the tool starts for it is too small for them, and the screen server says so.
 fn on_bochs() -> Result<()> {
     const LOOK: Duration = Duration::from_millis(100);
     const PATIENCE: Limit = Limit::Own(Duration::from_secs(120));

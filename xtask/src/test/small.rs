@@ -69,7 +69,7 @@ fn regions(on: Emulator) -> Result<()> {
 /// Of 3,000,000 bytes of `yes`, as `md5sum` of any Linux says.
 const MD5_OF_YES: &str = "f30a749ec7a7b55d3a75349f242c4cd8";
 
-/// Without `l4_small=` processes are small for whom it pays: while they switch to each other often.
+/// Without `l4_small=` processes are small where it pays: while they switch to each other often.
 fn by_use() -> Result<()> {
     let guest = Guest { inserts: vec![small_program("regions")?], ..Guest::default() };
     let o = guest.succeed("regions use && cat /proc/macadamia")?;

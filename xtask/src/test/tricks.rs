@@ -193,7 +193,7 @@ fn unmap() -> Result<()> {
 }
 
 /// Pages are cleared while nobody runs, and the cache keeps what was in it unless it is cleared by
-/// the cache; whoever gets cleared pages does not clear them.
+/// the cache; a component that gets cleared pages does not clear them.
 fn idle() -> Result<()> {
     let of = |say: &str| -> Result<(Events, Events)> {
         let report = modelled("604", say)?;

@@ -53,7 +53,7 @@ pub struct Frame {
 pub const CHANGED_SEGMENTS: u32 = 1;
 /// In `Frame::changed`: what belongs to the rarely loaded state.
 pub const CHANGED_STATE: u32 = CHANGED_SEGMENTS;
-/// In `Frame::changed`: ECX and EDX are nobody's, so that the thread can go on by `sysexit`. ECX
+/// In `Frame::changed`: ECX and EDX mean nothing, so that the thread can go on by `sysexit`. ECX
 /// becomes ESP and EDX becomes EIP.
 pub const BY_SYSEXIT: u32 = 4;
 

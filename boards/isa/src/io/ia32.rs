@@ -17,8 +17,8 @@ pub fn read8(port: u16) -> u8 {
 
 /// Writes a byte.
 pub fn write8(port: u16, value: u8) {
-    // SAFETY: touches no memory (devices that do are given to whom the description trusts); the
-    // processor checks a component's port.
+    // SAFETY: touches no memory (devices that do are given to components that the description
+    // trusts); the processor checks a component's port.
     unsafe {
         asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags))
     };

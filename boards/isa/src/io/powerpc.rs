@@ -23,8 +23,8 @@ pub fn read8(port: u16) -> u8 {
 
 /// Writes a byte.
 pub fn write8(port: u16, value: u8) {
-    // SAFETY: touches no memory (devices that do are given to whom the description trusts); the
-    // kernel checks a component's port.
+    // SAFETY: touches no memory (devices that do are given to components that the description
+    // trusts); the kernel checks a component's port.
     unsafe {
         asm!("stbx {}, {}, {}", "eieio", in(reg) u32::from(value), in(reg_nonzero) PORTS, in(reg) u32::from(port), options(nostack, preserves_flags))
     };

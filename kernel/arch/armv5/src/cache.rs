@@ -152,9 +152,9 @@ fn push_out() {
     let second = SECOND.load(Ordering::Relaxed);
     SECOND.store(!second, Ordering::Relaxed);
     let start = CLEANING + if second { XSCALE_BYTES } else { 0 };
-    // SAFETY: the addresses are mapped, cached, and nobody's. All that was dirty has been written
-    // back by lines for them, which hold nothing, before all are dropped. Nothing is written
-    // between.
+    // SAFETY: the addresses are mapped, cached, and belong to nobody. All that was dirty has been
+    // written back by lines for them, which hold nothing, before all are dropped. Nothing is
+    // written between.
     unsafe {
         asm!(
             "2:",

@@ -13,7 +13,7 @@ pub struct Lock<P: Port>(Shared<MaybeUninit<Kernel<P>>>);
 
 #[expect(
     clippy::mut_from_ref,
-    reason = "whoever calls them keeps that there is one reference at a time"
+    reason = "their caller ensures that there is one reference at a time"
 )]
 impl<P: Port> Lock<P> {
     /// With no kernel yet.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ending Threads and Spaces in steps, by whoever is left, and giving everything back.
+//! Ending Threads and Spaces in steps, by the threads that are left, and giving everything back.
 
 mod common;
 

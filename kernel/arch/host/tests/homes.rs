@@ -461,7 +461,7 @@ fn each_maps_in_its_part_alone() {
     }
     refused(&mut kernel, Op::Attach, [SMALL, WINDOWS, SERVER, RWX], Error::BadAddress);
     refused(&mut kernel, Op::Lookup, [SMALL, SIZE, 0, 0], Error::BadAddress);
-    // Beside them the home can have pages of its own; they are nobody's.
+    // Beside them the home can have pages of its own; they belong to no space.
     assert_eq!(map(&mut kernel, record(PLACE, 0, MEMORY, 2)), 0);
     check_all(&kernel);
     assert_eq!(map(&mut kernel, unmap(PLACE, 0, USER_END)), 0);

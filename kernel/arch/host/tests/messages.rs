@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IPC, reply handles, notifications and the scheduler's order against a naive model:
 //! after every system call the same thread runs, every thread is in the state that the model
-//! says, and whoever runs finds in its registers what the model delivered.
+//! says, and the thread that runs finds in its registers what the model delivered.
 
 mod common;
 
@@ -269,7 +269,7 @@ fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) 
     {
         let found: Found =
             std::array::from_fn(|i| HostRegisters::argument(&kernel.pool[threads[me]].context, i));
-        // A status has three results after it; the other registers are nobody's.
+        // A status has three results after it; the other registers mean nothing.
         let registers = if expected[0] < 32 { 4 } else { ARGUMENTS };
         assert_eq!(found[..registers], expected[..registers], "what thread {me} finds");
     }

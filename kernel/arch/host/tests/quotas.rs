@@ -31,7 +31,7 @@ enum What {
     Charge(Cost),
 }
 
-/// Something charged: to whom (an id), and what it is.
+/// Something charged: to which Quota (an id), and what it is.
 #[derive(Clone, Debug)]
 struct Item {
     payer: u32,

@@ -58,7 +58,7 @@ fn check_queues(kernel: &mut Kernel<Host>) {
     }
 }
 
-/// Whoever sends is in its receiver's queue; whoever waits for a reply has a partner.
+/// A thread that sends is in its receiver's queue; one that waits for a reply has a partner.
 fn check_partners(kernel: &Kernel<Host>) {
     for thread in threads(kernel) {
         let t = &kernel.pool[thread];

@@ -52,9 +52,9 @@ pub fn restore(features: Features, area: &mut [u8]) {
     if let Some(bytes) = area.get_mut(MXCSR..MXCSR + 4).filter(|_| features.fxsr) {
         bytes.copy_from_slice(&mxcsr.to_le_bytes());
     }
-    // What is in the FPU is nobody's. An exception that it holds would come here, as `frstor` waits
-    // for it; and some processors' `fxrstor` leaves the last instruction's address (AMD64 manual,
-    // 11.5). SAFETY: as above; with MXCSR's reserved bits clear no image faults.
+    // What is in the FPU belongs to no thread. An exception that it holds would come here, as
+    // `frstor` waits for it; and some processors' `fxrstor` leaves the last instruction's address
+    // (AMD64 manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear no image faults.
     unsafe {
         if features.fxsr {
             asm!("fninit", "fxrstor [{}]", in(reg) at);

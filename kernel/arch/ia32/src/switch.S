@@ -107,7 +107,7 @@
     jmp 5b
 .endm
 
-// To a server, by `iret` from the words that its context has. Nobody's rarely loaded state is in the processor: it is
+// To a server, by `iret` from the words that its context has. The processor has no thread's rarely loaded state: it is
 // an event's way that puts an alien's away.
 .balign 32
 .global enter_server

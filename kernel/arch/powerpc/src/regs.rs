@@ -212,8 +212,8 @@ pub fn fills_tlb_by_software() -> bool {
 
 /// Does something with the FPU open to the kernel.
 pub fn with_fpu(what: impl FnOnce()) {
-    // SAFETY: the kernel computes nothing with the FPU's registers, so whoever saves and loads them
-    // is the only one.
+    // SAFETY: the kernel computes nothing with the FPU's registers, so the code that saves and
+    // loads them is the only one.
     unsafe {
         asm!("mtmsr {}", "isync", in(reg) msr::KERNEL | msr::FPU, options(nostack, preserves_flags))
     };

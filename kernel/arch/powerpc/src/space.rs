@@ -3,8 +3,8 @@
 //! translations.
 //!
 //! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A
-//! space that changes more than `CUT_OFF` pages gets another context: what was copied is nobody's
-//! then, and nothing has to be searched.
+//! space that changes more than `CUT_OFF` pages gets another context: what was copied belongs to no
+//! space then, and nothing has to be searched.
 
 use crate::cache::{Lines, on_lines};
 use crate::layout::WINDOWS;
@@ -31,7 +31,7 @@ use powerpc_context::hw;
 
 /// What the processor has of spaces.
 pub struct Spaces {
-    /// Contexts, and which entries of the hashed table are nobody's.
+    /// Contexts, and which entries of the hashed table are zombies.
     sweep: Sweep<'static>,
     /// What makes VSIDs of contexts.
     function: Function,
@@ -43,7 +43,7 @@ pub struct Spaces {
     left: u32,
     /// Whether a space that gets another context leaves its entries.
     is_lazy: bool,
-    /// Entries of the hashed table that were taken out by whoever lost them.
+    /// Entries of the hashed table that were taken out by the space that lost them.
     removed: u32,
     /// Where users see the counts.
     page: Option<PhysAddr>,
@@ -281,8 +281,8 @@ impl Spaces {
         }
     }
 
-    /// A space or a Segment loses its context: what there was of its pages is nobody's. The context
-    /// is not another's before that was swept.
+    /// A space or a Segment loses its context: what there was of its pages belongs to none. The
+    /// context is not another's before that was swept.
     pub fn forget(&mut self, pool: &mut Pool, owner: Owner) {
         if let Some(context) = self.context(pool, owner) {
             self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
@@ -605,7 +605,7 @@ impl Spaces {
     pub fn counts(&self, cleared: u32) -> Counts {
         let sweep::Counts { swept, live, zombies, turns } = self.sweep.counts();
         let evicts = hash::evicts();
-        // What was put in was lost to others, was taken out, or is still there: whoever puts in
+        // What was put in was lost to others, was taken out, or is still there: code that puts in
         // need not count.
         let reloads =
             [evicts, self.removed, swept, live, zombies].into_iter().fold(0u32, u32::wrapping_add);

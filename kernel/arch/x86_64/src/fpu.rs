@@ -32,8 +32,8 @@ static XSAVE: AtomicU32 = AtomicU32::new(0);
 #[repr(C, align(64))]
 struct Image([u8; FPU_SIZE as usize]);
 
-/// Notes what the processor has, and lets users have it. CR4 allows `fxsave` already, and `xsave` if
-/// it is there (`has_xsave`); the FPU does not trap.
+/// Notes what the processor has, and lets users have it. CR4 allows `fxsave` already, and `xsave`
+/// if it is there (`has_xsave`); the FPU does not trap.
 pub fn init(has_xsave: bool) {
     if has_xsave {
         let parts = (LEAST | AVX) & __cpuid_count(0xd, 0).eax;
@@ -95,15 +95,15 @@ pub fn restore(area: &mut [u8]) {
     put(area, MXCSR, &mxcsr.to_le_bytes());
     let parts = XSAVE.load(Ordering::Relaxed);
     if parts != 0 {
-        // What is there of the FPU and SSE counts, whoever wrote it.
+        // What is there of the FPU and SSE counts, whichever thread wrote it.
         let named = dword(area, PARTS) & parts | LEAST;
         if let Some(bytes) = area.get_mut(PARTS..PARTS_END) {
             bytes.fill(0);
         }
         put(area, PARTS, &named.to_le_bytes());
     }
-    // What is in the FPU is nobody's. Some processors leave the last instruction's address (AMD64
-    // manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear, no parts that the
+    // What is in the FPU belongs to no thread. Some processors leave the last instruction's address
+    // (AMD64 manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear, no parts that the
     // processor has not, and zeros after them no image faults.
     unsafe {
         if parts == 0 {

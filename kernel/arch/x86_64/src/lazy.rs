@@ -19,7 +19,7 @@ pub struct Lazy {
     fpu_owner: Link<Thread>,
     /// Whether the FPU does not trap.
     is_open: bool,
-    /// To whom the kernel was left last; null: its base of FS is to be loaded again.
+    /// The thread to which the kernel was left last; null: its base of FS is to be loaded again.
     last: Link<Thread>,
     /// Whether the base of FS is that of a thread that has one.
     has_base: bool,

@@ -41,6 +41,6 @@ pub use processor::{Cpu, Nothing, Processor, Special};
 pub use registers::{CONTEXT_WORDS, Context, Registers, STATE_WORDS, State};
 pub use translation::{FaultIn, Translation};
 
-/// A processor and its board: whoever has all parts.
+/// A processor and its board: a type that has all parts.
 pub trait Port: Processor + Translation + Caches + Placement + Board {}
 impl<P: Processor + Translation + Caches + Placement + Board> Port for P {}

@@ -91,8 +91,8 @@ pub trait Translation {
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
     /// Mappings in this range of a space were removed, replaced, or lost rights. Afterwards the
     /// processor uses no older translation; of a small space
-    /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whoever of
-    /// that runs. It is not called where there was nothing.
+    /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whichever
+    /// space of the home runs. It is not called where there was nothing.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The screen, for the kernel's own words: text as the firmware leaves it. Whoever shows pixels there
-//! later is not asked: at a panic the card is set to text again by stores of the kernel's own, which
-//! need nothing but a card that is VGA's (IBM Personal System/2 Hardware Interface Technical
-//! Reference, *Video Subsystem*; the values are those of its mode 3).
+//! The screen, for the kernel's own words: text as the firmware leaves it. A component that shows
+//! pixels there later is not asked: at a panic the card is set to text again by stores of the
+//! kernel's own, which need nothing but a card that is VGA's (IBM Personal System/2 Hardware
+//! Interface Technical Reference, *Video Subsystem*; the values are those of its mode 3).
 
 use core::fmt::{self, Write};
 use isa::io::{read8, read16, write8, write16};

@@ -216,7 +216,7 @@ impl PowerPc {
 }
 
 impl Counter<PowerPc> {
-    /// A handler of a miss runs: what it executes is nobody's yet.
+    /// A handler of a miss runs: what it executes has no owner yet.
     fn set_aside(&mut self, base: u32, bytes: u32) -> Owner {
         let owner = self.ledger.owner();
         if self.processor.reloading.is_none() {
@@ -349,7 +349,7 @@ impl Counter<PowerPc> {
         self.flushes(instruction);
     }
 
-    /// Operations on a line, by whoever may access its page.
+    /// Operations on a line, by an owner that may access its page.
     fn operate(
         &mut self,
         operation: Operation,

@@ -33,7 +33,8 @@ const NO_WRITE: u32 = 2;
 const KEY: u32 = 0x2000_0000;
 /// In an entry of this kernel's directories: it is a page of 4 MiB.
 const LARGE: u32 = 4;
-/// In an entry of this kernel's directories: it is a server's, in its window (docs/powerpc.md, *Servers*).
+/// In an entry of this kernel's directories: it is a server's, in its window (docs/powerpc.md,
+/// *Servers*).
 const SERVERS: u32 = 0x40;
 /// In an entry of this kernel's directories: it is a Segment's.
 const SEGMENTS: u32 = 0x800;
@@ -349,7 +350,7 @@ pub fn walk(
     if entry & PRESENT == 0 { Err(NoMapping::Absent) } else { Ok(Mapping(entry & !SOFTWARE)) }
 }
 
-/// Of whom a segment has pages, by this kernel's tables.
+/// Which owner's pages a segment has, by this kernel's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Belongs {
     /// Of Segments only (docs/powerpc.md, *Segments*).
@@ -360,7 +361,7 @@ pub enum Belongs {
     Server,
 }
 
-/// Of whom a segment has pages.
+/// Which owner's pages a segment has.
 pub fn belongs(memory: &mut impl Physical, directory: u32, segment: u32) -> Belongs {
     let first = (directory & FRAME) + segment * 64 * 4;
     let entries: Vec<u32> = (0..64)

@@ -20,7 +20,7 @@ pub struct Gateway {
     port: Port,
     /// Nothing until it is attached.
     attached: Option<(Rings, Address)>,
-    /// Whom it asks in turn.
+    /// The servers that it asks in turn.
     peers: Vec<[u8; 4]>,
     /// How often the port was attached.
     count: u32,

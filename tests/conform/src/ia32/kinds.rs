@@ -64,7 +64,7 @@ fn take_out(home: Space, other: Space, kind: Kind) -> Result<(), Why> {
     })
 }
 
-/// Who works with whom: two in one region there cannot be.
+/// Which spaces work together: there cannot be two in one region.
 fn pairs() -> impl Iterator<Item = (Kind, Kind)> {
     KINDS
         .into_iter()

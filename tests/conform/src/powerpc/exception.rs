@@ -128,7 +128,7 @@ fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
 
 fn kernel_memory(bed: &mut Bed) -> Result<(), Why> {
     // The kernel's image has the addresses from 0 on, and its pool those after it: what users have
-    // there is theirs. Devices are nobody's.
+    // there is theirs. Devices belong to none.
     for address in [0x0001_0000, 0x0080_0000, 0xc000_0000, 0xf000_0000, 0xfe00_0000, 0xffff_fffc] {
         launch_with(bed, code::read(), address)?;
         check("a read is refused", next()?.0.words == [vector::PAGE_FAULT, address, 0])?;

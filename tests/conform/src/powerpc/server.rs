@@ -169,7 +169,8 @@ extern "C" fn shows(both: Word) -> ! {
     }
 }
 
-/// Whoever shows it is stopped at any place of the call: the space reaches nothing of the server.
+/// The space that shows it is stopped at any place of the call: the space reaches nothing of the
+/// server.
 fn in_part(bed: &mut Bed) -> Result<(), Why> {
     const TURNS: u64 = 400;
     let (server, space) = shown(bed)?;

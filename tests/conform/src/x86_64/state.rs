@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is loaded rarely: the base of FS, registers of SSE; and selectors, which are nobody's.
+//! What is loaded rarely: the base of FS, registers of SSE; and selectors, which no thread keeps.
 
 use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next, start};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, bytes, check, fails, fill, good};

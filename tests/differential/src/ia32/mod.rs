@@ -261,7 +261,7 @@ impl Processor for Ia32 {
             keep(thread, &[word::ESP, word::EIP, word::EFLAGS]);
         }
         if who.is_brief {
-            // ECX and EDX are nobody's, and its space's selectors are written on the way out.
+            // ECX and EDX mean nothing, and its space's selectors are written on the way out.
             keep(thread, &KEPT);
         }
         if thread.gate == gate::REPLY | gate::EXCEPTION {

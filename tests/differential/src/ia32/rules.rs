@@ -54,7 +54,7 @@ const SMALL_BIT: u32 = 1 << 6;
 pub struct Left {
     /// `eax ebx ecx edx esi edi ebp esp eip eflags` of who runs.
     registers: [u32; 10],
-    /// All of them count; of a native after `sysexit` ECX and EDX are nobody's.
+    /// All of them count; of a native after `sysexit` ECX and EDX mean nothing.
     whole: bool,
     /// DS and ES of who runs.
     data: [u32; 2],

@@ -276,8 +276,8 @@ impl Code {
         self.parts.iter().find_map(word).filter(|word| *word != 0)
     }
 
-    /// Instructions that were never executed, or if they have a condition not both ways. Whoever
-    /// comes from user mode goes one way.
+    /// Instructions that were never executed, or if they have a condition not both ways. A
+    /// thread that comes from user mode goes one way.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
         let of = |part: &Part| (part.start..).step_by(4).zip(part.words.clone());
         let all = self

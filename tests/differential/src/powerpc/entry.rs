@@ -273,7 +273,7 @@ fn just_passed(now: u64, rng: &mut Rng) -> Clock {
     Clock { base: counter.wrapping_sub(now << TICKS), mult: 1 << 20, shift: 20 + TICKS, counter }
 }
 
-/// The FPU has some thread's registers, often those of the alien that this one runs, or nobody's.
+/// The FPU has some thread's registers, often those of the alien that this one runs, or of none.
 /// The bit that is open to this one.
 fn fpu(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rng: &mut Rng) -> u32 {
     let has_used = |thread: &Ref<Thread>| kernel.pool[*thread].lazy & lazy::FPU != 0;

@@ -221,7 +221,7 @@ fn given_up(
         .map(|index| (at(index), saved[index]))
         .collect();
     let User { gpr, lr, pc, msr, .. } = machine.processor.user;
-    // Whom the kernel's first function returns to is nobody.
+    // The kernel's first function has nothing to return to.
     expected.insert(gpr[1], 0);
     let mut written = machine.words().written.clone();
     written.retain(|at, _| !code.symbols.reload.contains(at));

@@ -213,7 +213,7 @@ pub fn enter(
 }
 
 /// The segment registers of users' addresses while a thread of a space runs by such tables: those
-/// of segments that are not used are nobody's, but for a space that shows a server by a window that
+/// of segments that are not used mean nothing, but for a space that shows a server by a window that
 /// fast paths know, and a server's window is open to the server only.
 fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_SEGMENTS as usize] {
     let words = &kernel.pool[tables].hw;

@@ -71,7 +71,7 @@ fn write_kernel_page(_: &mut Env) {
     start::fill(black_box(abi::utcb::KIP_ADDRESS), 4, &[]);
 }
 
-/// By the port of the interrupt controller, which is nobody's but the kernel's.
+/// By the port of the interrupt controller, which only the kernel has.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn mask_interrupts(_: &mut Env) {
     const MASK: u16 = 0x21;
@@ -79,7 +79,7 @@ fn mask_interrupts(_: &mut Env) {
     macadamia::port::write8(MASK, 0xff);
 }
 
-/// By the port of the interrupt controller, which is nobody's but the kernel's.
+/// By the port of the interrupt controller, which only the kernel has.
 #[cfg(target_arch = "powerpc")]
 fn mask_interrupts(_: &mut Env) {
     const MASK: u16 = 0x21;

@@ -19,7 +19,7 @@ const SUM: u32 = NODES * (NODES + 1) / 2;
 const MORE: u32 = 1000;
 const RW: Rights = Rights::READ.union(Rights::WRITE);
 
-/// Whom this component knows.
+/// The components that this one knows.
 struct Others {
     ranges: Ranges,
     readers: [Thread; 2],

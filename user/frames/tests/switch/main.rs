@@ -80,7 +80,7 @@ fn a_client_has_the_address_that_it_was_given_and_no_other() {
         net.settle();
         assert!(net.clients[1].receive().is_some(), "it answers by the card");
     }
-    // What the switch gave is nobody's behind the card.
+    // No host behind the card has what the switch gave.
     assert!(net.clients[CARD].send(&frame(given(1), given(2), 2, 60)));
     net.settle();
     assert!(net.clients[1].receive().is_none());
@@ -256,7 +256,7 @@ fn a_client_that_takes_nothing_delays_who_sends_to_it_for_a_while() {
         assert!(net.clients[1].send(&frame(given(2), given(1), number, 60)));
     }
     assert!(net.switch.round(20_000_012).look.is_some());
-    // What others send to it, and to whom it answers, does not make the wait longer.
+    // What others send to it, and what it answers, does not make the wait longer.
     for now in 20_000_013..20_000_020 {
         assert!(
             net.clients[3].send(&frame(given(1), given(3), 0, 60))

@@ -31,7 +31,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Every frame comes once, whole, in its order, to whom it is for; or it was lost because a
+    /// Every frame comes once, whole, in its order, to its receiver; or it was lost because a
     /// ring was full or begun again.
     #[test]
     fn frames_go_where_a_naive_switch_sends_them(acts in prop::collection::vec(act(), 1..300)) {

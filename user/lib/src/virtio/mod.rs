@@ -3,8 +3,8 @@
 //!
 //! A device reads and writes pieces of memory: the *queue*, which only the component has,
 //! and *buffers*, which others may see, too. They are shared memory of the description with
-//! `dma = true` ([`dma`]). No IOMMU keeps the device to them, so whoever drives a device is trusted
-//! with all memory.
+//! `dma = true` ([`dma`]). No IOMMU keeps the device to them, so a component that drives a device
+//! is trusted with all memory.
 
 mod block;
 mod input;
@@ -48,7 +48,7 @@ static TAKEN: AtomicU32 = AtomicU32::new(0);
 /// A component drives one device: the crate's [`Hal`] has no other place for its state.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
-/// That the device is open. When this is dropped, it may be opened again; whoever has it drops it
+/// That the device is open. When this is dropped, it may be opened again; its owner drops it
 /// after all that uses the queue.
 struct Opened;
 

@@ -4,8 +4,8 @@
 //! The first component of the description that may read has the focus, whether it reads yet or not.
 //! Ctrl-T and a digit gives it to the component with that number (in the order of the description),
 //! if it may read, Ctrl-T and `n` to the next one that reads, and Ctrl-T twice types a Ctrl-T.
-//! Ctrl-T s ROWSxCOLUMNS and a carriage return says how large the terminal is: whoever carries its
-//! bytes types that.
+//! Ctrl-T s ROWSxCOLUMNS and a carriage return says how large the terminal is: the program that
+//! carries its bytes types that.
 
 use crate::output::Output;
 use crate::terminal::Terminal;

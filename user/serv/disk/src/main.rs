@@ -120,7 +120,7 @@ impl Steps {
     }
 }
 
-/// Whom to notify.
+/// The client to notify.
 struct Client {
     bell: Thread,
     again: Thread,

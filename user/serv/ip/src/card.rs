@@ -106,7 +106,7 @@ impl<'a> Card<'a> {
     }
 }
 
-/// Whether a frame goes to whom it comes from: by its address, or as the question who has the
+/// Whether a frame goes back to its sender: by its address, or as the question who has the
 /// asker's own address.
 fn is_to_itself(frame: &[u8]) -> bool {
     let same = |one: usize, other: usize, bytes: usize| {

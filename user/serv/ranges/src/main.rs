@@ -21,7 +21,7 @@ use macadamia::{
 
 macadamia::main!(run);
 
-/// Whoever has a range can do this with it, and give it to others.
+/// A client that has a range can do this with it, and give it to others.
 const RW: Rights = Rights::READ.union(Rights::WRITE);
 
 /// A range that somebody has made.

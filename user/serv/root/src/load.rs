@@ -6,9 +6,9 @@
 //! and maps the part where the component wants it: the image's last part and what lies after it as
 //! one, so that they can share a large page.
 //!
-//! What no component may write of an image, its text, is in memory once, whoever has it: two Linux
-//! servers execute the same code, which is in the processor's cache once. It is a copy, as its
-//! place in the boot image has room for no large page.
+//! What no component may write of an image, its text, is in memory once, however many have it: two
+//! Linux servers execute the same code, which is in the processor's cache once. It is a copy, as
+//! its place in the boot image has room for no large page.
 
 use crate::resources::{RW, Resources};
 use abi::{CacheOp, Word};

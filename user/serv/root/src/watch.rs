@@ -18,7 +18,7 @@ use macadamia::{Error, MessageKind, Result, Rights, Thread, Word, cap, start, ti
 /// Notification bit of the alarm for restarts.
 const RESTART: Word = 1 << 31;
 /// Its priority once everything runs: burying and starting a component takes
-/// milliseconds, which drivers and whoever keeps a rhythm must not feel.
+/// milliseconds, which drivers and components that keep a rhythm must not feel.
 const PRIORITY: Word = 128;
 const PRIORITIES: Word = abi::PRIORITIES as Word;
 const MILLISECOND: u64 = 1_000_000;

@@ -95,8 +95,8 @@ extern "C" fn run(_: Word) -> ! {
     let mut silent = [0_u32; MOST];
     let mut at = time::now();
     loop {
-        // After a tick that came late the next one is no earlier: whoever could not run has time
-        // to.
+        // After a tick that came late the next one is no earlier: a component that could not run
+        // has time to.
         at = time::now().max(at) + u64::from(tick) * MILLISECOND;
         // An error is none that waiting could change.
         let _ = time::alarm(at, TICK as Word);

@@ -33,8 +33,8 @@ use surface::{Canvas, Desk, Layer, Layout, Packet, Rectangle, Scene, Strips, Vie
 
 macadamia::main!(run);
 
-/// Notification bits: of keyboard and mouse (the description's `interrupt`), and of the alarm. Those
-/// between are the clients'.
+/// Notification bits: of keyboard and mouse (the description's `interrupt`), and of the alarm.
+/// Those between are the clients'.
 const INTERRUPT: u32 = 1;
 const ALARM: u32 = 1 << 31;
 /// How long a client's pixels have to wait that asks for too many, in nanoseconds.
@@ -54,7 +54,8 @@ struct Server {
     inputs: Option<Inputs>,
     tablet: Option<Tablet>,
     heart: Heart,
-    /// What is painted, whoever is in front there: the part under way, and those that wait.
+    /// What is painted, whichever client is in front there: the part under way, and those that
+    /// wait.
     under_way: Strips,
     own: Vec<Rectangle>,
     /// Where the pointer was painted last, if it was.
@@ -195,7 +196,7 @@ impl Server {
         }
     }
 
-    /// Who is in front of whom.
+    /// Which client is in front of which.
     fn arrange(&mut self) {
         let View { focus, shown, list, .. } = self.desk.view();
         let area = list.map(|_| paint::list_area(&self.list, self.scene.screen()));
@@ -290,8 +291,8 @@ impl Server {
         more
     }
 
-    /// Looks whether clients have died, which the root server knows, and whether those that were told
-    /// too much can be told again.
+    /// Looks whether clients have died, which the root server knows, and whether those that were
+    /// told too much can be told again.
     fn look_after(&mut self) {
         for index in 0..self.clients.len() {
             let Self { clients, desk, .. } = self;

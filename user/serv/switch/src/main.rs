@@ -34,7 +34,7 @@ const BAD: [u32; 3] = [BAD_REQUEST, 0, 0];
 /// Notification bit of the alarm: that of no port.
 const ALARM: u32 = 1 << 31;
 
-/// Whom to notify of a port.
+/// The client to notify of a port.
 struct Client {
     /// As the description has it; empty if that does not say.
     name: String,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast path of `cache`: to write back the lines of a part of a page of a Space, or to drop them, too. Whoever reaches a page by two
+// The fast path of `cache`: to write back the lines of a part of a page of a Space, or to drop them, too. Code that reaches a page by two
 // addresses does that at each access: Linux, where a process lies outside of its slot (linux/arm/os-L4/cache.c).
 //
 //  C | test                                                           | portable form

@@ -224,7 +224,7 @@ pub fn check_moved(kernel: &Kernel<Host>, homes: &[Ref<Space>]) {
     assert_eq!(kernel.port.moved, expected);
 }
 
-/// The port knows who shows whom: of these spaces, which there are, and of no others.
+/// The port knows which space shows which: of these spaces, which exist, and of no others.
 pub fn check_shown(kernel: &Kernel<Host>, spaces: &[Ref<Space>]) {
     let mut expected = HashMap::new();
     for space in spaces {

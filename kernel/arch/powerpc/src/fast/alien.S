@@ -26,8 +26,8 @@
 //    | server by such a window; or the processor's and they show one  |
 //    | server, by contexts that count; or see T11                     |
 //
-// An alien is told apart by A1 before anything is saved: r11, r12 and CR0 are what a program of Linux loses in a system call. The tests have
-// r31 besides, which SPRG2 keeps.
+// An alien is told apart by A1 before anything is saved: r11, r12 and CR0 are what a program of Linux loses in a system call. The tests
+// have r31 besides, which SPRG2 keeps.
 //
 // The frame of an alien is in its UTCB, which the kernel reaches. The handler writes it: only registers and masked flags are taken from it.
 // The FPU keeps an alien's registers while its handler runs, which finds it shut. `Cpu::loaded` says whose they are, so the alien finds it
@@ -204,7 +204,7 @@ resume_by_another_window:
     LOAD_BELOW 19
     b resume_by_window
 
-// The portable kernel sees none of what was in these registers, and neither does whoever gets them from it.
+// The portable kernel sees none of what was in these registers, and neither does the thread that gets them from it.
 slow:
     CLEAR
     mtspr 274, 31

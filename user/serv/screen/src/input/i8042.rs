@@ -95,7 +95,7 @@ impl Inputs {
             Controller { data: env.ports("i8042"), status: env.ports("i8042-control") };
         controller.command(KEYBOARD_OFF);
         controller.command(MOUSE_OFF);
-        // What has come before is nobody's.
+        // What has come before is dropped.
         (0..MOST).map_while(|_| controller.take()).for_each(drop);
         controller.command(READ);
         let configuration = Line::wait(&controller).unwrap_or_default();

@@ -30,7 +30,7 @@ impl Device {
     fn find(env: &Env, name: &str) -> Result<Self, String> {
         let device = Self(Region::find(env, name).ok_or("it needs the registers of both devices")?);
         device.0.write(CONTROL, ON);
-        // What has come before is nobody's.
+        // What has come before is dropped.
         (0..MOST).map_while(|_| device.receive()).for_each(drop);
         Ok(device)
     }
