@@ -12,7 +12,7 @@ use crate::machine::network::{Network, free_port};
 use crate::machine::screen::{self, Screen, Shown};
 use crate::machine::terminal::{Keyboard, To};
 use crate::machine::words;
-use crate::machine::xserver::{Room, XServer};
+use crate::machine::xserver::{Display, Room, XServer};
 use crate::process::patience::{Deadline, Limit};
 use crate::process::run;
 use crate::process::session::Session;
@@ -112,7 +112,7 @@ pub fn iso(built: &Built) -> Result<PathBuf> {
 
 /// Bochs with this CPU model, or the usual one, for an ISO image; `lines` are its two serial lines'
 /// settings, `display` the X server that it has its window on.
-fn bochs(built: &Built, cpu: Option<&str>, display: &str, lines: [&str; 2]) -> Result<Command> {
+fn bochs(built: &Built, cpu: Option<&str>, display: &Display, lines: [&str; 2]) -> Result<Command> {
     let bochs = built.board.bochs()?;
     let iso = iso(built)?;
     let folder = folder(built);
@@ -150,7 +150,8 @@ fn bochs(built: &Built, cpu: Option<&str>, display: &str, lines: [&str; 2]) -> R
     std::fs::write(&commands, "c\n")?;
     let mut command = Command::new(&bochs.program);
     command.arg("-q").arg("-f").arg(rc).arg("-rc").arg(commands);
-    command.env(screen::DISPLAY, display);
+    command.env(screen::DISPLAY, &display.name);
+    command.envs(display.authority.as_ref().map(|file| (screen::AUTHORITY, file)));
     Ok(command)
 }
 
@@ -221,19 +222,19 @@ fn folder(built: &Built) -> PathBuf {
 
 /// The X server on which Bochs has this window, or else a new one, which nobody sees and which ends
 /// with what is returned: Bochs' other displays listen at all addresses, or need a terminal.
-fn display(window: Option<&str>) -> Result<(String, Option<XServer>)> {
+fn display(window: Option<Display>) -> Result<(Display, Option<XServer>)> {
     if let Some(window) = window {
-        return Ok((window.into(), None));
+        return Ok((window, None));
     }
     let server = XServer::start(Room::Text)?;
-    Ok((server.display.clone(), Some(server)))
+    Ok((server.display(), Some(server)))
 }
 
 fn interactive_bochs(built: &Built) -> Result<()> {
     let port = free_port()?;
     let window = built.screen.as_ref().map(screen::x_server).transpose()?;
     // It lives as long as this function works.
-    let (display, _server) = display(window.as_deref())?;
+    let (display, _server) = display(window)?;
     let first = format!("mode=socket-server, dev=127.0.0.1:{port}");
     let command = bochs(built, None, &display, [&first, "mode=null"])?;
     let mut command = tethered(&command, &built.images());
@@ -333,7 +334,7 @@ fn start(
             let port = free_port()?;
             let second =
                 results.map_or_else(|| format!("mode=socket-server, dev=127.0.0.1:{port}"), file);
-            let (display, server) = display(window)?;
+            let (display, server) = display(window.cloned())?;
             let command = bochs(built, cpu, &display, [&file(&log), &second])?;
             let mut child = quiet(tethered(&command, &built.images()).stdout(Stdio::null()))?;
             let line = match results {
@@ -551,7 +552,7 @@ pub enum Machine<'a> {
         /// Its name, as Bochs has it, instead of the usual one.
         cpu: Option<&'a str>,
         /// The X server that it has a window on, which a screen needs, instead of one of its own.
-        window: Option<&'a str>,
+        window: Option<&'a Display>,
     },
 }
 

@@ -2,6 +2,7 @@
 //! How a person sees the screen of an emulated machine (`--screen`): in a window, by VNC, or in a picture.
 
 use super::network::free_port;
+use super::xserver::Display;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -62,18 +63,21 @@ pub struct Screen {
 
 /// The variable with the name of an X server.
 pub const DISPLAY: &str = "DISPLAY";
+/// The environment's name of the file with its cookie.
+pub const AUTHORITY: &str = "XAUTHORITY";
 
 /// That of who runs a machine in Bochs, which shows pixels in an X server's window only.
 ///
 /// # Errors
 /// If there is none, or something else is asked for.
-pub fn x_server(screen: &Screen) -> Result<String> {
+pub fn x_server(screen: &Screen) -> Result<Display> {
     ensure!(
         screen.wanted == Wanted::Usual,
         "Bochs shows a screen in a window: leave out what stands after `--screen`, or `--on bochs`"
     );
     let found = std::env::var(DISPLAY).ok().filter(|display| !display.is_empty());
-    found.context("Bochs shows a screen in a window of X, and DISPLAY is not set: set it, or leave out `--on bochs`")
+    let name = found.context("Bochs shows a screen in a window of X, and DISPLAY is not set: set it, or leave out `--on bochs`")?;
+    Ok(Display { name, authority: None })
 }
 
 /// QEMU's windows, the best one first.

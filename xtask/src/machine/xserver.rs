@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An X server without a screen (Xvfb), for an emulator that shows a machine in a window: what is to
 //! be seen there, and its keyboard (*X Window System Protocol*, version 11; *XTEST Extension
-//! Protocol*, 2.2). Only programs of this host reach it: it listens at sockets of Unix.
+//! Protocol*, 2.2). It listens at sockets of Unix, and lets in only those that have read its cookie,
+//! from a file that other users cannot read (*Xsecurity*, MIT-MAGIC-COOKIE-1).
 
 use super::monitor::Picture;
 use crate::process::patience::{Deadline, Limit};
@@ -9,10 +10,14 @@ use crate::process::tether::tethered;
 use anyhow::{Context, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What there is room for on it.
@@ -52,6 +57,70 @@ const REPLY_BYTES: usize = 32;
 /// A key's code is Linux's and so much.
 const FIRST_CODE: u8 = 8;
 
+/// How a client shows that it may come, and bytes of what it shows.
+const COOKIE: &[u8] = b"MIT-MAGIC-COOKIE-1";
+const COOKIE_BYTES: usize = 16;
+/// A cookie's entry is for any host and display.
+const ANYWHERE: u16 = 0xffff;
+
+/// The file with a server's cookie, which ends with it.
+struct Authority {
+    file: PathBuf,
+    cookie: [u8; COOKIE_BYTES],
+}
+
+impl Authority {
+    /// With a new cookie.
+    ///
+    /// # Errors
+    /// If there is no place for the file.
+    fn new() -> Result<Self> {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("macadamia-xauthority-{}-{number}", std::process::id());
+        let mut cookie = [0; COOKIE_BYTES];
+        File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut cookie))?;
+        let authority = Self { file: std::env::temp_dir().join(name), cookie };
+        // A process with our number may have been killed before it removed its file.
+        let _ = std::fs::remove_file(&authority.file);
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&authority.file)
+            .with_context(|| format!("cannot make {}", authority.file.display()))?;
+        file.write_all(&authority.entry())?;
+        Ok(authority)
+    }
+
+    /// What stands in the file: where it counts, no address, no display, name and cookie, each with
+    /// its length before it.
+    fn entry(&self) -> Vec<u8> {
+        let mut entry = ANYWHERE.to_be_bytes().to_vec();
+        for part in [&[], &[], COOKIE, &self.cookie] {
+            entry.extend(u16::try_from(part.len()).unwrap_or_default().to_be_bytes());
+            entry.extend(part);
+        }
+        entry
+    }
+}
+
+impl Drop for Authority {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+/// Where programs find an X server.
+#[derive(Clone)]
+pub struct Display {
+    /// Its name for clients.
+    pub name: String,
+    /// The file with its cookie; if there is none, what the environment says counts.
+    pub authority: Option<PathBuf>,
+}
+
 /// The process of the server, which ends with it.
 struct Process(Child);
 
@@ -67,8 +136,8 @@ pub struct XServer {
     process: Process,
     line: UnixStream,
     room: Room,
-    /// Its name for clients.
-    pub display: String,
+    display: String,
+    authority: Authority,
     root: u32,
     /// The number of XTEST's requests.
     test: u8,
@@ -104,6 +173,26 @@ fn read(
     }
 }
 
+/// The socket of the server with this number.
+fn socket(number: &str) -> PathBuf {
+    Path::new("/tmp/.X11-unix").join(format!("X{number}"))
+}
+
+/// What a client says first: words have their lowest byte first, version 11, and how it shows that
+/// it may come. Each part is filled up to words.
+fn greeting(name: &[u8], cookie: &[u8]) -> Vec<u8> {
+    let mut greeting = vec![b'l', 0, 11, 0, 0, 0];
+    for part in [name, cookie] {
+        greeting.extend(u16::try_from(part.len()).unwrap_or_default().to_le_bytes());
+    }
+    greeting.extend([0, 0]);
+    for part in [name, cookie] {
+        greeting.extend(part);
+        greeting.resize(greeting.len().next_multiple_of(4), 0);
+    }
+    greeting
+}
+
 impl XServer {
     /// Starts one.
     ///
@@ -115,10 +204,18 @@ impl XServer {
         // It takes the first number that nobody has, and says which. It does not listen at TCP.
         command.args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"]);
         command.arg(format!("{width}x{height}x24"));
-        Self::begin(&command, room)
+        let authority = Authority::new()?;
+        command.arg("-auth").arg(&authority.file);
+        Self::begin(&command, room, authority)
     }
 
-    fn begin(command: &Command, room: Room) -> Result<Self> {
+    /// Where it is.
+    #[must_use]
+    pub fn display(&self) -> Display {
+        Display { name: self.display.clone(), authority: Some(self.authority.file.clone()) }
+    }
+
+    fn begin(command: &Command, room: Room, authority: Authority) -> Result<Self> {
         let mut child = tethered(command, &[])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -138,9 +235,9 @@ impl XServer {
             !number.is_empty(),
             "there is no Xvfb, the X server for Bochs' window, or it ended: `./macadamia doctor` says what is missing"
         );
-        let line = UnixStream::connect(format!("/tmp/.X11-unix/X{number}"))?;
+        let line = UnixStream::connect(socket(number))?;
         let display = format!(":{number}");
-        let mut server = Self { process, line, room, display, root: 0, test: 0 };
+        let mut server = Self { process, line, room, display, authority, root: 0, test: 0 };
         server.set_up()?;
         Ok(server)
     }
@@ -157,9 +254,9 @@ impl XServer {
         Ok(buffer)
     }
 
-    /// Says that words have their lowest byte first, and learns what the screen is called.
+    /// Says that it may come, and learns what the screen is called.
     fn set_up(&mut self) -> Result<()> {
-        self.line.write_all(&[b'l', 0, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
+        self.line.write_all(&greeting(COOKIE, &self.authority.cookie))?;
         let head = self.take(8)?;
         ensure!(head[0] == REPLY, "Xvfb lets nobody in");
         let more = self.take(half(&head, 6) * 4)?;
@@ -172,6 +269,23 @@ impl XServer {
         ensure!(reply[8] != 0, "Xvfb has no XTEST");
         self.test = reply[9];
         Ok(())
+    }
+
+    /// Whether it lets in a client that shows nothing, or another cookie.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn lets_strangers_in(&mut self) -> Result<bool> {
+        for greeting in [greeting(&[], &[]), greeting(COOKIE, &[0; COOKIE_BYTES])] {
+            let mut line = UnixStream::connect(socket(self.display.trim_start_matches(':')))?;
+            line.write_all(&greeting)?;
+            let mut head = [0];
+            let got = read(&mut line, &mut head, &mut self.process.deadline())?;
+            if got == 1 && head[0] == REPLY {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A request's reply. Events that come to those who asked for none, too, are passed over.
@@ -235,6 +349,23 @@ impl Drop for Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_authority_is_for_this_user_and_as_long_as_it_is_needed() {
+        use std::os::unix::fs::PermissionsExt;
+        let [one, other] = [Authority::new(), Authority::new()].map(|made| made.expect("a file"));
+        assert_ne!(one.cookie, other.cookie);
+        let mode = std::fs::metadata(&one.file).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let entry = std::fs::read(&one.file).expect("it can be read");
+        assert_eq!(entry[..6], [0xff, 0xff, 0, 0, 0, 0]);
+        assert_eq!((&entry[6..8], &entry[8..26]), (&[0, 18][..], COOKIE));
+        assert_eq!((&entry[26..28], &entry[28..]), (&[0, 16][..], &one.cookie[..]));
+        let file = one.file.clone();
+        drop(one);
+        assert!(!file.exists());
+        assert_eq!(greeting(COOKIE, &other.cookie).len(), 12 + 20 + 16);
+    }
 
     #[test]
     fn who_does_not_answer_is_not_waited_for() {
