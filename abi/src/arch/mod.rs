@@ -42,12 +42,15 @@ pub struct Registers {
 pub const REGISTERS: [Registers; 4] =
     [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS, x86_64::REGISTERS];
 
+pub mod alpha;
 pub mod armv5;
 pub mod ia32;
 pub mod powerpc;
 pub mod riscv64;
 pub mod x86_64;
 
+#[cfg(all(target_arch = "x86_64", feature = "alpha"))]
+pub use alpha as current;
 #[cfg(any(target_arch = "arm", all(target_arch = "x86_64", feature = "arm")))]
 pub use armv5 as current;
 #[cfg(any(target_arch = "powerpc", all(target_arch = "x86_64", feature = "powerpc")))]
@@ -65,7 +68,10 @@ pub use x86_64 as current;
         target_arch = "arm",
         target_arch = "powerpc",
         target_arch = "riscv64",
-        all(target_arch = "x86_64", any(feature = "wide", feature = "arm", feature = "powerpc"))
+        all(
+            target_arch = "x86_64",
+            any(feature = "alpha", feature = "arm", feature = "powerpc", feature = "wide")
+        )
     ))
 ))]
 pub use ia32 as current;

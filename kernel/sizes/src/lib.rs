@@ -63,6 +63,9 @@ layouts! {
     powerpc: 48, 1, 9, 4, 0x0080_0000;
     // The thread pointer. `satp`.
     riscv64: 40, 1, 2, 1, 0xe080_0000;
+    // The thread pointer. The table, and the tag as both TLBs' registers take it. The pool follows the
+    // 8 MiB of the PALcode and the kernel's image.
+    alpha: 40, 1, 4, 1, 0x0080_0000;
     // FS base and six debug registers. CR3, with the PCID in it.
     x86_64: 32, 7, 2, 1, 0xe080_0000;
 }
