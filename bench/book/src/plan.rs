@@ -65,6 +65,9 @@ pub struct Run {
     /// Whether nothing runs: how three functions fill the hashed table of PowerPC is calculated.
     #[serde(default)]
     pub hash: bool,
+    /// Whether it is bench/alpha, which runs in an emulator of its own.
+    #[serde(default)]
+    pub alpha: bool,
     /// Whether it is tests/zombies, of which is wanted how many reloads of the hashed table evict.
     #[serde(default)]
     pub evicts: bool,
@@ -388,7 +391,7 @@ impl Plan {
         let (mut sections, mut figures) = (BTreeSet::new(), BTreeSet::new());
         for (name, run) in &self.runs {
             ensure!(
-                run.system.is_some() || run.program.is_some() || run.hash,
+                run.system.is_some() || run.program.is_some() || run.hash || run.alpha,
                 "the run `{name}` needs a system or a program"
             );
         }

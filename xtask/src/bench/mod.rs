@@ -2,6 +2,7 @@
 //! The benchmark book: runs what it needs, has it put together by the crate `book`, and
 //! writes it. How it is read: docs/bench.md.
 
+pub mod alpha;
 mod files;
 mod frames;
 mod hash;

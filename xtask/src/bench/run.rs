@@ -3,7 +3,7 @@
 
 use super::ping::Peer;
 use super::program::{Program, Ran, peer, timeout};
-use super::{frames, hash};
+use super::{alpha, frames, hash};
 use crate::build::{self, Model, Options, Seed, Wire};
 use crate::emulator::{Machine, batch};
 use crate::machine::board;
@@ -32,6 +32,10 @@ pub fn carry_out(run: &Run, model: &Model, native: Native) -> Result<Counted> {
     let board = board::get(run.board.as_deref().unwrap_or(board::DEFAULT))?;
     if run.hash {
         return Ok(Counted { ours: Report::default(), native: None, parts: hash::parts() });
+    }
+    if run.alpha {
+        let cpu = model.cpu.as_deref().context("it is counted by a CPU model")?;
+        return Ok(Counted { ours: alpha::count(cpu)?, native: None, parts: Parts::new() });
     }
     let measured = || in_its_spaces(run, || measure(run, model, native));
     board::with(board, || match &run.words {

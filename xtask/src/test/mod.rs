@@ -8,6 +8,7 @@ mod arm;
 mod bench;
 mod bootm;
 mod clients;
+mod clipper;
 mod debian;
 mod desk;
 mod desktop;
@@ -180,6 +181,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(amigaone::ALL)
         .chain(ppc::ALL)
         .chain(pc64::ALL)
+        .chain(clipper::ALL)
         .chain(tricks::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The fast path of IPC on Alpha, as PALcode in QEMU's clipper, on a kernel's own objects
+//! (docs/alpha.md).
+//!
+//! ```text
+//! alpha-ipc test FOLDER          10,000 round trips, and faults that have to be found
+//! alpha-ipc count FOLDER CPU     what a call and a reply take, as a report of the machine model
+//! ```
+//!
+//! FOLDER gets what is made. CPU is a file of `model/cpus`.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod check;
+mod code;
+mod registers;
+mod run;
+mod system;
+mod trace;
+
+use anyhow::{Context as _, Result, bail};
+use model_core::Cpu;
+use std::path::Path;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["test", folder] => check::test(Path::new(folder)),
+        ["count", folder, cpu] => {
+            let text =
+                std::fs::read_to_string(cpu).with_context(|| format!("cannot read {cpu}"))?;
+            print!("{}", check::count(Path::new(folder), &Cpu::parse(&text)?)?.to_json()?);
+            Ok(())
+        }
+        _ => bail!("alpha-ipc test FOLDER, or alpha-ipc count FOLDER CPU"),
+    }
+}
