@@ -260,6 +260,20 @@ fn quiet() -> Result<()> {
         said.lines().count()
     );
     scene.put("calls", "")?;
+    // An Alpha is only for what asks for one.
+    for asks in [&["test", "host"][..], &["test", "host", "--words", "alpha"], &["bench", "ipc"]] {
+        scene.run(asks)?;
+        ensure!(scene.read("calls")?.is_empty(), "{asks:?}: {}", scene.read("calls")?);
+    }
+    for asks in [&["test"][..], &["test", "--all", "--shard", "1/3"], &["test", "ipc"], &["bench"]]
+    {
+        let before = scene.read("installed")?;
+        let said = scene.run(asks)?.err;
+        has(&said, &["are missing: binutils-alpha-linux-gnu qemu-system-misc\n"])?;
+        scene.put("installed", &before)?;
+    }
+    has(&scene.read("calls")?, &["binutils-alpha-linux-gnu", "qemu-system-misc/"])?;
+    scene.put("calls", "")?;
     let again = scene.comes_to_the_command()?;
     ensure!(
         again.is_empty() && scene.read("calls")?.is_empty(),
