@@ -30,6 +30,7 @@ use linux::order::LAYOUTS;
 use linux::root::Insert;
 use machine::accel;
 use machine::network::{Forward, Nic};
+use machine::processor::MOST_MIB;
 use machine::screen::{self, Wanted};
 use machine::spaces::{self, Spaces};
 use machine::{Emulator, board, cpus, words};
@@ -67,7 +68,7 @@ enum Command {
         #[arg(long, value_enum, default_value = "tcg")]
         accel: accel::Wanted,
         /// MiB of RAM, instead of what the description says.
-        #[arg(long, value_parser = clap::value_parser!(u32).range(8..=i64::from(description::check::MOST_MIB)))]
+        #[arg(long, value_parser = clap::value_parser!(u32).range(8..=i64::from(MOST_MIB)))]
         memory: Option<u32>,
         /// How QEMU attaches the disks, instead of what the description says.
         #[arg(long, value_enum)]

@@ -484,7 +484,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     }
     let name = description.name();
     let folder = board.out().join(options.folder.unwrap_or(&name));
-    let memory = board.ram(description.bytes(&description.memory)? >> 20);
+    let memory = board.ram(description.mib()?);
     let disk = |(device, disk): (&String, &description::Disk)| {
         let medium = board
             .device

@@ -15,8 +15,9 @@ const NAME_BYTES: usize = 23;
 /// Bytes of RAM that a Linux needs at least: with 8 MiB it boots, and its init waits for ever as it
 /// can start no program.
 pub(super) const LEAST_RAM: u32 = 16 << 20;
-/// The most RAM that `--memory` gives, in MiB.
-pub const MOST_MIB: u32 = 3072;
+
+/// Bytes of the kernel's memory, at most, on every board (`arch_common::boot`).
+const MOST_POOL: u32 = 248 << 20;
 
 impl Description {
     /// Everything that can be wrong with what was read.
@@ -199,11 +200,18 @@ impl Description {
             self.memory = spanned(format!("{mib}M"));
             self.check_memory(board).and_then(|()| self.check_threads(board)).is_ok()
         };
-        let Some(least) = (mib..=MOST_MIB).find(|mib| has_room(*mib)) else {
+        let most = board.processor.most_mib;
+        ensure!(
+            mib <= most,
+            "--memory {mib} is more than the kernel uses on the board `{}`: use --memory {most} or less",
+            board.name()
+        );
+        if !has_room(mib) && !has_room(most) {
             bail!(
                 "--memory {mib} is too little, and so is all that a machine can have: give components less in the description"
             );
-        };
+        }
+        let least = (mib..most).find(|mib| has_room(*mib)).unwrap_or(most);
         ensure!(
             least == mib,
             "--memory {mib} is too little for what the components of {} are given: use --memory {least} or more, or leave it out",
@@ -300,9 +308,10 @@ impl Description {
     }
 
     fn check_threads(&self, board: &Board) -> Result<()> {
-        // An eighth of the memory is the kernel's. What lies after its last object has no thread,
-        // no thread has the first entry, and the root server is one.
-        let all = (self.bytes(&self.memory)? / 8 / BYTES_A_THREAD).saturating_sub(3);
+        // An eighth of the memory is the kernel's, up to a limit. What lies after its last object
+        // has no thread, no thread has the first entry, and the root server is one.
+        let pool = (self.sources.long(&self.memory)? / 8).min(MOST_POOL.into()) as u32;
+        let all = (pool / BYTES_A_THREAD).saturating_sub(3);
         // Each component has a native space. So does the root server, and another one for threads
         // that wait.
         let space = board.processor.threads_a_space(all.next_power_of_two());
@@ -395,7 +404,7 @@ impl Description {
 
     /// Bytes of memory that the components need, and those that are theirs.
     pub(super) fn demand(&self) -> Result<(u64, u64)> {
-        let all = self.bytes(&self.memory)?;
+        let all = self.sources.long(&self.memory)?;
         let mut needed: u64 = 0;
         for component in &self.component {
             needed += u64::from(self.bytes(&component.heap)?) + u64::from(component.quota);
@@ -407,10 +416,19 @@ impl Description {
             needed += u64::from(self.bytes(&shared.size)?);
         }
         // An eighth is the kernel's, and what is left has to hold the images.
-        Ok((needed, u64::from(all) * 3 / 4))
+        Ok((needed, all / 4 * 3))
     }
 
     fn check_memory(&self, board: &Board) -> Result<()> {
+        let most = board.processor.most_mib;
+        if self.sources.long(&self.memory)? > u64::from(most) << 20 {
+            let mistake = format!(
+                "{} is more than the kernel uses on the board `{}`: write `{most}M` or less",
+                self.memory.get_ref(),
+                board.name()
+            );
+            return Err(self.wrong(&self.memory, &mistake));
+        }
         let (needed, room) = self.demand()?;
         if needed > room {
             let (least, most) = (needed >> 10, room >> 10);

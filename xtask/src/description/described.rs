@@ -303,6 +303,14 @@ impl Description {
         self.sources.bytes(size)
     }
 
+    /// MiB of the machine's RAM, which the processor's kernel uses all of ([`Facts`]).
+    ///
+    /// [`Facts`]: crate::machine::processor::Facts
+    pub fn mib(&self) -> Result<u32> {
+        let mib = u32::try_from(self.sources.long(&self.memory)? >> 20);
+        mib.map_err(|_| self.wrong(&self.memory, "no machine has so much memory: write less"))
+    }
+
     /// The size of a disk.
     pub fn disk_bytes(&self, disk: &Disk) -> Result<u64> {
         let bytes = self.sources.long(&disk.size)?;

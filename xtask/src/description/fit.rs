@@ -40,7 +40,8 @@ impl Described {
     /// Whether it has as much memory as the board can have.
     pub(super) fn has_all_of(&self, board: &Board) -> Result<bool> {
         let Some(most) = &board.most else { return Ok(false) };
-        Ok(self.bytes(&self.memory)? >= self.bytes(&spanned(most.memory.clone()))?)
+        let long = |size: &Spanned<String>| self.sources.long(size);
+        Ok(long(&self.memory)? >= long(&spanned(most.memory.clone()))?)
     }
 
     /// What the screen takes that the board does not have is less for the component that has most

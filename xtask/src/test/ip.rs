@@ -31,7 +31,8 @@ pub const ALL: &[Test] = &[
     test("pc64.net.echo", || on_pc64(|| echo(Nic::Virtio))),
     test("pc64.net.echo.e1000", || on_pc64(|| echo(Nic::E1000))),
     test("pc64.net.chaos.e1000", || on_pc64(chaos)),
-    test("pc64.net.memory", || on_pc64(memory)),
+    test("pc64.net.memory", || on_pc64(|| memory(Nic::Virtio))),
+    test("pc64.net.memory.e1000", || on_pc64(|| memory(Nic::E1000))),
     slow("pc64.net.restarts", "the same as `net.restarts`", || on_pc64(restarts)),
     slow("pc64.net.flood", "the same as `net.flood`", || on_pc64(|| flood(Nic::Virtio))),
     test("net.web", || web(Nic::Virtio).map(drop)),
@@ -145,13 +146,13 @@ fn echo(nic: Nic) -> Result<()> {
 
 /// MiB of RAM: few; as many as a description can ask for; more than there is room for below the
 /// addresses of devices, some of which the firmware puts above 4 GiB then.
-const MEMORIES: [&str; 3] = ["64", "3072", "6144"];
+const MEMORIES: [u32; 3] = [64, 3072, 6144];
 
 /// Every byte comes back, however much memory there is, of which drivers have the end.
-fn memory() -> Result<()> {
+fn memory(nic: Nic) -> Result<()> {
     for memory in MEMORIES {
-        let (built, port) = built("systems/tutorial-net.toml", "7", Nic::Virtio)?;
-        let mut session = emulator::session_with(&built, &["-m", memory])?;
+        let (built, port) = built("systems/tutorial-net.toml", "7", nic)?;
+        let mut session = emulator::session(&Built { memory, ..built })?;
         session.expect_all(&["[ip] 10.0.2.15/24", "[echo] listening at 0.0.0.0:7"])?;
         echoes_all(&connect(port)?, &bytes(SMALL))?;
     }

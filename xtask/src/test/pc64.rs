@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Systems on the PC with words of 64 bits that no other test runs there: each does what it is for,
-//! and the machine ends.
+//! The PC with words of 64 bits: systems that no other test runs there, each of which does what it
+//! is for, and ends the machine; and machines with few RAM and with much.
 
 use super::tally::{Test, on_pc64, test};
-use crate::build;
+use crate::build::{self, Options};
 use crate::emulator;
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// All of them.
-pub const ALL: &[Test] = &[test("pc64.systems", || on_pc64(systems))];
+pub const ALL: &[Test] = &[
+    test("pc64.systems", || on_pc64(systems)),
+    test("pc64.memory.small", || on_pc64(|| memory("small", 40, 0))),
+    test("pc64.memory.3g", || on_pc64(|| memory("3g", 2224, 0))),
+    test("pc64.memory.5g", || on_pc64(|| memory("5g", 3648, HIGH))),
+    test("pc64.memory.16g", || on_pc64(|| memory("16g", 11 << 10, HIGH))),
+    test("pc64.memory.disk", || on_pc64(disk)),
+];
+
+/// Where RAM is that 32 bits do not reach.
+const HIGH: u64 = 1 << 32;
 
 /// Systems, and what each says last.
 const SYSTEMS: [(&str, &str); 3] = [
@@ -26,4 +36,31 @@ fn systems() -> Result<()> {
         session.end()?;
     }
     Ok(())
+}
+
+/// A component of `tests/ram/NAME.toml` finds so many MiB of RAM that keep what is written there,
+/// and memory for devices is at this physical address or above. So it is on each CPU model.
+fn memory(name: &str, mib: u32, least: u64) -> Result<()> {
+    let board = crate::machine::board::chosen();
+    for cpu in &board.qemu.tested {
+        let file = format!("tests/ram/{name}.toml");
+        let options = Options { cpu: Some(cpu), ..Options::default() };
+        let built = build::plan(Path::new(&file), options)?.carry_out()?;
+        let mut session = emulator::session(&built)?;
+        session.expect("[ram] far is at 0x")?;
+        let far = session.until("\n")?;
+        let far = u64::from_str_radix(far.trim(), 16).with_context(|| format!("`{far}`"))?;
+        ensure!(far >= least, "memory for devices is at {far:#x}, not at {least:#x} or above");
+        session.expect(&format!("[ram] {mib} MiB keep what is written there"))?;
+        session.end()?;
+    }
+    Ok(())
+}
+
+/// A disk reads and writes memory above 4 GiB.
+fn disk() -> Result<()> {
+    let options = Options { memory: Some(16 << 10), ..Options::default() };
+    let built = build::plan(Path::new("tests/systems/disk-late.toml"), options)?.carry_out()?;
+    let mut session = emulator::session(&built)?;
+    session.expect_all(&["[one] the disk works", "[two] the disk works"])
 }

@@ -2,6 +2,7 @@
 //! What the boot loader left: the boot image is checked, the kernel's symbols are shown, and the
 //! pool gets a place.
 
+use crate::loader::{LAST_PAGE, is_low};
 use crate::platform::{Platform, refuse, say};
 use crate::{shared, words};
 use abi::boot::Refusal;
@@ -32,7 +33,8 @@ pub trait Mapping: Platform + Sized {
 
     /// A place for the pool in these ranges of RAM, if there is one.
     ///
-    /// By default as high as it goes: the pool is mapped.
+    /// By default as high as it goes below 4 GiB: the pool is mapped, and its physical addresses
+    /// are 32 bits wide ([`place`](crate::place)).
     #[must_use]
     fn place_pool(ram: &[Range]) -> Option<Range> {
         let bytes = pool_bytes::<Self>(ram) as Word;
@@ -44,7 +46,8 @@ pub trait Mapping: Platform + Sized {
                 .map(PhysAddr)
                 .filter(|base| *base >= r.base)
         };
-        ram.iter().filter_map(base).max().map(|base| Range { base, bytes })
+        let low = ram.iter().filter(|range| is_low(range));
+        low.filter_map(base).max().map(|base| Range { base, bytes })
     }
 }
 
@@ -71,7 +74,7 @@ pub struct Boot {
     pub header: abi::boot::Header,
     /// Free RAM.
     pub ram: Ram,
-    /// End of RAM.
+    /// End of RAM below 4 GiB.
     pub ram_end: PhysAddr,
 }
 
@@ -88,10 +91,10 @@ impl Boot {
     }
 
     /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows.
-    /// Devices have the addresses after RAM, up to the last page of 4 GiB.
+    /// Devices have the addresses after RAM, up to the last page of 4 GiB; RAM above that is none
+    /// of theirs.
     #[must_use]
     pub fn machine<'a>(&'a self, irq_lines: &'a [u32]) -> Machine<'a> {
-        const LAST_PAGE: PhysAddr = PhysAddr(0xffff_f000);
         Machine {
             ram: self.ram.ranges(),
             devices: [
@@ -150,11 +153,12 @@ fn check_image<M: Mapping>(image: Range) -> abi::boot::Header {
     }
 }
 
-/// Bytes of the pool: an eighth of RAM, whole pages of the mapping.
+/// Bytes of the pool: an eighth of RAM, whole pages of the mapping, between its bounds.
 #[must_use]
 pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
     let total: u64 = ram.iter().map(|r| u64::from(r.bytes)).sum();
-    ((total / 8) as u32).next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
+    let eighth = u32::try_from(total / 8).unwrap_or(u32::MAX).min(*M::POOL.end());
+    eighth.next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
 }
 
 /// Makes what the kernel starts with out of what the boot loader left, or says what is wrong and
@@ -164,7 +168,8 @@ pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
 /// At boot. What is found is RAM, and nobody writes it any more.
 pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
     let mut ram = found.ram;
-    let ram_end = ram.ranges().iter().map(Range::end).max().unwrap_or_default();
+    let low = ram.ranges().iter().filter(|range| is_low(range));
+    let ram_end = low.map(Range::end).max().unwrap_or_default();
     let header = check_image::<M>(found.image);
     ram.exclude(found.kernel);
     ram.exclude(found.image);

@@ -16,6 +16,7 @@
 //! | [`lines`] | which interrupt lines components may have |
 //! | [`leave`] | which thread runs next |
 //! | `kdb` | the kernel debugger |
+//! | [`loader`] | RAM as boot loaders report it |
 //! | [`multiboot`] | what a Multiboot loader left, as it says it |
 //! | [`boot`] | what the boot loader left |
 //! | [`start`] | from there to the first thread |
@@ -26,6 +27,7 @@ pub mod boot;
 pub mod kdb;
 pub mod leave;
 pub mod lines;
+pub mod loader;
 pub mod lock;
 pub mod multiboot;
 pub mod offsets;

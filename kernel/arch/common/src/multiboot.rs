@@ -2,6 +2,7 @@
 //! What a Multiboot 1 loader left (Multiboot Specification 0.6.96, section 3.3). Its information is
 //! looked at by `peek`, which reads a word of physical memory.
 
+use crate::loader;
 use crate::platform::{Platform, refuse};
 use abi::PhysAddr;
 use kcore::boot::Range;
@@ -9,10 +10,11 @@ use kcore::ram::Ram;
 
 /// What a loader leaves in EAX.
 pub const MAGIC: u32 = 0x2BAD_B002;
-/// The last page of the first 4 GiB, which nobody has.
-const LAST_PAGE: u32 = 0xffff_f000;
 
-/// RAM below 4 GiB as the loader reports it, whole pages.
+/// In an entry of the memory map: RAM.
+const USABLE: u32 = 1;
+
+/// RAM as the loader reports it, whole pages.
 pub fn memory_map<P: Platform>(peek: impl Fn(u32) -> u32, info: u32) -> Ram {
     if peek(info) & 1 << 6 == 0 {
         refuse::<P>(format_args!(
@@ -23,15 +25,11 @@ pub fn memory_map<P: Platform>(peek: impl Fn(u32) -> u32, info: u32) -> Ram {
     let (bytes, start) = (peek(info + 44), peek(info + 48));
     let mut at = start;
     while at < start + bytes {
-        let (size, base, base_high, length, length_high, kind) =
-            (peek(at), peek(at + 4), peek(at + 8), peek(at + 12), peek(at + 16), peek(at + 20));
-        at += size + 4;
-        if kind != 1 || base_high != 0 {
-            continue;
+        let long = |at| u64::from(peek(at + 4)) << 32 | u64::from(peek(at));
+        if peek(at + 20) == USABLE {
+            loader::add(&mut ram, long(at + 4), long(at + 12));
         }
-        let limit = LAST_PAGE - base.min(LAST_PAGE);
-        let length = if length_high != 0 { limit } else { length.min(limit) };
-        ram.add(PhysAddr(base.into()), PhysAddr((base + length).into()));
+        at += peek(at) + 4;
     }
     ram
 }

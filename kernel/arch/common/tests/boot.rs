@@ -2,11 +2,13 @@
 //! Where boot finds room.
 
 use abi::PhysAddr;
-use arch_common::boot::{Mapping, fits, map_pages, pages};
+use arch_common::boot::{Mapping, fits, map_pages, pages, pool_bytes};
 use arch_common::lines;
+use arch_common::loader;
 use arch_common::platform::Platform;
 use core::ops;
 use kcore::boot::Range;
+use kcore::ram::Ram;
 
 const MIB: u32 = 1 << 20;
 
@@ -68,6 +70,28 @@ fn the_pool_is_in_one_range() {
 fn the_pool_has_bounds() {
     assert_eq!(Board::place_pool(&[range(0, 16 * MIB)]), Some(range(8 * MIB, 8 * MIB)));
     assert_eq!(Board::place_pool(&[range(0, 3072 * MIB)]), Some(range(3008 * MIB, 64 * MIB)));
+}
+
+#[test]
+fn the_pool_of_a_large_machine_is_no_smaller() {
+    let all = [range(0, 3 << 30), range(3 << 30, (1 << 30) - 4096)];
+    assert_eq!(pool_bytes::<Board>(&[all, all, all, all].concat()), 64 * MIB, "16 GiB");
+    assert_eq!(pool_bytes::<Board>(&[all; 9].concat()), 64 * MIB, "an eighth has over 32 bits");
+}
+
+#[test]
+fn ram_is_what_an_address_has_room_for() {
+    let ram = |base: u64, bytes: u64| {
+        let mut ram = Ram::default();
+        loader::add(&mut ram, base, bytes);
+        ram.ranges().to_vec()
+    };
+    let low = 0xffff_f000 - MIB;
+    assert_eq!(ram(MIB.into(), 127 << 20), [range(MIB, 127 * MIB)]);
+    assert_eq!(ram(MIB.into(), 5 << 30), [range(MIB, low)], "nobody has the last page");
+    assert_eq!(ram(MIB.into(), u64::MAX), [range(MIB, low)], "it does not begin again at 0");
+    assert_eq!(ram(4 << 30, 1 << 30), [], "a word has 32 bits on the host");
+    assert_eq!(ram(0xffff_f000, 4096), []);
 }
 
 #[test]

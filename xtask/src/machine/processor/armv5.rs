@@ -11,6 +11,7 @@ pub static FACTS: Facts = Facts {
     contract: Some(&["--no-default-features", "--features", "arm"]),
     layout: LAYOUT,
     areas: AREAS,
+    most_mib: 3 << 10,
     relocation_slots: RELOCATION_SLOTS,
     locked_ranges: LOCKED_RANGES,
     has_virtual_caches: true,

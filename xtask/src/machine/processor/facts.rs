@@ -16,6 +16,8 @@ pub struct Facts {
     pub layout: Layout,
     /// How many native spaces there can be; 0: as many as threads.
     pub areas: u32,
+    /// The most RAM of a machine that the kernel uses, in MiB.
+    pub most_mib: u32,
     /// Slots that spaces can be relocated to.
     pub relocation_slots: u32,
     /// Ranges of lines of a cache that can be locked.

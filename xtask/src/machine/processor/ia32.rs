@@ -11,6 +11,7 @@ pub static FACTS: Facts = Facts {
     contract: Some(&[]),
     layout: LAYOUT,
     areas: AREAS,
+    most_mib: 3 << 10,
     relocation_slots: 0,
     locked_ranges: 0,
     has_virtual_caches: false,

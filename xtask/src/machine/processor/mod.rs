@@ -21,6 +21,18 @@ pub const ALL: [Processor; 4] = [
     Processor(&x86_64::FACTS),
 ];
 
+/// The most RAM of a machine, in MiB, whatever its processor.
+pub const MOST_MIB: u32 = {
+    let (mut most, mut index) = (0, 0);
+    while index < ALL.len() {
+        if ALL[index].0.most_mib > most {
+            most = ALL[index].0.most_mib;
+        }
+        index += 1;
+    }
+    most
+};
+
 /// A processor.
 #[derive(Clone, Copy)]
 pub struct Processor(&'static Facts);

@@ -11,6 +11,8 @@ pub static FACTS: Facts = Facts {
     contract: Some(&["--no-default-features", "--features", "wide"]),
     layout: LAYOUT,
     areas: AREAS,
+    // What has 40 bits of physical addresses, as QEMU's usual models, has room for twice of it.
+    most_mib: 512 << 10,
     relocation_slots: 0,
     locked_ranges: 0,
     has_virtual_caches: false,

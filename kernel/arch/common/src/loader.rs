@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! RAM as boot loaders report it: what there is in the first 4 GiB, and above them where a physical
+//! address has room for that.
+
+use abi::{PhysAddr, Word};
+use kcore::boot::Range;
+use kcore::ram::Ram;
+
+/// The last page of the first 4 GiB, which nobody has, so that ends fit into 32 bits.
+pub const LAST_PAGE: PhysAddr = PhysAddr(0xffff_f000);
+
+/// Where RAM begins again after the first 4 GiB.
+const HIGH: u64 = 1 << 32;
+
+/// Whether a range is in the first 4 GiB.
+#[must_use]
+pub fn is_low(range: &Range) -> bool {
+    range.end() <= LAST_PAGE
+}
+
+/// Adds so many bytes of RAM from `base` on, whole pages. No range that is made reaches from the
+/// first 4 GiB beyond them.
+pub fn add(ram: &mut Ram, base: u64, bytes: u64) {
+    let (end, last) = (base.saturating_add(bytes), u64::from(LAST_PAGE.0));
+    let mut part = |base: u64, end: u64| ram.add(PhysAddr(base as Word), PhysAddr(end as Word));
+    part(base.min(last), end.min(last));
+    if Word::BITS > u32::BITS {
+        part(base.max(HIGH), end.max(HIGH));
+    }
+}
