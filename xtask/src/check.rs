@@ -62,7 +62,7 @@ pub fn doctor() -> Result<()> {
         ("qemu-system-ppc", "--version", "qemu-system-ppc (10 or later, from backports)"),
         ("bochs", "--help", "bochs bochsbios vgabios bochs-term bochs-x"),
         ("Xvfb", "-help", "xvfb"),
-        ("grub-mkrescue", "--version", "grub-pc-bin grub-common xorriso mtools"),
+        ("grub-mkrescue", "--version", "grub-pc-bin grub-efi-amd64-bin grub-common xorriso mtools"),
         ("xorriso", "--version", "xorriso"),
     ] {
         match Command::new(tool).arg(argument).output() {

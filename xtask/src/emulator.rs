@@ -195,9 +195,12 @@ fn shown(built: &Built) -> Result<Option<Shown>> {
 /// QEMU with its monitor and the first serial line at the standard input and output.
 fn interactive_qemu(built: &Built) -> Command {
     let mut command = qemu(built, &built.cpu, false);
-    command.args(["-serial", "mon:stdio", "-serial", "null"]);
+    command.args(SERIAL);
     command
 }
+
+/// QEMU's monitor and the first serial line are at the standard input and output.
+const SERIAL: [&str; 4] = ["-serial", "mon:stdio", "-serial", "null"];
 
 /// What [`interactive`] would execute, for people to read.
 pub fn describe(built: &Built, on: Emulator) -> Result<String> {
@@ -260,6 +263,17 @@ pub fn session(built: &Built) -> Result<Session> {
 /// to do. What waits for a disk or for input sees much time pass.
 pub fn session_in_own_time(built: &Built) -> Result<Session> {
     session_with(built, &OWN_TIME)
+}
+
+/// A system without disks and screen that QEMU's firmware starts from the ISO image, `{iso}` in
+/// these arguments.
+pub fn session_of_firmware(built: &Built, arguments: &[&str]) -> Result<Session> {
+    let iso = iso(built)?;
+    let words = [("iso", &*iso.to_string_lossy())];
+    let mut command = machine(built.board, built.accel, &built.cpu, built.memory, None);
+    command.args(arguments.iter().map(|argument| fill(argument, &words)));
+    command.args(SERIAL);
+    Session::start(tethered(&command, &[]))
 }
 
 /// The same with more arguments for QEMU.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system for a boot loader that takes no ELF file and one file beside the kernel, as QEMU's for
-//! ARM and U-Boot: the kernel as it lies in memory, and the boot image with the symbols after it.
+//! A system for a boot loader that takes one file beside the kernel, the boot image with the symbols
+//! after it; and, if it takes no ELF file either, as QEMU's for ARM and U-Boot, the kernel as it lies
+//! in memory.
 
 use crate::machine::processor::Processor;
 use crate::process::aside;
@@ -24,10 +25,14 @@ impl Flat {
         Self { kernel: folder.join("kernel.bin"), boot: folder.join("boot.bin") }
     }
 
-    /// Makes them of a kernel, which lies at `address`, a boot image and the kernel's symbols.
-    pub fn write(&self, [elf, image, symbols]: [&Path; 3], address: u32) -> Result<()> {
+    /// Makes the kernel, which lies at `address`, of an ELF file.
+    pub fn write(&self, elf: &Path, address: u32) -> Result<()> {
         let kernel = kernel(elf, address)?;
-        aside(&self.kernel, |file| Ok(std::fs::write(file, kernel)?))?;
+        aside(&self.kernel, |file| Ok(std::fs::write(file, kernel)?))
+    }
+
+    /// Makes the other one, of a boot image and the kernel's symbols.
+    pub fn join(&self, [image, symbols]: [&Path; 2]) -> Result<()> {
         let parts = [std::fs::read(image)?, std::fs::read(symbols)?];
         aside(&self.boot, |file| Ok(std::fs::write(file, parts.concat())?))
     }

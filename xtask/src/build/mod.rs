@@ -599,10 +599,13 @@ impl Plan {
         let symbols = pack::symbols(&built.kernel)?;
         aside(&built.symbols, |file| Ok(std::fs::write(file, symbols)?))?;
         if let Some(board) = &built.board.flat {
-            built.flat.write([&built.kernel, &built.image, &built.symbols], board.address)?;
+            built.flat.write(&built.kernel, board.address)?;
         }
+        let parts = [built.image.as_path(), &built.symbols];
         if built.board.direct {
-            direct::write(&built.flat.boot, [&built.image, &built.symbols], built.memory)?;
+            direct::write(&built.flat.boot, parts, built.memory)?;
+        } else if built.board.qemu.takes_boot() {
+            built.flat.join(parts)?;
         }
         if self.apart {
             built.keep()?;

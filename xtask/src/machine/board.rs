@@ -106,8 +106,8 @@ pub struct Qemu {
     /// A machine without a network card.
     #[serde(default)]
     pub no_card: Vec<String>,
-    /// A system of ours: `{kernel}`, `{image}`, `{symbols}`, or `{flat}` and `{boot}`; and the
-    /// kernel's command line `{words}`.
+    /// A system of ours: `{kernel}` or `{flat}`; `{image}` and `{symbols}`, or `{boot}`, which is
+    /// both; and the kernel's command line `{words}`.
     pub system: Vec<String>,
     /// Linux alone, its console at the standard output: `{kernel}`, `{initrd}`, `{devices}`, its
     /// device tree, and `{firmware}`, what starts it.
@@ -169,6 +169,11 @@ pub struct Linux {
 }
 
 impl Qemu {
+    /// Whether it takes one file beside the kernel: the boot image with the symbols after it.
+    pub fn takes_boot(&self) -> bool {
+        self.system.iter().any(|argument| argument.contains("{boot}"))
+    }
+
     /// The CPU model of what is counted or compared.
     pub fn measured(&self) -> &str {
         self.measured.as_ref().unwrap_or(&self.cpu)

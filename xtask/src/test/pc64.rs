@@ -16,6 +16,9 @@ pub const ALL: &[Test] = &[
     test("pc64.memory.5g", || on_pc64(|| memory("5g", 3648, HIGH))),
     test("pc64.memory.16g", || on_pc64(|| memory("16g", 11 << 10, HIGH))),
     test("pc64.memory.disk", || on_pc64(disk)),
+    test("pc64.boot.cdrom", || on_pc64(|| boot(&CDROM))),
+    test("pc64.boot.disk", || on_pc64(|| boot(&DISK))),
+    test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
 ];
 
 /// Where RAM is that 32 bits do not reach.
@@ -63,4 +66,17 @@ fn disk() -> Result<()> {
     let built = build::plan(Path::new("tests/systems/disk-late.toml"), options)?.carry_out()?;
     let mut session = emulator::session(&built)?;
     session.expect_all(&["[one] the disk works", "[two] the disk works"])
+}
+
+/// A drive with the ISO image, which is an image of a disk, too; and Debian's UEFI.
+const CDROM: [&str; 2] = ["-cdrom", "{iso}"];
+const DISK: [&str; 2] = ["-drive", "file={iso},format=raw,if=ide,snapshot=on"];
+const UEFI: [&str; 2] = ["-bios", "/usr/share/ovmf/OVMF.fd"];
+
+/// GRUB starts a system from its ISO image: its components run, and the machine ends.
+fn boot(arguments: &[&str]) -> Result<()> {
+    let built = build::system(Path::new("systems/tutorial.toml"))?;
+    let mut session = emulator::session_of_firmware(&built, arguments)?;
+    session.expect("[client] sent 5, the sum is 5")?;
+    session.end()
 }

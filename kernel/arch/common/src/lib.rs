@@ -17,7 +17,9 @@
 //! | [`leave`] | which thread runs next |
 //! | `kdb` | the kernel debugger |
 //! | [`loader`] | RAM as boot loaders report it |
-//! | [`multiboot`] | what a Multiboot loader left, as it says it |
+//! | [`multiboot`] | what a Multiboot 1 loader left, as it says it |
+//! | [`multiboot2`] | what a Multiboot 2 loader left |
+//! | [`pvh`] | what a loader of PVH guests left |
 //! | [`boot`] | what the boot loader left |
 //! | [`start`] | from there to the first thread |
 #![no_std]
@@ -30,9 +32,11 @@ pub mod lines;
 pub mod loader;
 pub mod lock;
 pub mod multiboot;
+pub mod multiboot2;
 pub mod offsets;
 pub mod place;
 pub mod platform;
+pub mod pvh;
 pub mod shared;
 pub mod stack;
 pub mod start;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a Multiboot 1 boot loader left: memory, the boot image, the kernel's symbols.
+//! What a boot loader left, by Multiboot 2 or as Xen's PVH guests have it: memory, the boot image,
+//! the kernel's symbols.
 //!
 //! Its information is looked at through [`peek`].
 
@@ -9,8 +10,8 @@ use crate::panic::Pc;
 use crate::{features, fpu, regs};
 use abi::PhysAddr;
 use arch_common::boot::{Boot, Found, look};
-use arch_common::multiboot;
 use arch_common::platform::refuse;
+use arch_common::{multiboot2, pvh};
 use kcore::boot::Range;
 use plat_pc::uart;
 
@@ -29,23 +30,21 @@ pub fn find(magic: u32, info: u32) -> Boot {
         unsafe { regs::clear_tsc_aux() };
     }
     fpu::init(cr4 & regs::CR4_OSXSAVE != 0);
-    if magic != multiboot::MAGIC {
-        refuse::<Pc>(format_args!("started by something that is not a Multiboot 1 loader"));
-    }
-    let Some(image) = multiboot::module(peek, info, 0) else {
-        refuse::<Pc>(format_args!(
-            "the boot loader gave no boot image: name it as the first module"
-        ))
+    // A PVH loader has one module: the symbols are after the boot image.
+    let (ram, [image, symbols]) = match magic {
+        multiboot2::MAGIC => (
+            multiboot2::memory_map(peek, info),
+            [0, 1].map(|index| multiboot2::module(peek, info, index)),
+        ),
+        pvh::MAGIC => (pvh::memory_map(peek, info), [pvh::module(peek, info), None]),
+        _ => refuse::<Pc>("started by something that is no loader of Multiboot 2 or PVH"),
+    };
+    let Some(ram) = ram else { refuse::<Pc>("the boot loader gave no memory map") };
+    let Some(image) = image else {
+        refuse::<Pc>("the boot loader gave no boot image: name it as the first module")
     };
     let bytes = (&raw const kernel_end) as u32 - KERNEL_BASE;
     let kernel = Range { base: PhysAddr(0), bytes: bytes.max(1 << 20).into() };
     // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
-    unsafe {
-        look::<Pc>(Found {
-            ram: multiboot::memory_map::<Pc>(peek, info),
-            kernel,
-            image,
-            symbols: multiboot::module(peek, info, 1),
-        })
-    }
+    unsafe { look::<Pc>(Found { ram, kernel, image, symbols }) }
 }

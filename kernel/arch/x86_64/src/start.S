@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// From the boot loader to Rust. A Multiboot loader enters in 32-bit protected mode without paging: addresses are physical until
-// the jump to 64-bit code.
+// From the boot loader to Rust. A loader of Multiboot 2, or of PVH guests, enters in 32-bit protected mode without paging:
+// addresses are physical until the jump to 64-bit code.
 
 .section .multiboot, "a", @progbits
-.balign 4
-// The loader is told where everything goes, as the file is one of 64 bits: memory information is wanted, and modules at pages.
+.balign 8
+// For 32-bit mode. Memory map and modules are wanted, and modules at pages.
 multiboot:
-    .long 0x1BADB002, 0x10003, -(0x1BADB002 + 0x10003)
-    .long multiboot, multiboot
-    .long data_end + {minus_base}
-    .long kernel_end + {minus_base}
-    .long _start
+    .long {multiboot}, 0, multiboot_end - multiboot, -({multiboot} + multiboot_end - multiboot)
+    .short 1, 0
+    .long 16, {memory_map}, {module}
+    .short 6, 0
+    .long 8
+    .short 0, 0
+    .long 8
+multiboot_end:
+
+// The note of a PVH guest: where it is entered.
+.section .note.pvh, "a", @note
+.balign 4
+    .long 4, 8, {pvh_note}
+    .asciz "Xen"
+    .quad enter_pvh
 
 .section .text.boot, "ax", @progbits
 .code32
+enter_pvh:
+    mov eax, {pvh}
 .global _start
 _start:
     cld

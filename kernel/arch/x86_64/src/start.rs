@@ -11,6 +11,7 @@ use crate::{assembly, boot, gdt, interrupts, regs, time, trap};
 use abi::PhysAddr;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::start;
+use arch_common::{multiboot2, pvh};
 use core::arch::global_asm;
 use kcore::boot::{Machine, Range};
 use mmu::x86_64::bits::{LARGE, PRESENT, WRITABLE};
@@ -25,6 +26,11 @@ const SERIAL: u16 = 0x3f8;
 
 global_asm!(
     include_str!("start.S"),
+    memory_map = const multiboot2::MEMORY_MAP,
+    module = const multiboot2::MODULE,
+    multiboot = const multiboot2::HEADER,
+    pvh = const pvh::MAGIC,
+    pvh_note = const pvh::NOTE,
     minus_base = const wide(KERNEL_BASE).wrapping_neg(),
     code = const CODE,
     directory = sym paging::DIRECTORY,

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a loader left that starts kernels as Xen starts a PVH guest, as QEMU does (Xen, *x86/HVM
+//! direct boot ABI*, `start_info.h`). It is looked at by `peek`, which reads a word of physical
+//! memory.
+
+use crate::loader;
+use abi::PhysAddr;
+use kcore::boot::Range;
+use kcore::ram::Ram;
+
+/// What the information begins with.
+pub const MAGIC: u32 = 0x336e_c578;
+/// The type of the note in the image that says where such a loader enters it.
+pub const NOTE: u32 = 18;
+
+/// Offsets in the information: its version, the number of modules, where their list is, where the
+/// memory map is and its number of entries. Addresses have 64 bits.
+mod info {
+    pub const VERSION: u32 = 4;
+    pub const MODULES: u32 = 12;
+    pub const MODULE_LIST: u32 = 16;
+    pub const MEMORY_MAP: u32 = 40;
+    pub const ENTRIES: u32 = 48;
+}
+/// Bytes of an entry of the memory map: base, bytes, type.
+const ENTRY: u32 = 24;
+/// In such an entry: RAM.
+const USABLE: u32 = 1;
+
+/// Reads a number of 64 bits.
+fn long(peek: &impl Fn(u32) -> u32, at: u32) -> u64 {
+    u64::from(peek(at + 4)) << 32 | u64::from(peek(at))
+}
+
+/// RAM as the loader reports it, whole pages; nothing if it reports none.
+pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
+    if peek(info) != MAGIC || peek(info + info::VERSION) == 0 {
+        return None;
+    }
+    let start = u32::try_from(long(&peek, info + info::MEMORY_MAP)).ok()?;
+    let mut ram = Ram::default();
+    for at in (0..peek(info + info::ENTRIES)).map(|entry| start + entry * ENTRY) {
+        if peek(at + 16) == USABLE {
+            loader::add(&mut ram, long(&peek, at), long(&peek, at + 8));
+        }
+    }
+    Some(ram)
+}
+
+/// The first module that the loader left.
+pub fn module(peek: impl Fn(u32) -> u32, info: u32) -> Option<Range> {
+    if peek(info + info::MODULES) == 0 {
+        return None;
+    }
+    let entry = u32::try_from(long(&peek, info + info::MODULE_LIST)).ok()?;
+    let base = u32::try_from(long(&peek, entry)).ok()?;
+    let bytes = u32::try_from(long(&peek, entry + 8)).ok().filter(|bytes| *bytes != 0)?;
+    base.checked_add(bytes)?;
+    Some(Range { base: PhysAddr(base.into()), bytes: bytes.into() })
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What boot loaders left, in a memory that tests write.
+
+use abi::PhysAddr;
+use arch_common::{multiboot2, pvh};
+use kcore::boot::Range;
+use std::collections::BTreeMap;
+
+/// Words of physical memory. The rest is zero.
+#[derive(Default)]
+struct Memory(BTreeMap<u32, u32>);
+
+impl Memory {
+    /// Writes words from an address on.
+    fn put(&mut self, at: u32, words: &[u32]) {
+        self.0.extend((at..).step_by(4).zip(words.iter().copied()));
+    }
+
+    fn peek(&self) -> impl Fn(u32) -> u32 {
+        |at| self.0.get(&at).copied().unwrap_or_default()
+    }
+}
+
+fn range(base: u32, bytes: u32) -> Range {
+    Range { base: PhysAddr(base), bytes }
+}
+
+/// Where the information is.
+const INFO: u32 = 0x9000;
+
+#[test]
+fn multiboot_2_has_tags_at_multiples_of_eight_bytes() {
+    let mut memory = Memory::default();
+    // A command line of one byte, two modules with names, a memory map of RAM, what is reserved and
+    // RAM above 4 GiB, and the end.
+    memory.put(INFO, &[8 + 16 + 24 + 24 + 88 + 8, 0]);
+    memory.put(INFO + 8, &[1, 9, 0]);
+    memory.put(INFO + 24, &[3, 19, 0x20_0000, 0x20_1800]);
+    memory.put(INFO + 48, &[3, 20, 0x30_0000, 0x30_0001]);
+    memory.put(INFO + 72, &[6, 88, 24, 0]);
+    memory.put(INFO + 88, &[0x10_0000, 0, 0x70_0000, 0, 1, 0]);
+    memory.put(INFO + 112, &[0x80_0000, 0, 0x10_0000, 0, 2, 0]);
+    memory.put(INFO + 136, &[0, 1, 0x10_0000, 0, 1, 0]);
+    memory.put(INFO + 160, &[0, 8]);
+    let module = |index| multiboot2::module(memory.peek(), INFO, index);
+    assert_eq!(module(0), Some(range(0x20_0000, 0x1800)));
+    assert_eq!(module(1), Some(range(0x30_0000, 1)));
+    assert_eq!(module(2), None);
+    let ram = multiboot2::memory_map(memory.peek(), INFO).expect("a memory map");
+    assert_eq!(ram.ranges(), [range(0x10_0000, 0x70_0000)]);
+}
+
+#[test]
+fn what_is_no_multiboot_2_has_nothing() {
+    let mut memory = Memory::default();
+    // A tag without bytes would never end.
+    memory.put(INFO, &[0x1000, 0, 1, 0, 1, 0]);
+    assert_eq!(multiboot2::module(memory.peek(), INFO, 0), None);
+    assert!(multiboot2::memory_map(memory.peek(), INFO).is_none());
+}
+
+#[test]
+fn pvh_has_one_module_and_a_memory_map_elsewhere() {
+    let mut memory = Memory::default();
+    memory.put(INFO, &[pvh::MAGIC, 1, 0, 1, 0x1000, 0, 0, 0, 0, 0, 0x2000, 0, 2, 0]);
+    memory.put(0x1000, &[0x20_0000, 0, 0x1800, 0]);
+    memory.put(0x2000, &[0, 0, 0x9_fc00, 0, 1, 0]);
+    memory.put(0x2018, &[0x10_0000, 0, 0x70_0000, 0, 1, 0]);
+    assert_eq!(pvh::module(memory.peek(), INFO), Some(range(0x20_0000, 0x1800)));
+    let ram = pvh::memory_map(memory.peek(), INFO).expect("a memory map");
+    assert_eq!(ram.ranges(), [range(0, 0x9_f000), range(0x10_0000, 0x70_0000)]);
+    // The first version has no memory map, and another loader has another number.
+    for wrong in [[pvh::MAGIC, 0], [0, 1]] {
+        memory.put(INFO, &wrong);
+        assert!(pvh::memory_map(memory.peek(), INFO).is_none());
+    }
+    // A module above 4 GiB is not reached.
+    memory.put(0x1000, &[0x20_0000, 1]);
+    assert_eq!(pvh::module(memory.peek(), INFO), None);
+}
