@@ -12,7 +12,7 @@ use image::pci::{BARS, Device, Range as Place};
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
 use macadamia::alloc::vec::Vec;
-use macadamia::{Memory, Result, Space, Word, map, pci};
+use macadamia::{Memory, Result, Space, Word, map};
 
 /// A device that was assigned to a component.
 pub struct Assigned {
@@ -52,10 +52,12 @@ pub fn find(
     let bus = Bus::open()
         .map_err(|error| say(format_args!("no use of the PCI bus: {}", error.text())))
         .ok()?;
-    bus.prepare(device);
-    let found = pci::find(&bus, device)?;
+    for (before, now) in bus.prepare(device) {
+        say(format_args!("PCI device {device}: registers at {before:#x} are at {now:#x} now"));
+    }
+    let found = pci_bus::find(&bus, device)?;
     // A line that it does not have would be kept from who has it.
-    let line = pci::has_interrupt(&bus, device).then(|| bus.line(resources, device));
+    let line = pci_bus::has_interrupt(&bus, device).then(|| bus.line(resources, device));
     let irq = line.map(|line| resources.line(line)).transpose();
     let assigned = irq.and_then(|irq| assign(resources, name, found, (irq, addresses)));
     assigned
@@ -69,7 +71,7 @@ pub fn find(
 fn assign(
     resources: &mut Resources,
     name: &str,
-    found: pci::Found,
+    found: pci_bus::Found,
     (irq, addresses): (Option<Word>, Range<u32>),
 ) -> Result<Assigned> {
     let (mut ranges, mut mapped) = (Vec::new(), [None; BARS]);

@@ -5,10 +5,11 @@
 use crate::resources::{RW, Resources, registers};
 use abi::PAGE_SIZE;
 use image::Places;
+use macadamia::Result;
+use macadamia::alloc::vec::Vec;
 use macadamia::board::pci as board;
 use macadamia::map::Window;
 use macadamia::port::{read8, write8};
-use macadamia::{Result, pci};
 
 /// Where the two registers of the bridge are seen: below where the root server looks at components.
 const ADDRESS: u32 = Places::LOW.own_end - 2 * PAGE_SIZE;
@@ -34,7 +35,7 @@ fn window(at: u32, register: u32) -> Result<Window> {
     Window::open(at, memory, offset, PAGE_SIZE, RW)
 }
 
-impl pci::Bus for Bus {
+impl pci_bus::Bus for Bus {
     fn read(&self, device: u8, offset: u8) -> u32 {
         self.select(device, offset);
         u32::from_le(self.data.read(board::DATA % PAGE_SIZE))
@@ -57,7 +58,7 @@ impl Bus {
     /// # Errors
     /// What the kernel says of a mapping.
     pub fn open() -> Result<Self> {
-        use pci::Bus as _;
+        use pci_bus::Bus as _;
         let bus =
             Self { address: window(ADDRESS, board::ADDRESS)?, data: window(DATA, board::DATA)? };
         for (line, offset, shift) in WIRES {
@@ -69,12 +70,13 @@ impl Bus {
         Ok(bus)
     }
 
-    /// Gives a device its addresses.
-    pub fn prepare(&self, device: u8) {
-        if pci::is_there(self, device) {
+    /// Gives a device its addresses, instead of those that it has, which are below 4 GiB.
+    pub fn prepare(&self, device: u8) -> Vec<(u64, u32)> {
+        if pci_bus::is_there(self, device) {
             let first = board::MEMORY + u32::from(device) * DEVICE_BYTES;
-            pci::place(self, device, (first, first + DEVICE_BYTES));
+            pci_bus::place(self, device, (first, first + DEVICE_BYTES));
         }
+        Vec::new()
     }
 
     /// The interrupt line of a device: its wire's.

@@ -3,8 +3,9 @@
 //! the board's interrupt router.
 
 use crate::resources::{Resources, devices};
+use macadamia::Result;
+use macadamia::alloc::vec::Vec;
 use macadamia::port::{read8, read32, write8, write32};
-use macadamia::{Result, pci};
 
 /// Configuration mechanism 1: where the address of a word goes, and the word.
 const ADDRESS: u16 = 0xcf8;
@@ -35,7 +36,7 @@ const MEMORY_START: u32 = 256 << 20;
 /// The bus.
 pub struct Bus;
 
-impl pci::Bus for Bus {
+impl pci_bus::Bus for Bus {
     fn read(&self, device: u8, offset: u8) -> u32 {
         select(device, offset);
         read32(DATA)
@@ -58,18 +59,17 @@ impl Bus {
     }
 
     /// The firmware has given each device its addresses; where there is RAM above 4 GiB some are
-    /// above that.
-    pub fn prepare(&self, device: u8) {
+    /// above that, and are moved. Returns where those were, and where they are.
+    pub fn prepare(&self, device: u8) -> Vec<(u64, u32)> {
         let first = devices().ok().and_then(|first| u32::try_from(first).ok());
-        if let Some(first) = first.and_then(|at| at.checked_next_multiple_of(MEMORY_START)) {
-            pci::lower(self, device, (first, MEMORY_END));
-        }
+        let first = first.and_then(|at| at.checked_next_multiple_of(MEMORY_START));
+        first.map_or_else(Vec::new, |first| pci_bus::lower(self, device, (first, MEMORY_END)))
     }
 
     /// The interrupt line of a device. One that somebody has already is changed for a spare one, if
     /// there is any.
     pub fn line(&self, resources: &Resources, device: u8) -> u32 {
-        let found = pci::Bus::read(self, device, LINE) & 0xff;
+        let found = pci_bus::Bus::read(self, device, LINE) & 0xff;
         let spare = [found].into_iter().chain(SPARE_LINES).find(|line| resources.is_spare(*line));
         spare.filter(|line| *line == found || self.route(device, *line)).unwrap_or(found)
     }
@@ -77,7 +77,7 @@ impl Bus {
     /// Leads the interrupts of a device, and of those that share its wire, to another line, which
     /// nobody else uses. Whether the machine can.
     fn route(&self, device: u8, line: u32) -> bool {
-        use pci::Bus as _;
+        use pci_bus::Bus as _;
         if line > 15 || self.read(ROUTER, 0) != ROUTER_ID {
             return false;
         }

@@ -5,9 +5,10 @@
 use super::own::{SYSTEM, window};
 use crate::resources::Resources;
 use abi::PAGE_SIZE;
+use macadamia::alloc::vec::Vec;
 use macadamia::board::pci as board;
 use macadamia::board::system;
-use macadamia::{Error, Result, pci};
+use macadamia::{Error, Result};
 
 /// Offsets in a configuration space: what a device is, its command, its class, its first base
 /// address register, its interrupt line.
@@ -24,7 +25,7 @@ const INBOUND: u8 = 3;
 /// The bus.
 pub struct Bus;
 
-impl pci::Bus for Bus {
+impl pci_bus::Bus for Bus {
     fn read(&self, device: u8, offset: u8) -> u32 {
         read(board::CONFIG, device, offset)
     }
@@ -90,12 +91,13 @@ impl Bus {
         Ok(Self)
     }
 
-    /// Gives a device its addresses.
-    pub fn prepare(&self, device: u8) {
-        if pci::is_there(self, device) {
+    /// Gives a device its addresses. There is no firmware, whose addresses it would move.
+    pub fn prepare(&self, device: u8) -> Vec<(u64, u32)> {
+        if pci_bus::is_there(self, device) {
             let first = board::MEMORY + u32::from(device) * board::DEVICE_BYTES;
-            pci::place(self, device, (first, first + board::DEVICE_BYTES));
+            pci_bus::place(self, device, (first, first + board::DEVICE_BYTES));
         }
+        Vec::new()
     }
 
     /// The interrupt line of a device, one of four: as the board's wires go.
