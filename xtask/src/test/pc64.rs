@@ -19,6 +19,7 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.cdrom", || on_pc64(|| boot(&CDROM))),
     test("pc64.boot.disk", || on_pc64(|| boot(&DISK))),
     test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
+    test("pc64.boot.q35", || on_pc64(q35)),
 ];
 
 /// Where RAM is that 32 bits do not reach.
@@ -77,6 +78,20 @@ const UEFI: [&str; 2] = ["-bios", "/usr/share/ovmf/OVMF.fd"];
 fn boot(arguments: &[&str]) -> Result<()> {
     let built = build::system(Path::new("systems/tutorial.toml"))?;
     let mut session = emulator::session_of_firmware(&built, arguments)?;
+    session.expect("[client] sent 5, the sum is 5")?;
+    session.end()
+}
+
+/// A chip set that QEMU has, and that is not the board's.
+const Q35: [&str; 2] = ["-M", "q35"];
+
+/// Components run, a disk works, and the machine ends, with that chip set.
+fn q35() -> Result<()> {
+    let built = build::plan(Path::new("tests/systems/disk-late.toml"), Options::default())?;
+    let mut session = emulator::session_with(&built.carry_out()?, &Q35)?;
+    session.expect_all(&["[one] the disk works", "[two] the disk works"])?;
+    let built = build::system(Path::new("systems/tutorial.toml"))?;
+    let mut session = emulator::session_with(&built, &Q35)?;
     session.expect("[client] sent 5, the sum is 5")?;
     session.end()
 }
