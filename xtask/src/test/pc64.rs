@@ -4,9 +4,10 @@
 
 use super::tally::{Test, on_pc64, test};
 use crate::build::{self, Options};
-use crate::emulator;
+use crate::emulator::{self, Machine, batch};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
+use std::time::Duration;
 
 /// All of them.
 pub const ALL: &[Test] = &[
@@ -20,6 +21,7 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.disk", || on_pc64(|| boot(&DISK))),
     test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
     test("pc64.boot.q35", || on_pc64(q35)),
+    test("pc64.timer", || on_pc64(timers)),
 ];
 
 /// Where RAM is that 32 bits do not reach.
@@ -94,4 +96,34 @@ fn q35() -> Result<()> {
     let mut session = emulator::session_with(&built, &Q35)?;
     session.expect("[client] sent 5, the sum is 5")?;
     session.end()
+}
+
+/// CPU models with and without a local APIC, and what QEMU's monitor says of its timer.
+const TIMERS: [(&str, &str); 2] =
+    [("qemu64", "(vec 32)"), ("qemu64,-apic", "local apic state not available")];
+
+/// The timer of the local APIC is used where there is one, and otherwise the board's: components
+/// that are to be started again after a while are.
+fn timers() -> Result<()> {
+    for (cpu, says) in TIMERS {
+        let options = Options { cpu: Some(cpu), ..Options::default() };
+        let built = build::plan(Path::new("systems/crash.toml"), options)?.carry_out()?;
+        let machine = Machine::Qemu { cpu, icount: true, model: None };
+        let transcript = batch(&built, machine, Duration::from_secs(60))?;
+        ensure!(transcript.is_done(), "with `{cpu}`: {}", transcript.console);
+        let built = build::plan(Path::new("systems/echo.toml"), options)?.carry_out()?;
+        let mut session = emulator::session(&built)?;
+        session.expect("[first] > ")?;
+        session.send(b"\x01c")?;
+        session.expect("(qemu)")?;
+        session.send(b"info lapic\n")?;
+        if says.starts_with('(') {
+            session.expect("LVTT\t")?;
+            let timer = session.until("\n")?;
+            ensure!(timer.contains("one-shot") && timer.trim_end().ends_with(says), "`{timer}`");
+        } else {
+            session.expect(says)?;
+        }
+    }
+    Ok(())
 }

@@ -25,6 +25,20 @@ const UMIP: u32 = 1 << 2;
 const SYSCALL: u32 = 1 << 11;
 const RDTSCP: u32 = 1 << 27;
 
+/// CPUID leaf 1, EDX and ECX.
+const APIC: u32 = 1 << 9;
+const DEADLINE: u32 = 1 << 24;
+
+/// Whether there is a local APIC.
+pub fn has_apic() -> bool {
+    __cpuid(1).edx & APIC != 0
+}
+
+/// Whether its timer can be due when the time-stamp counter is.
+pub fn has_deadline() -> bool {
+    __cpuid(1).ecx & DEADLINE != 0
+}
+
 /// Whether there is `rdtscp`.
 pub fn has_rdtscp() -> bool {
     __cpuid(0x8000_0001).edx & RDTSCP != 0

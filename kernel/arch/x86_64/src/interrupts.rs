@@ -5,6 +5,7 @@
 //! Interrupts are off in the kernel, except in [`open`]. One that comes there is only noted, by
 //! `from_kernel` in `entry.S`.
 
+use crate::apic;
 use crate::gdt::{Pointer, Stack};
 use crate::layout::wide;
 use arch_common::lines;
@@ -40,9 +41,12 @@ static IDT: Shared<Lines<[[u64; 2]; 256]>> = Shared::new(Lines([[0; 2]; 256]));
 /// Interrupt lines that came in [`open`], a bit each.
 pub static PENDING: AtomicU32 = AtomicU32::new(0);
 
-/// Loads the IDT and starts the interrupt controller. `handlers` are the entry points of the first
-/// vectors.
-pub fn init(handlers: &[u64; VECTORS]) {
+/// The vector of the timer.
+pub const TIMER_VECTOR: u8 = pic::FIRST_VECTOR + TIMER_LINE as u8;
+
+/// Loads the IDT and starts the interrupt controller, whose timer line is let through if the timer
+/// is on it. `handlers` are the entry points of the first vectors.
+pub fn init(handlers: &[u64; VECTORS], has_timer: bool) {
     // SAFETY: one processor at boot; nobody else has a reference.
     let idt = unsafe { &mut (*IDT.get()).0 };
     for (vector, handler) in handlers.iter().enumerate() {
@@ -69,7 +73,15 @@ pub fn init(handlers: &[u64; VECTORS]) {
     // SAFETY: the table is static and filled in; its gates lead to the entry code.
     unsafe { asm!("lidt [{}]", in(reg) &pointer) };
     pic::init();
-    pic::set_enabled(TIMER_LINE, true);
+    pic::set_enabled(TIMER_LINE, has_timer);
+}
+
+/// The processor has taken a line. False: it is spurious.
+pub fn take(line: u32) -> bool {
+    if line == TIMER_LINE {
+        apic::end();
+    }
+    pic::take(line)
 }
 
 /// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].

@@ -11,6 +11,7 @@
 //! | `fpu` | registers of the FPU, of SSE and of AVX |
 //! | [`panic`] | what is said of a bug |
 //! | `paging` | the kernel's own translations |
+//! | `apic` | the local APIC's timer |
 //! | `gdt` | segment descriptors, and stacks that some exceptions have |
 //! | `interrupts` | vectors and interrupt lines |
 //! | `lazy` | state that is loaded rarely |
@@ -26,6 +27,7 @@
 // A program of the host has no contract with these words.
 #![cfg(all(target_arch = "x86_64", target_os = "none"))]
 
+mod apic;
 mod assembly;
 mod boot;
 mod contract;

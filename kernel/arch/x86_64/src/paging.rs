@@ -2,7 +2,7 @@
 //! The kernel's own translations: the last GiB, which is the same in every space, and what boot
 //! maps for a while. The tables of spaces are the portable kernel's.
 
-use crate::layout::{CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
+use crate::layout::{APIC, CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
 use crate::panic::Pc;
 use crate::regs;
 use abi::PAGE_SIZE;
@@ -11,7 +11,9 @@ use arch_common::place;
 use arch_common::shared::{Page, Shared};
 use core::ops::{Range, RangeInclusive};
 use kcore::boot;
-use mmu::x86_64::bits::{GLOBAL, LARGE, NO_EXECUTE, PRESENT, WRITABLE};
+use mmu::x86_64::bits::{
+    CACHE_DISABLE, GLOBAL, LARGE, NO_EXECUTE, PRESENT, WRITABLE, WRITE_THROUGH,
+};
 
 /// Bytes of a 2 MiB page.
 pub const LARGE_PAGE: u32 = 2 << 20;
@@ -73,6 +75,13 @@ fn set_cpu_area(index: usize, physical: u32) {
 pub fn map_cpu_area() {
     set_cpu_area(0, physical_of(&CPU_PAGE));
     set_cpu_area(3, physical_of(&ONES_PAGE));
+}
+
+/// Maps the local APIC's registers, which are at this physical address.
+pub fn map_apic(physical: u64) {
+    let index = ((APIC - CPU_AREA) / PAGE_SIZE as u32) as usize;
+    let device = CACHE_DISABLE | WRITE_THROUGH;
+    set(&CPU_TABLE, index, physical | PRESENT | DATA | GLOBAL | device);
 }
 
 /// Maps the two pages of the I/O bitmap, from this address of the pool on.

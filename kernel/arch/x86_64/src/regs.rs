@@ -64,6 +64,16 @@ pub const LSTAR: u32 = 0xc000_0082;
 pub const CSTAR: u32 = 0xc000_0083;
 /// Which flags `syscall` clears.
 pub const FMASK: u32 = 0xc000_0084;
+/// Where the local APIC is, and how it is reached.
+pub const APIC_BASE: u32 = 0x1b;
+/// In that: it is there; it is reached by MSRs; the address of its registers.
+pub const APIC_ON: u64 = 1 << 11;
+/// See [`APIC_ON`].
+pub const APIC_BY_MSR: u64 = 1 << 10;
+/// See [`APIC_ON`].
+pub const APIC_ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+/// When the local APIC's timer is due, by the time-stamp counter.
+pub const TSC_DEADLINE: u32 = 0x6e0;
 /// The base of FS.
 pub const FS_BASE: u32 = 0xc000_0100;
 /// The base of GS.

@@ -7,7 +7,7 @@
 use crate::contract::{KERNEL, X86_64};
 use crate::layout::{DIRECTORY_BASE, KERNEL_BASE, wide};
 use crate::paging::{self, LARGE_PAGE};
-use crate::{assembly, boot, gdt, interrupts, regs, time, trap};
+use crate::{apic, assembly, boot, gdt, interrupts, regs, time, trap};
 use abi::PhysAddr;
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::start;
@@ -63,7 +63,8 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     // SAFETY: the entry code is ready, and `Cpu::current` is set before user mode is entered.
     unsafe { assembly::open_syscall() };
     regs::set_ts();
-    interrupts::init(assembly::handlers());
+    let has_apic = apic::init(&clock, interrupts::TIMER_VECTOR);
+    interrupts::init(assembly::handlers(), !has_apic);
     let port = X86_64::new(clock, regs::read_cr4() & regs::CR4_PCIDE != 0);
     // SAFETY: boot; it is mapped, and only the kernel gets it.
     let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), port) };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time: the time-stamp counter as a clock, and the timer.
 
+use crate::apic;
 use crate::panic::Pc;
 use abi::kip::Clock;
 use arch_common::platform::refuse;
@@ -24,7 +25,9 @@ pub fn ticks() -> u64 {
     tsc::read()
 }
 
-/// Asks for a tick in so many nanoseconds, or earlier.
+/// Asks for a tick in so many nanoseconds, or earlier, by the local APIC's timer if that is used.
 pub fn tick_in(nanoseconds: u64) {
-    pit::one_shot(nanoseconds);
+    if !apic::tick_in(nanoseconds) {
+        pit::one_shot(nanoseconds);
+    }
 }

@@ -64,7 +64,7 @@ fn page_fault(kernel: &mut Kernel<X86_64>, current: Ref<Thread>) {
 
 /// A line fired.
 fn interrupt(kernel: &mut Kernel<X86_64>, line: u32) {
-    if !pic::take(line) {
+    if !interrupts::take(line) {
         return;
     }
     #[cfg(feature = "kdb")]

@@ -23,7 +23,7 @@ pub trait Board {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 |
     /// |---|---|---|---|
-    /// | a one-shot count of the 8254; without a deadline it stays as it is | a timer of the SP804 | the decrementer | as IA-32 |
+    /// | a one-shot count of the 8254; without a deadline it stays as it is | a timer of the SP804 | the decrementer | a one-shot count of the local APIC, or the time-stamp counter at which it is due; without one as IA-32 |
     fn set_timer(&mut self, deadline: Option<u64>);
     /// Lets a line interrupt, or not.
     ///

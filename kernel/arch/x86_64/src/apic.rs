@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The local APIC's timer (Intel SDM, volume 3, chapter 11): where the processor has it, ticks
+//! come by it, at the vector of the timer's line, and not by the board's timer. Interrupt lines come
+//! as before: it passes the interrupt controllers on to the processor.
+
+use crate::layout::{APIC, wide};
+use crate::{features, paging, regs};
+use abi::kip::Clock;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use plat_pc::{pic, tsc};
+
+/// Offsets of registers.
+mod register {
+    /// Interrupts of this priority and lower ones wait.
+    pub const PRIORITY: u64 = 0x80;
+    /// A write ends the interrupt in service.
+    pub const END: u64 = 0xb0;
+    /// The vector of what was no interrupt after all, and whether the APIC is on.
+    pub const SPURIOUS: u64 = 0xf0;
+    /// What the timer does when it is due.
+    pub const TIMER: u64 = 0x320;
+    /// What its first pin does.
+    pub const PIN: u64 = 0x350;
+    /// A write starts the timer with so many ticks.
+    pub const START: u64 = 0x380;
+    /// Ticks until it is due.
+    pub const LEFT: u64 = 0x390;
+    /// By what the bus's clock is divided.
+    pub const DIVIDE: u64 = 0x3e0;
+}
+
+/// In `SPURIOUS`: the APIC is on.
+const ON: u32 = 1 << 8;
+/// In `PIN`: the interrupt controllers are connected to it, and say the vector.
+const EXTERNAL: u32 = 7 << 8;
+/// In `TIMER`: no interrupt; it is due when the time-stamp counter is.
+const MASKED: u32 = 1 << 16;
+const BY_COUNTER: u32 = 2 << 17;
+/// In `DIVIDE`: by one.
+const BY_ONE: u32 = 0b1011;
+
+/// How long the timer is held against the clock, in nanoseconds, and how often: who is interrupted
+/// meanwhile takes it for slower than it is, so the highest rate is the best.
+const WINDOW: u64 = 4_000_000;
+const WINDOWS: usize = 3;
+/// The longest that a tick is asked for at once, in nanoseconds: the timer counts 32 bits.
+const MOST: u64 = 1_000_000_000;
+
+/// Ticks in a nanosecond, with this many bits after the point; 0: the timer is not used.
+static RATE: AtomicU64 = AtomicU64::new(0);
+const POINT: u32 = 32;
+/// Whether ticks are the time-stamp counter's.
+static IS_BY_COUNTER: AtomicBool = AtomicBool::new(false);
+
+fn at(register: u64) -> *mut u32 {
+    (wide(APIC) + register) as *mut u32
+}
+
+fn read(register: u64) -> u32 {
+    // SAFETY: `init` mapped the registers; reading those above has no effect.
+    unsafe { at(register).read_volatile() }
+}
+
+fn write(register: u64, value: u32) {
+    // SAFETY: `init` mapped the registers; what is written names a vector that has a handler.
+    unsafe { at(register).write_volatile(value) };
+}
+
+/// Ticks in a nanosecond of the timer that counts down: not more than there are.
+fn measured(clock: &Clock) -> u64 {
+    let mut rate = 0;
+    for _ in 0..WINDOWS {
+        let start = clock.nanoseconds(tsc::read());
+        write(register::START, u32::MAX);
+        let (mut passed, mut ticks) = (0, 0);
+        while passed < WINDOW {
+            ticks = u32::MAX - read(register::LEFT);
+            passed = clock.nanoseconds(tsc::read()) - start;
+        }
+        rate = rate.max((u64::from(ticks) << POINT) / passed);
+    }
+    write(register::START, 0);
+    rate
+}
+
+/// Turns the timer on, with this vector, if there is one that can be used. Before that, ticks come by
+/// the board's timer.
+pub fn init(clock: &Clock, vector: u8) -> bool {
+    if !features::has_apic() {
+        return false;
+    }
+    // SAFETY: every processor with an APIC has it.
+    let base = unsafe { regs::read_msr(regs::APIC_BASE) };
+    // In the other mode, which firmware may have chosen, registers are not in memory.
+    if base & (regs::APIC_ON | regs::APIC_BY_MSR) != regs::APIC_ON {
+        return false;
+    }
+    paging::map_apic(base & regs::APIC_ADDRESS);
+    // What is spurious has the vector of a line of which that is known, too.
+    write(register::SPURIOUS, ON | u32::from(pic::LAST_VECTOR));
+    write(register::PRIORITY, 0);
+    write(register::PIN, EXTERNAL);
+    write(register::DIVIDE, BY_ONE);
+    write(register::TIMER, MASKED | u32::from(vector));
+    let is_by_counter = features::has_deadline();
+    let (rate, mode) = if is_by_counter {
+        let ticks = (1u128 << (POINT + clock.shift)) / u128::from(clock.mult);
+        (ticks as u64, BY_COUNTER)
+    } else {
+        (measured(clock), 0)
+    };
+    if rate == 0 {
+        return false;
+    }
+    write(register::TIMER, mode | u32::from(vector));
+    RATE.store(rate, Ordering::Relaxed);
+    IS_BY_COUNTER.store(is_by_counter, Ordering::Relaxed);
+    true
+}
+
+/// Asks for a tick in so many nanoseconds, or earlier; false: this timer is not used.
+pub fn tick_in(nanoseconds: u64) -> bool {
+    let rate = RATE.load(Ordering::Relaxed);
+    let ticks = ((u128::from(nanoseconds.min(MOST)) * u128::from(rate)) >> POINT) as u64 + 1;
+    if rate == 0 {
+        return false;
+    }
+    if IS_BY_COUNTER.load(Ordering::Relaxed) {
+        // SAFETY: the processor has it, and `init` has chosen it.
+        unsafe { regs::write_msr(regs::TSC_DEADLINE, tsc::read() + ticks) };
+    } else {
+        write(register::START, u32::try_from(ticks).unwrap_or(u32::MAX));
+    }
+    true
+}
+
+/// The timer's interrupt was taken.
+pub fn end() {
+    if RATE.load(Ordering::Relaxed) != 0 {
+        write(register::END, 0);
+    }
+}
