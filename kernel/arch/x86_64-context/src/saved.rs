@@ -48,6 +48,17 @@ pub mod lazy {
     pub const PORTS: u32 = 2;
 }
 
+/// What stands beside the thread in `Cpu::loaded`.
+pub mod loaded {
+    /// The FPU has its registers, and is open while it runs.
+    pub const FPU: u32 = 1;
+    /// No fast path takes what enters next: it goes step by step, or more is loaded than an alien's
+    /// base of FS.
+    pub const SLOW: u32 = 2;
+    /// All of them.
+    pub const FLAGS: u32 = FPU | SLOW;
+}
+
 /// What the port keeps of a space: which word of `Space::hw` is what.
 pub mod hw {
     /// What CR3 is while its threads run, which fast paths load: the lower half. It has the

@@ -6,6 +6,7 @@
 //! | `fast/ipc.S` | `syscall`, and the fast path of `call` and `reply_wait` |
 //! | `fast/notify.S` | the fast paths of `notify` and `receive` |
 //! | `entry.S` | entry by interrupt and exception; saving all registers; exit |
+//! | `fast/alien.S` | the fast path of an alien's system calls, and of `run` |
 //!
 //! A name in braces is a constant or a symbol of the list below. The compiler refuses a name that
 //! is not in the list, and one in the list that nobody uses.
@@ -15,24 +16,25 @@ use crate::interrupts::{self, VECTORS};
 use crate::layout::{CPU, SCRATCH, TSS, wide};
 use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF, RFLAGS_VM};
 use crate::trap;
-use abi::frame::{USER_FLAGS, vector};
+use abi::frame::{GENERAL, USER_FLAGS, vector};
 use abi::kip::Clock;
 use abi::tag::REGISTER_WORDS;
 use abi::utcb::Utcb;
-use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
+use abi::{Delivery, Error, Frame, MessageKind, Op, Rights, Tag, USER_END};
 use arch_common::field;
 use arch_common::offsets::hw;
 use arch_common::place::{POOL_PLACE, PoolPlace};
 use arch_common::stack::{KERNEL_STACK, PANIC_STACK};
 use core::arch::global_asm;
 use core::mem::offset_of;
+use kcore::fault::EVENT_WORDS;
 use kcore::port::CONTEXT_WORDS;
 use kcore::sched::{SLICE, place};
 use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 use kcore::{Cpu, Kernel, Scheduler, Slot, Thread};
 use plat_pc::pic;
-use x86_64_context::{FIXED_FLAGS, hw, selector, word};
+use x86_64_context::{FIXED_FLAGS, State, hw, lazy, loaded, selector, word};
 
 /// Where the scheduler is in the kernel.
 const SCHEDULER: usize = offset_of!(Kernel<X86_64>, sched);
@@ -54,15 +56,29 @@ const fn saved(word: usize) -> usize {
     (word - word::GENERAL) * 8
 }
 
+/// Where a part of a Frame is.
+macro_rules! frame {
+    ($name:ident) => {
+        offset_of!(Frame, $name)
+    };
+    (r, $word:expr) => {
+        offset_of!(Frame, r) + ($word - word::GENERAL) * 8
+    };
+}
+
 /// The same from a reference to the thread: below it.
 const fn offset(word: usize) -> i32 {
     (word as i32 - CONTEXT_WORDS as i32) * 8
 }
 
+/// Flags that only `iretq` brings back.
+const BY_IRET: u64 = RFLAGS_TF | RFLAGS_RF;
+
 global_asm!(
     include_str!("fast/ipc.S"),
     include_str!("fast/notify.S"),
     include_str!("entry.S"),
+    include_str!("fast/alien.S"),
     // --- The processor's words ---------------------------------------------------------------
     current = const word_at(CPU + offset_of!(Cpu, current) as u32),
     loaded = const word_at(CPU + offset_of!(Cpu, loaded) as u32),
@@ -110,8 +126,10 @@ global_asm!(
     saved_r14 = const offset(word::R8 + 6),
     // --- Fields of a Thread and a Space, and their values -------------------------------------
     cap_limit = const field!(cap_limit),
+    fs_base = const field!(lazy_state) + offset_of!(State, fs_base) as i32,
     gate = const field!(gate),
     handle = const field!(handle),
+    handler = const field!(handler),
     lazy = const field!(lazy),
     next = const field!(next),
     partner = const field!(partner),
@@ -127,16 +145,23 @@ global_asm!(
     pending_bits = const offset_of!(Utcb, pending),
     alien_flag = const flag::ALIEN,
     brief = const flag::BRIEF,
+    gate_alien = const gate::REPLY | gate::ALIEN,
     gate_notified = const gate::NOTIFIED,
     gate_open = const gate::OPEN,
     gate_ready = const gate::READY,
     gate_reply = const gate::REPLY,
+    gate_run = const gate::RUN,
+    lazy_fs = const lazy::FS,
+    loaded_flags = const loaded::FLAGS,
+    loaded_fpu = const loaded::FPU,
+    loaded_slow = const loaded::SLOW,
     sequence = const SEQUENCE,
     slots = const HEADER_BYTES,
     tables = const hw(hw::TABLE),
     // --- Capabilities, tags and deliveries ----------------------------------------------------
     badge_shift = const Delivery::BADGE_SHIFT,
     call_right = const Rights::CALL.0,
+    delivery_alien = const Delivery::new(MessageKind::Alien, 0, EVENT_WORDS, 0).0,
     delivery_notification = const Delivery::new(MessageKind::Notification, 0, 1, 0).0,
     delivery_reply = const Delivery::new(MessageKind::Reply, 0, 0, 0).0,
     delivery_would_block = const Delivery::new(MessageKind::Failed, Error::WouldBlock as u32, 0, 0).0,
@@ -146,10 +171,19 @@ global_asm!(
     op_notify = const Tag::new(Op::Notify, 0, 0).0,
     op_receive = const Tag::new(Op::Receive, 0, 0).0,
     op_reply_wait = const Tag::new(Op::ReplyWait, 0, 0).0,
+    op_run = const Tag::new(Op::Run, 0, 0).0,
     poll = const Tag::POLL,
     rights = const Rights::ALL.0,
     slot_shift = const size_of::<Slot>().trailing_zeros(),
     words = const REGISTER_WORDS,
+    // --- A frame ------------------------------------------------------------------------------
+    frame_bytes = const size_of::<Frame>(),
+    f_changed = const frame!(changed),
+    f_rcx = const frame!(r, word::RCX),
+    f_r11 = const frame!(r, word::R11),
+    f_rflags = const frame!(rflags),
+    f_rip = const frame!(rip),
+    f_rsp = const frame!(rsp),
     // --- Vectors, flags and selectors --------------------------------------------------------
     vectors = const VECTORS,
     vector_call = const vector::SYSTEM_CALL,
@@ -161,7 +195,12 @@ global_asm!(
     user_flags = const USER_FLAGS,
     fixed_flags = const FIXED_FLAGS,
     kernel_code = const selector::KERNEL_CODE,
-    not_by_sysret = const RFLAGS_TF | RFLAGS_RF,
+    msr_fs_base = const regs::FS_BASE,
+    not_by_sysret = const BY_IRET,
+    // What a user has besides the fixed ones while it goes on by `sysretq`.
+    sysret_flags = const USER_FLAGS & !BY_IRET,
+    task_switched = const regs::CR0_TS,
+    users_end = const USER_END,
     user_code = const selector::USER_CODE,
     user_data = const selector::USER_DATA,
     // --- What is called, and on which stack --------------------------------------------------
@@ -228,6 +267,27 @@ const _: () = assert!(
     offset_of!(Thread, senders) == offset_of!(Thread, signals) + 4
         && REGISTER_WORDS < 1 << Delivery::BADGE_SHIFT
 );
+// `fast/alien.S` pushes a frame's words in this order, and pops them from its start. The word `loaded` without flags is a thread.
+const _: () = {
+    const WORDS: [usize; 9] = [
+        frame!(r),
+        frame!(rsp),
+        frame!(rip),
+        frame!(rflags),
+        frame!(fs_base),
+        frame!(vector),
+        frame!(error),
+        frame!(address),
+        frame!(changed),
+    ];
+    assert!(WORDS[0] == 0 && WORDS[1] == GENERAL * 8 && frame!(changed) + 8 == size_of::<Frame>());
+    let mut word = 2;
+    while word < WORDS.len() {
+        assert!(WORDS[word] == WORDS[word - 1] + 8);
+        word += 1;
+    }
+    assert!(loaded::FLAGS < ANCHOR && ANCHOR.is_power_of_two() && BYTES.is_multiple_of(ANCHOR));
+};
 // `fast/notify.S`, as the test that executes it knows the kernel: the scheduler, then the clock.
 const _: () = assert!(
     SCHEDULER == 0 && clock!(base) == size_of::<Scheduler>() && clock!(mult) == clock!(base) + 8

@@ -23,7 +23,7 @@ pub const TSS: u32 = CPU + core::mem::offset_of!(kcore::Cpu, port) as u32;
 pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
 /// The registers of the local APIC, if it is used.
 pub const APIC: u32 = CPU_AREA + 0x4000;
-/// Two words in which the entry keeps a register while it has no stack.
+/// Words in which the entry keeps registers while it has no stack.
 pub const SCRATCH: u32 = CPU_AREA + 0xf00;
 
 const _: () = assert!(

@@ -2,8 +2,9 @@
 //! State that is loaded rarely: the base of FS, the I/O bitmap, the FPU.
 //!
 //! A thread's base of FS and its ports are loaded on each way out to it, if it has any, and taken
-//! away on the way out to another. Registers of the FPU stay there until another thread uses them:
-//! it traps for all but their owner.
+//! away on the way out to another. But an alien's base stays while its handler runs, which has none
+//! of its own: so fast paths lead there and back (`fast/alien.S`). Registers of the FPU stay there
+//! until another thread uses them: it traps for all but their owner.
 
 use crate::{fpu, gdt, paging, regs};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
@@ -11,7 +12,7 @@ use core::mem::offset_of;
 use kcore::{Space, Thread};
 use pool::{Link, Pool, Ref};
 use port_map::PortMap;
-use x86_64_context::{goes_by_steps, lazy, state};
+use x86_64_context::{goes_by_steps, lazy, loaded, state};
 
 /// What is in the processor.
 pub struct Lazy {
@@ -19,9 +20,9 @@ pub struct Lazy {
     fpu_owner: Link<Thread>,
     /// Whether the FPU does not trap.
     is_open: bool,
-    /// The thread to which the kernel was left last; null: its base of FS is to be loaded again.
+    /// Whose base of FS is loaded; null: it is to be loaded again.
     last: Link<Thread>,
-    /// Whether the base of FS is that of a thread that has one.
+    /// Whether that thread has one.
     has_base: bool,
     /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
     /// opened only for a space whose map lies there.
@@ -42,6 +43,12 @@ fn area(pool: &mut Pool, thread: Ref<Thread>) -> &mut [u8] {
     pool.bytes_mut(at, FPU_SIZE)
 }
 
+/// Whether a thread is an alien with this handler, which may run with what is loaded for it.
+fn is_handled(pool: &Pool, thread: Ref<Thread>, handler: Ref<Thread>) -> bool {
+    let t = &pool[thread];
+    t.is_alien() && t.lazy & !lazy::FS == 0 && t.handler.object::<Thread>() == handler
+}
+
 /// The map of a space's I/O ports, if it was ever given one.
 fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
     Link::from_value(pool[space].special).get()
@@ -60,26 +67,48 @@ impl Lazy {
         }
     }
 
+    /// On entry: notes what fast paths have loaded since the last exit. `loaded` is `Cpu::loaded`.
+    pub fn entered(&mut self, pool: &Pool, loaded: u32, current: Ref<Thread>) {
+        let thread = Link::<Thread>::from_value(loaded & !loaded::FLAGS);
+        self.is_open = loaded & loaded::FPU != 0 && thread.is(current);
+        if let Some(thread) = thread.get() {
+            self.last = thread.link();
+            self.has_base = pool[thread].lazy & lazy::FS != 0;
+        }
+    }
+
     /// On exit: what the next thread needs is in the processor, and what it must not see is not.
-    /// Returns whether no fast path may take what the thread enters with next: something of it is
-    /// loaded, or it is an alien, or it goes step by step, and a fast path keeps no flags.
-    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) -> bool {
+    /// Returns what `Cpu::loaded` is then: null if any fast path may take what the thread enters
+    /// with next.
+    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) -> u32 {
         if regs::clear_selectors() {
             self.last = Link::NULL;
         }
-        let parts = pool[next].lazy;
-        if !self.last.is(next) {
+        let t = &pool[next];
+        let has_fpu = self.fpu_owner.is(next);
+        let is_plain = t.lazy == 0 && !has_fpu && !t.is_alien() && !goes_by_steps(&t.context);
+        let alien = self.last.get().filter(|alien| is_plain && is_handled(pool, *alien, next));
+        if alien.is_none() && !self.last.is(next) {
             self.last = next.link();
-            let has_base = parts & lazy::FS != 0;
+            let has_base = t.lazy & lazy::FS != 0;
             if has_base || self.has_base {
-                regs::set_fs_base(state(&pool[next]).fs_base);
+                regs::set_fs_base(state(t).fs_base);
             }
             self.has_base = has_base;
         }
-        self.show_ports(pool, next, parts & lazy::PORTS != 0);
-        self.open_fpu(self.fpu_owner.is(next));
-        let t = &pool[next];
-        parts != 0 || self.is_open || t.is_alien() || goes_by_steps(&t.context)
+        self.show_ports(pool, next, t.lazy & lazy::PORTS != 0);
+        self.open_fpu(has_fpu);
+        // The debugger traces each entry.
+        let traces = cfg!(feature = "kdb");
+        if is_plain && alien.is_none() && !traces {
+            return 0;
+        }
+        let goes_fast =
+            alien.is_some() || !t.handler.is_empty() && is_handled(pool, next, t.handler.object());
+        let thread = alien.unwrap_or(next);
+        thread.address()
+            | if goes_fast && !traces { 0 } else { loaded::SLOW }
+            | if self.fpu_owner.is(thread) { loaded::FPU } else { 0 }
     }
 
     fn show_ports(&mut self, pool: &Pool, next: Ref<Thread>, wants: bool) {
@@ -124,6 +153,11 @@ impl Lazy {
 
     /// The current thread touched the FPU while that trapped.
     pub fn use_fpu(&mut self, pool: &mut Pool, current: Ref<Thread>) {
+        if self.fpu_owner.is(current) {
+            // A fast path left it shut.
+            self.open_fpu(true);
+            return;
+        }
         if let Some(owner) = self.fpu_owner.get() {
             self.save_fpu(pool, owner);
         }

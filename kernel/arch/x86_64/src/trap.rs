@@ -23,6 +23,8 @@ pub extern "C" fn enter() {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
     let (kernel, current) = unsafe { KERNEL.enter() };
+    let loaded = kernel.port.cpu().loaded;
+    kernel.port.lazy().entered(&kernel.pool, loaded, current);
     #[cfg(feature = "kdb")]
     crate::kdb::trace(kernel, current);
     let alien = kernel.pool[current].is_alien();
@@ -91,9 +93,7 @@ pub fn leave(kernel: &mut Kernel<X86_64>) {
         };
         if !goes_nowhere(&kernel.pool[next].context) {
             kernel.port.spaces().enter(&mut kernel.pool, own);
-            // The debugger traces each entry.
-            let loaded = kernel.port.lazy().leave_to(&kernel.pool, next) || cfg!(feature = "kdb");
-            kernel.port.cpu().loaded = if loaded { next.address() } else { 0 };
+            kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
             return;
         }
         // It is the fault of the thread that has gone there, or was sent there.

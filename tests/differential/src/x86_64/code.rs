@@ -8,10 +8,13 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the parts of the fast paths begin and end, in the order of addresses.
-const PARTS: [(&str, &str); 2] = [("syscall_entry", "ipc_end"), ("try_notify", "notify_end")];
+const PARTS: [(&str, &str); 3] =
+    [("syscall_entry", "ipc_end"), ("try_notify", "notify_end"), ("loaded_call", "alien_end")];
 
 /// Address of the processor's hot words, as in the kernel's layout: its lower half.
 pub const CPU: u32 = 0xe040_0f80;
+/// Address of the words in which an entry keeps registers, likewise.
+pub const SCRATCH: u32 = 0xe040_0f00;
 /// Of the kernel's addresses the upper half.
 pub const ONES: u64 = 0xffff_ffff_0000_0000;
 
@@ -22,6 +25,8 @@ pub struct Symbols {
     pub pool_place: u32,
     /// Entry by `syscall`.
     pub entry: u32,
+    /// Where users' addresses end: two words.
+    pub user_end: u32,
     /// Where the code goes with what it leaves to the portable kernel: with all as the user had it,
     /// and with the vector and what is before it saved.
     pub slow: [u32; 2],
@@ -51,6 +56,7 @@ impl Code {
             symbols: Symbols {
                 pool_place: elf.symbol("10POOL_PLACE")?,
                 entry: elf.symbol("syscall_entry")?,
+                user_end: elf.symbol("user_end")?,
                 slow: [elf.symbol("save_call")?, elf.symbol("entered")?],
             },
             places: Places { cpu: CPU, scheduler: elf.symbol("8contract6KERNEL")? },

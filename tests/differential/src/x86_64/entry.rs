@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An entry into the kernel: how, with which registers, and what the processor has.
 
-use super::Kernel;
+use super::{Kernel, lazy};
 use crate::clock::Clock;
 use crate::processor::{ARGUMENTS, Event};
 use abi::UserAddr;
@@ -11,7 +11,8 @@ use fastrand::Rng;
 use kcore::port::Processor as _;
 use kcore::{Space, Thread};
 use pool::Ref;
-use x86_64_context::{FIXED_FLAGS, goes_by_steps, selector, word};
+use x86_64_context::loaded::FLAGS;
+use x86_64_context::{FIXED_FLAGS, selector, word};
 
 /// Where the general registers of a context have the tag, `a0`, and the words of a message.
 pub const CALL: [usize; ARGUMENTS] = [
@@ -77,6 +78,8 @@ pub struct Entered {
     pub by_call: bool,
     /// Its space.
     pub space: Ref<Space>,
+    /// `Cpu::loaded`.
+    pub loaded: u32,
     /// What the time is.
     pub clock: Clock,
 }
@@ -84,11 +87,9 @@ pub struct Entered {
 impl Entered {
     /// By this event, with random registers.
     pub fn random(kernel: &mut Kernel, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
-        // What the way out to the thread has noted (`trap::leave`); it may have the FPU.
-        let t = &kernel.pool[me];
-        let is_simple = t.lazy == 0 && !t.is_alien() && !goes_by_steps(&t.context);
-        let is_simple = is_simple && rng.u32(..16) > 0;
-        kernel.port.cpu().loaded = if is_simple { 0 } else { me.address() };
+        let loaded = lazy::load(kernel, me, rng);
+        kernel.port.cpu().loaded = loaded;
+        let is_simple = loaded & !FLAGS != me.address();
         let mut r = [(); GENERAL].map(|()| rng.u64(..));
         let (rsp, rip) = (rng.u64(..), rng.u64(..=USER_END));
         // A system call loses flags. Who goes step by step has had that noted.
@@ -108,7 +109,7 @@ impl Entered {
         let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
         kernel.port.now = clock.now();
         let space = kernel.pool[me].space.get().expect("who runs has a space");
-        Self { user: User { r, rsp, rip, rflags }, segments, by_call, space, clock }
+        Self { user: User { r, rsp, rip, rflags }, segments, by_call, space, loaded, clock }
     }
 
     /// What the portable kernel makes of it.

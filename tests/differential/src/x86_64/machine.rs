@@ -12,6 +12,8 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 pub enum Exit {
     /// To user mode by `sysretq`.
     Sysret,
+    /// To user mode by `iretq`.
+    Iret,
     /// To this address outside of the code, its lower half.
     Left(u32),
 }
@@ -46,6 +48,10 @@ pub struct Machine<'a> {
     pub tsc: u64,
     /// The last value written to CR3.
     pub cr3: Option<u64>,
+    /// CR0.
+    pub cr0: u64,
+    /// The base of FS.
+    pub fs_base: u64,
     /// The memory: the kernel's, by lower halves of addresses.
     pub words: Words<'a>,
     /// The conditional jumps that were executed, by number.
@@ -56,6 +62,10 @@ pub struct Machine<'a> {
     zero: bool,
 }
 
+/// CR0: the FPU traps.
+pub const TASK_SWITCHED: u64 = 1 << 3;
+/// The number of the register that is the base of FS.
+const FS_BASE: u64 = 0xc000_0100;
 /// More than this is a loop.
 const MOST_STEPS: u32 = 400;
 
@@ -79,6 +89,8 @@ impl<'a> Machine<'a> {
             segments: [0; 6],
             tsc: 0,
             cr3: None,
+            cr0: 0,
+            fs_base: 0,
             words: Words::new(memory),
             tests: Vec::new(),
             steps: Vec::new(),
@@ -135,7 +147,9 @@ impl<'a> Machine<'a> {
                 let r = i.op_register(operand);
                 if r.is_segment_register() {
                     self.segments[r.number()].into()
-                } else if r.is_gpr64() || r.is_gpr32() || r == Register::BL {
+                } else if r == Register::CR0 {
+                    self.cr0
+                } else if r.is_gpr64() || r.is_gpr32() || matches!(r, Register::BL | Register::CL) {
                     low(self.regs[r.number()], r.size())
                 } else {
                     bail!("unknown register in {i}")
@@ -153,6 +167,8 @@ impl<'a> Machine<'a> {
                 let r = i.op_register(operand);
                 if r == Register::CR3 {
                     self.cr3 = Some(value);
+                } else if r == Register::CR0 {
+                    self.cr0 = value;
                 } else if r.is_gpr64() || r.is_gpr32() {
                     // The upper half becomes zero.
                     self.regs[r.number()] = low(value, r.size());
@@ -256,7 +272,19 @@ impl<'a> Machine<'a> {
                     let value = self.get(&i, 0)?;
                     self.push(value)?;
                 }
+                Mnemonic::Pop => {
+                    let value = self.load(self.regs[reg::RSP], 8)?;
+                    self.regs[reg::RSP] = self.regs[reg::RSP].wrapping_add(8);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Clts => self.cr0 &= !TASK_SWITCHED,
+                Mnemonic::Wrmsr => {
+                    ensure!(self.regs[reg::RCX] == FS_BASE, "another register than the base of FS");
+                    let [high, low] = [reg::RDX, reg::RAX].map(|at| low(self.regs[at], 4));
+                    self.fs_base = high << 32 | low;
+                }
                 Mnemonic::Sysretq => return Ok(Exit::Sysret),
+                Mnemonic::Iretq => return Ok(Exit::Iret),
                 Mnemonic::Jmp => at = self.get(&i, 0)? as u32,
                 jump => {
                     let taken = match jump {

@@ -3,15 +3,16 @@
 
 mod code;
 mod entry;
+mod lazy;
 mod machine;
 mod rules;
 mod spaces;
 
 use crate::elf::Elf;
-use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who};
-use abi::Op;
-use abi::frame::vector;
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use abi::frame::{CHANGED_STATE, USER_FLAGS, vector};
 use abi::state::THREAD_POINTER;
+use abi::{Frame, Op, USER_END, Word};
 use anyhow::Result;
 use code::Code;
 use entry::{CALL, Entered};
@@ -20,10 +21,14 @@ use kcore::Thread;
 use kcore::thread::gate;
 use pool::{Link, Ref};
 use rules::Left;
-use x86_64_context::word;
+use x86_64_context::lazy::PORTS;
+use x86_64_context::{FIXED_FLAGS, word};
 
 /// The portable kernel with x86-64's registers and translation tables.
 type Kernel = crate::processor::Kernel<X86_64>;
+
+/// Flags that only `iretq` brings back: of single steps, and of resuming after a breakpoint.
+const BY_IRET: u64 = 1 << 8 | 1 << 16;
 
 /// The code.
 pub struct X86_64 {
@@ -37,7 +42,7 @@ impl Processor for X86_64 {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Notify, Op::Receive];
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::Notify, Op::Receive];
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
@@ -52,6 +57,12 @@ impl Processor for X86_64 {
         ("receives of notifications", 5),
         ("receives of nothing", 5),
         ("receives that wait", 5),
+        ("alien calls", 25),
+        ("alien calls with the FPU", 5),
+        ("runs", 25),
+        ("runs by iretq", 15),
+        ("runs with the FPU", 5),
+        ("runs of another alien", 5),
     ];
     const EVENTS: u64 = 300_000;
     const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[
@@ -95,6 +106,44 @@ impl Processor for X86_64 {
         spaces::set_up(kernel, found, rng);
     }
 
+    fn meanwhile(
+        &self,
+        kernel: &mut Kernel,
+        _: &Found,
+        (): &mut (),
+        _: Ref<Thread>,
+        rng: &mut Rng,
+    ) {
+        // Some alien used a port, or its space has none any more.
+        let threads = all::<Self>(kernel);
+        let alien = threads[rng.usize(..threads.len())];
+        if kernel.pool[alien].is_alien() && rng.u32(..16) == 0 {
+            kernel.pool[alien].lazy ^= PORTS;
+        }
+    }
+
+    fn write_frame(frame: &mut [Word], rng: &mut Rng) {
+        let frame: &mut Frame = bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(frame));
+        match rng.u32(..32) {
+            0 => frame.changed = rng.u64(..3),
+            1 => frame.fs_base = rng.u64(..),
+            12..=13 => (frame.changed, frame.fs_base) = (CHANGED_STATE, rng.u64(..USER_END)),
+            2 => frame.rip = rng.u64(..USER_END),
+            3 => frame.rflags = rng.u64(..) & USER_FLAGS & !BY_IRET | FIXED_FLAGS,
+            10 => frame.rip = rng.u64(..),
+            11 => frame.rflags = rng.u64(..),
+            // As if a system call had been made with such flags.
+            4..=9 => {
+                frame.rip = rng.u64(..USER_END);
+                frame.r[word::RCX - word::GENERAL] = frame.rip;
+                frame.rflags = rng.u64(..) & USER_FLAGS & !BY_IRET | FIXED_FLAGS;
+                frame.rflags ^= [BY_IRET & rng.u64(..), 1 << rng.u32(..64), 0][rng.usize(..3)];
+                frame.r[word::R11 - word::GENERAL] = frame.rflags;
+            }
+            _ => {}
+        }
+    }
+
     fn enter(
         &self,
         kernel: &mut Kernel,
@@ -123,11 +172,11 @@ impl Processor for X86_64 {
     fn check(
         &self,
         kernel: &mut Kernel,
-        _: Ref<Thread>,
+        me: Ref<Thread>,
         entered: &Entered,
         outcome: &Outcome<Left>,
     ) -> Result<()> {
-        rules::check(&self.code, kernel, entered, outcome)
+        rules::check(&self.code, kernel, me, entered, outcome)
     }
 
     fn check_thread(&self, _: &Kernel, thread: &Thread) -> Result<()> {
@@ -135,7 +184,12 @@ impl Processor for X86_64 {
     }
 
     fn normalise(thread: &mut Thread, who: Who) {
-        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY | gate::NOTIFIED);
+        let waits_fast =
+            matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
+        if thread.gate == gate::REPLY | gate::ALIEN {
+            // An alien's registers are in its handler's memory.
+            thread.context = [0; kcore::port::CONTEXT_WORDS];
+        }
         if who.runs || waits_fast || who.is_brief {
             // Who runs has them in the processor. Who waits is resumed with a message and the first
             // two, and who was put into a queue has the message there.

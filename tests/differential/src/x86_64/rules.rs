@@ -3,33 +3,49 @@
 //! does.
 
 use super::Kernel;
-use super::code::{CPU, Code, ONES};
+use super::code::{CPU, Code, ONES, SCRATCH};
 use super::entry::{CALL, Entered, NUMBERS};
+use super::lazy::{is_handled, registers};
 use super::machine::{Exit, Machine, reg};
 use super::spaces::tables;
 use crate::clock::Clock;
 use crate::processor::{Outcome, Run, pool_word};
 use abi::frame::{GENERAL, USER_FLAGS, vector};
-use abi::{Op, Tag};
+use abi::{Op, Tag, USER_END};
 use anyhow::{Context, Result, bail, ensure};
 use core::mem::offset_of;
 use kcore::port::{CONTEXT_WORDS, Processor as _};
 use kcore::thread::{ANCHOR, gate};
 use kcore::{Cpu, Scheduler, Thread};
 use pool::Ref;
-use x86_64_context::{FIXED_FLAGS, word};
+use x86_64_context::loaded::{FLAGS, FPU};
+use x86_64_context::{FIXED_FLAGS, selector, word};
 
 /// Where `Cpu::current` is.
 const CURRENT: u32 = CPU + offset_of!(Cpu, current) as u32;
 /// Where `Cpu::top` is.
 const TOP: u32 = CPU + offset_of!(Cpu, top) as u32;
-/// What a call and a reply-and-wait to another space may take at most, from the entry to user mode.
-const MOST: [(Op, usize); 2] = [(Op::Call, 50), (Op::ReplyWait, 52)];
+/// Where `Cpu::loaded` is.
+const LOADED: u32 = CPU + offset_of!(Cpu, loaded) as u32;
+/// What some ways may take at most, from the entry to user mode in another space.
+const MOST: [(&str, usize); 4] =
+    [("calls", 50), ("replies", 52), ("alien calls", 60), ("runs", 64)];
+/// Words of the system call's results that count of an alien's event: the delivery, the handle, and
+/// the message.
+const EVENT: usize = 2 + kcore::fault::EVENT_WORDS as usize;
 
 /// What the assembly left beside memory.
 pub struct Left {
     /// All registers of who runs, by the processor's numbers.
     registers: [u64; 16],
+    /// RIP and RFLAGS of who runs.
+    place: [u64; 2],
+    /// CR0 and the base of FS.
+    rare: (u64, u64),
+    /// What is loaded.
+    loaded: u32,
+    /// Selectors of who runs.
+    data: [u16; 4],
     /// The tables, if they were loaded.
     cr3: Option<u64>,
 }
@@ -69,8 +85,11 @@ pub fn run(
     let Clock { base, mult, shift, counter } = entered.clock;
     let clock = [base as u32, (base >> 32) as u32, mult, shift];
     let place = code.places.scheduler;
-    let rows: [(u32, &[u32]); 4] = [
+    let end = [USER_END as u32, (USER_END >> 32) as u32];
+    let rows: [(u32, &[u32]); 6] = [
         (CPU, &hot),
+        (SCRATCH, &[0; 6]),
+        (code.symbols.user_end, &end),
         (code.symbols.pool_place, &[0, kernel.threads.count - 1]),
         (place, scheduler),
         (place + size_of::<Scheduler>() as u32, &clock),
@@ -84,10 +103,11 @@ pub fn run(
     let mut machine = Machine::new(&memory);
     (machine.regs, machine.segments) = (numbered(entered), entered.segments);
     machine.tsc = counter;
+    (machine.cr0, machine.fs_base) = registers(kernel, cpu.loaded, me);
     let exit = machine.run(code, code.symbols.entry, turned)?;
-    let end = End { code, kernel, me, entered, machine: &machine, cpu };
+    let end = End { code, kernel, me, entered, machine: &machine, cpu, exit };
     let (outcome, ways) = match exit {
-        Exit::Sysret => {
+        Exit::Sysret | Exit::Iret => {
             let (outcome, ways) = end.outcome()?;
             (Some(outcome), ways)
         }
@@ -107,6 +127,7 @@ struct End<'a> {
     entered: &'a Entered,
     machine: &'a Machine<'a>,
     cpu: Cpu,
+    exit: Exit,
 }
 
 impl End<'_> {
@@ -117,8 +138,15 @@ impl End<'_> {
         let before = numbered(self.entered);
         let [whole, pushed] = self.code.symbols.slow;
         let written = &machine.words.written;
+        let context = saved(self.me, 0)..saved(self.me, CONTEXT_WORDS);
+        ensure!(
+            written.keys().all(|at| context.contains(at) || (SCRATCH..CPU).contains(at)),
+            "something was changed before the slow way: {written:x?}"
+        );
+        let rare = registers(self.kernel, self.cpu.loaded, self.me);
+        ensure!((machine.cr0, machine.fs_base) == rare, "what is loaded was changed");
         if at == whole {
-            ensure!(machine.regs == before && written.is_empty(), "all registers are the user's");
+            ensure!(machine.regs == before, "all registers are the user's");
             return Ok(());
         }
         ensure!(at == pushed, "the code went to {at:#x}");
@@ -146,56 +174,73 @@ impl End<'_> {
             let found = machine.load(ONES | u64::from(saved(index)), 8)?;
             ensure!(found == value, "word {index} is saved as {found:#x}, not {value:#x}");
         }
-        let context = saved(0)..saved(CONTEXT_WORDS);
-        ensure!(
-            written.keys().all(|at| context.contains(at)),
-            "something was changed before the slow way: {written:x?}"
-        );
         Ok(())
     }
 
     /// What it left, and the ways that it took.
     fn outcome(&self) -> Result<(Outcome<Left>, Vec<&'static str>)> {
         let (machine, kernel) = (self.machine, self.kernel);
-        ensure!(self.cpu.loaded == 0, "what is loaded is the next thread's, too");
-        ensure!(
-            [0, 3, 4, 5].iter().all(|at| machine.segments[*at] == 0),
-            "the next thread has selectors of this one"
-        );
         let address = machine.load(ONES | u64::from(CURRENT), 4)? as u32;
         let current = (0..kernel.threads.count)
             .filter_map(|index| kernel.threads.get(index))
             .find(|thread| thread.address() == address)
             .with_context(|| format!("{address:#x} runs, which is no thread"))?;
         let switches = kernel.pool[current].space != self.entered.space.link();
-        let op = Op::from_code(self.entered.user.r[0] as u32 >> Tag::OP_SHIFT);
-        let most = MOST.iter().find(|(named, _)| Some(*named) == op);
+        let way = self.way(current)?;
+        let most = MOST.iter().find(|(named, _)| *named == way);
         let (steps, most) = (machine.steps.len(), most.map_or(usize::MAX, |(_, most)| *most));
-        ensure!(steps <= most, "{op:?} took {steps} instructions, not {most}");
-        let way = self.way(op.context("an unknown system call went through")?, current)?;
+        ensure!(steps <= most, "{way} took {steps} instructions, not {most}");
         let ways = if switches { vec![way, "to another space"] } else { vec![way] };
-        let own = Left { registers: machine.regs, cr3: machine.cr3 };
+        let mut registers = machine.regs;
+        let place = if self.exit == Exit::Iret {
+            let at = |word: u64| machine.load(machine.regs[reg::RSP] + 8 * word, 8);
+            ensure!(
+                [at(1)?, at(4)?] == [selector::USER_CODE, selector::USER_DATA].map(u64::from),
+                "a return to other segments"
+            );
+            registers[reg::RSP] = at(3)?;
+            [at(0)?, at(2)?]
+        } else {
+            [reg::RCX, reg::R11].map(|at| machine.regs[at])
+        };
+        let own = Left {
+            registers,
+            place,
+            rare: (machine.cr0, machine.fs_base),
+            loaded: machine.load(ONES | u64::from(LOADED), 4)? as u32,
+            data: [0, 3, 4, 5].map(|at| machine.segments[at]),
+            cr3: machine.cr3,
+        };
         Ok((Outcome { current, written: machine.words.written.clone(), own }, ways))
     }
 }
 
 /// What it is called in the tally.
 impl End<'_> {
-    fn way(&self, op: Op, current: Ref<Thread>) -> Result<&'static str> {
+    fn way(&self, current: Ref<Thread>) -> Result<&'static str> {
+        let (has_fpu, was) = (self.cpu.loaded & FPU != 0, self.cpu.loaded & !FLAGS);
+        if self.kernel.pool[self.me].is_alien() {
+            return Ok(if has_fpu { "alien calls with the FPU" } else { "alien calls" });
+        }
         let scheduler = self.code.places.scheduler;
         let queues = scheduler..scheduler + size_of::<Scheduler>() as u32;
         let is_queued = self.machine.words.written.range(queues).next().is_some();
         let bits = self.machine.regs[NUMBERS[word::RSI - word::GENERAL]];
-        Ok(match op {
+        let op = Op::from_code(self.entered.user.r[0] as u32 >> Tag::OP_SHIFT);
+        Ok(match op.context("an unknown system call went through")? {
             Op::Call => "calls",
             Op::ReplyWait => "replies",
+            Op::Run if current.address() != was => "runs of another alien",
+            Op::Run if has_fpu => "runs with the FPU",
+            Op::Run if self.exit == Exit::Iret => "runs by iretq",
+            Op::Run => "runs",
             Op::Notify if current != self.me => "notifications of more urgent threads",
             Op::Notify if is_queued => "notifications of waiting threads",
             Op::Notify => "notifications",
             Op::Receive if current != self.me => "receives that wait",
             Op::Receive if bits != 0 => "receives of notifications",
             Op::Receive => "receives of nothing",
-            _ => bail!("{op:?} went through"),
+            op => bail!("{op:?} went through"),
         })
     }
 }
@@ -204,23 +249,42 @@ impl End<'_> {
 pub fn check(
     code: &Code,
     kernel: &Kernel,
+    me: Ref<Thread>,
     entered: &Entered,
     outcome: &Outcome<Left>,
 ) -> Result<()> {
     let Outcome { current, written, own: left } = outcome;
     let context = &kernel.pool[*current].context;
-    for index in CALL {
-        let (value, number) = (context[index], NUMBERS[index - word::GENERAL]);
+    let to_alien = kernel.pool[*current].is_alien();
+    let from_alien = kernel.pool[me].is_alien();
+    let before = numbered(entered);
+    for index in word::GENERAL..word::VECTOR {
+        let number = NUMBERS[index - word::GENERAL];
+        let result = CALL.iter().position(|at| *at == index);
+        let value = match result {
+            _ if to_alien => context[index],
+            Some(result) if !from_alien || result < EVENT => context[index],
+            // It may see what the alien had.
+            _ if from_alien && ![reg::RCX, reg::R11].contains(&number) => before[number],
+            _ => match number {
+                reg::RCX => left.place[0],
+                reg::R11 => left.place[1],
+                _ => 0,
+            },
+        };
         let found = left.registers[number];
         ensure!(found == value, "register {number} is {value:#x}, by the assembly {found:#x}");
     }
+    let flags = if to_alien { context[word::RFLAGS] } else { FIXED_FLAGS };
     let [rip, rsp] = [context[word::RIP], context[word::RSP]];
-    let numbers = [reg::RCX, reg::RSP, reg::R11, reg::RBX, reg::RBP, reg::R15];
-    let found = numbers.map(|number| left.registers[number]);
     ensure!(
-        found == [rip, rsp, FIXED_FLAGS, 0, 0, 0],
-        "RIP, RSP, flags, RBX, RBP, R15 are {found:x?}; the first two should be {rip:#x}, {rsp:#x}"
+        left.place == [rip, flags] && left.registers[reg::RSP] == rsp,
+        "RIP, flags, RSP are {:x?}, {:#x}, not {rip:#x}, {flags:#x}, {rsp:#x}",
+        left.place,
+        left.registers[reg::RSP]
     );
+    ensure!(!to_alien || rip < USER_END, "it is to go on at {rip:#x}");
+    check_loaded(kernel, (me, *current), entered, left)?;
     let space = kernel.pool[*current].space.get().context("it has no space")?;
     let cr3 = (space != entered.space).then(|| tables(kernel, space));
     ensure!(left.cr3 == cr3, "the tables are {:x?}, not {cr3:x?}", left.cr3);
@@ -228,16 +292,47 @@ pub fn check(
     let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
     let is_known = |at: &u32| {
         crate::processor::is_pool::<super::X86_64>(kernel, *at)
-            || [CURRENT, TOP].contains(at)
+            || [CURRENT, TOP, LOADED].contains(at)
+            || (SCRATCH..CPU).contains(at)
             || queues.contains(at)
     };
     ensure!(written.keys().all(is_known), "words were written: {written:x?}");
     Ok(())
 }
 
+/// What is loaded is what the next thread may find: nothing, unless it is an alien or its handler.
+fn check_loaded(
+    kernel: &Kernel,
+    (me, current): (Ref<Thread>, Ref<Thread>),
+    entered: &Entered,
+    left: &Left,
+) -> Result<()> {
+    let before = entered.loaded;
+    let alien = [me, current].into_iter().find(|thread| kernel.pool[*thread].is_alien());
+    let loaded = match alien {
+        Some(alien) if before & !FLAGS == alien.address() => before,
+        Some(alien) => alien.address(),
+        None => 0,
+    };
+    let handler = if alien == Some(me) { current } else { me };
+    ensure!(
+        alien.is_none_or(|alien| is_handled(kernel, alien, handler)),
+        "{current:?} finds what is loaded for another"
+    );
+    ensure!(left.loaded == loaded, "{:#x} is said to be loaded, not {loaded:#x}", left.loaded);
+    let rare = registers(kernel, loaded, current);
+    ensure!(left.rare == rare, "CR0 and the base of FS are {:x?}, not {rare:x?}", left.rare);
+    let is_other = alien.is_some_and(|alien| before & !FLAGS != alien.address());
+    ensure!(
+        left.data == [0; 4] || alien.is_some() && !is_other,
+        "the next thread has selectors of this one"
+    );
+    Ok(())
+}
+
 /// A thread that waits in a system call goes on with flags that a user may have.
 pub fn check_thread(thread: &Thread) -> Result<()> {
-    if !matches!(thread.gate, gate::OPEN | gate::REPLY | gate::NOTIFIED) {
+    if !matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED) {
         return Ok(());
     }
     let flags = thread.context[word::RFLAGS];

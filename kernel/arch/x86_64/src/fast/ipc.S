@@ -22,7 +22,7 @@
 //  9 | under this handle, from this very thread                       | `waiting_caller`
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
-// What fails T2 may be `notify` or `receive`: `notify.S`.
+// What fails T2 may be `notify` or `receive`: `notify.S`. What fails the first part of T1 may be an alien, or its handler: `alien.S`.
 //
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call. Receiver and sender cannot be one
 // thread: the sender runs, so its gate is not `OPEN`. Where the receiver goes on needs no test: the last 512 GiB before what is no address
@@ -58,7 +58,7 @@
 .global syscall_entry
 syscall_entry:
     cmp dword ptr [{loaded}], 0                         // T1
-    jne save_call
+    jne loaded_call
     mov r11, rsp
     mov rsp, [{stack_of_ring_0}]
     mov [rsp + {saved_rip}], rcx
