@@ -9,6 +9,8 @@ use arch_armv5 as arch;
 use arch_common::words::State;
 #[cfg(target_arch = "x86")]
 use arch_ia32 as arch;
+#[cfg(target_arch = "mips64")]
+use arch_mips as arch;
 #[cfg(target_arch = "powerpc")]
 use arch_powerpc as arch;
 #[cfg(target_arch = "x86_64")]

@@ -39,12 +39,13 @@ pub struct Registers {
 }
 
 /// Those of all ports.
-pub const REGISTERS: [Registers; 4] =
-    [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS, x86_64::REGISTERS];
+pub const REGISTERS: [Registers; 5] =
+    [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS, x86_64::REGISTERS, mips::REGISTERS];
 
 pub mod alpha;
 pub mod armv5;
 pub mod ia32;
+pub mod mips;
 pub mod powerpc;
 pub mod riscv64;
 pub mod x86_64;
@@ -53,6 +54,8 @@ pub mod x86_64;
 pub use alpha as current;
 #[cfg(any(target_arch = "arm", all(target_arch = "x86_64", feature = "arm")))]
 pub use armv5 as current;
+#[cfg(target_arch = "mips64")]
+pub use mips as current;
 #[cfg(any(target_arch = "powerpc", all(target_arch = "x86_64", feature = "powerpc")))]
 pub use powerpc as current;
 #[cfg(target_arch = "riscv64")]
@@ -66,6 +69,7 @@ pub use x86_64 as current;
     not(any(
         target_os = "none",
         target_arch = "arm",
+        target_arch = "mips64",
         target_arch = "powerpc",
         target_arch = "riscv64",
         all(
@@ -80,6 +84,7 @@ pub use ia32 as current;
     target_os = "none",
     not(any(
         target_arch = "arm",
+        target_arch = "mips64",
         target_arch = "powerpc",
         target_arch = "riscv64",
         target_arch = "x86",

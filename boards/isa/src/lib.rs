@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a PC and boards that descend from it have in common: I/O ports, and the first serial line.
 #![no_std]
+#![cfg_attr(target_arch = "mips64", feature(asm_experimental_arch))]
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 pub mod io;
 
 /// The first serial line, a 16550.

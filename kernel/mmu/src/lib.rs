@@ -16,6 +16,7 @@ pub mod fass;
 pub mod format;
 pub mod hash;
 pub mod ia32;
+pub mod mips;
 pub mod pcid;
 pub mod powerpc;
 pub mod scatter;

@@ -4,6 +4,7 @@
 use abi::{PhysAddr, Rights};
 use mmu::armv5::{self, Armv5, SECTION_BYTES, SECTIONS};
 use mmu::ia32::{Ia32, bits};
+use mmu::mips::{self, Mips};
 use mmu::powerpc::{self, PowerPc};
 use mmu::x86_64::{X86_64, bits as wide};
 use mmu::{Attributes, Format, Leaf};
@@ -121,6 +122,69 @@ proptest! {
     }
 
     #[test]
+    fn an_entry_of_mips_says_what_was_put_into_it(leaf in leaf()) {
+        let leaf = on_mips(leaf);
+        prop_assert_eq!(Mips::decode(Mips::leaf(leaf)), Some(leaf));
+        let after = Leaf { physical: leaf.physical + abi::PAGE_SIZE, ..leaf };
+        prop_assert_eq!(Mips::next(Mips::leaf(leaf)), Mips::leaf(after));
+        let leaf = Leaf { physical: leaf.physical.align_down(Mips::SPAN), ..leaf };
+        let large = Mips::large(leaf);
+        prop_assert_eq!((Mips::decode_large(large), Mips::decode_table(large)), (Some((leaf, false)), None));
+        // The handler of misses does not take it for a table's address.
+        prop_assert_eq!(large & mips::bits::FOLLOWED, 0);
+    }
+
+    #[test]
+    fn a_table_of_mips_is_an_address_in_kseg0(physical in any::<u32>(), writes in any::<bool>()) {
+        let rights = if writes { Rights::RWX } else { Rights(5) };
+        let physical = PhysAddr((physical & 0x1fff_f000).into());
+        let table = Mips::table(physical);
+        prop_assert_eq!(table >> 32, 0x8000_0000 | u64::from(physical.0));
+        prop_assert_eq!((Mips::decode_table(table), Mips::decode_large(table)), (Some((physical, false)), None));
+        prop_assert_eq!(Mips::table_rights(table), Rights::RWX);
+        let copy = Mips::shared(table, rights);
+        prop_assert_eq!(Mips::decode_table(copy), Some((physical, true)));
+        prop_assert_eq!(Mips::table_rights(copy), rights);
+        // What it restricts, the handler of misses does not follow.
+        prop_assert_eq!(copy & mips::bits::FOLLOWED != 0, writes);
+        let nothing = Mips::shared(0, rights);
+        prop_assert!(nothing != 0, "the place is the Segment's");
+        prop_assert_eq!((Mips::decode_table(nothing), Mips::decode_large(nothing)), (None, None));
+    }
+
+    #[test]
+    fn the_tlb_of_mips_gets_what_the_tables_say(
+        leaves in [leaf(), leaf()],
+        writes in any::<bool>(),
+        is_large in any::<bool>(),
+        address in any::<u32>(),
+    ) {
+        let rights = if writes { Rights::RWX } else { Rights(5) };
+        let [even, odd] = leaves.map(on_mips);
+        let address = u64::from(address);
+        let (directory, pages) = if is_large {
+            let large = Leaf { physical: even.physical.align_down(Mips::SPAN), ..even };
+            let first = abi::UserAddr(address as abi::Word % Mips::SPAN).align_down(2 * abi::PAGE_SIZE);
+            let page = |offset| Leaf { physical: large.physical + first.0 + offset, ..even };
+            (Mips::large(large), [page(0), page(abi::PAGE_SIZE)])
+        } else {
+            (Mips::table(PhysAddr(0x1000)), [even, odd])
+        };
+        let pair = mips::pair(Mips::shared(directory, rights), [even, odd].map(Mips::leaf), address);
+        for (entry, page) in pair.into_iter().zip(pages) {
+            // EntryLo: the frame from bit 6 on, C from 3 on, D, V; and never G.
+            prop_assert_eq!(entry >> 6, (page.physical.0 as u64 >> 12) as u32 & 0xff_ffff);
+            prop_assert_eq!(entry >> 3 & 7, if page.attributes == Attributes::Cached { 3 } else { 2 });
+            let given = page.rights.intersection(rights);
+            prop_assert_eq!(entry & 7, match (given == Rights::NONE, given.contains(Rights::WRITE)) {
+                (true, _) => 0,
+                (false, false) => 2,
+                (false, true) => 6,
+            });
+        }
+    }
+
+    #[test]
     fn a_tls_descriptor_is_ring_3_data_or_nothing(base in any::<u32>(), limit in 0u32..1 << 24) {
         let [low, high] = mmu::descriptor::tls(base, limit);
         if limit & 1 << 23 == 0 {
@@ -132,6 +196,11 @@ proptest! {
             prop_assert_eq!(low & 0xffff | high & 0xf_0000, limit & 0xf_ffff);
         }
     }
+}
+
+/// What MIPS says of a leaf: it knows no global pages, and who may reach one may read and execute.
+fn on_mips(leaf: Leaf) -> Leaf {
+    Leaf { global: false, ..leaf }
 }
 
 /// What ARMv5 says of a leaf: it knows no global pages, and tells uncached RAM from a device's

@@ -68,6 +68,9 @@ layouts! {
     alpha: 40, 1, 4, 1, 0x0080_0000;
     // FS base and six debug registers. CR3, with the PCID in it.
     x86_64: 32, 7, 2, 1, 0xe080_0000;
+    // Nothing is loaded rarely. The highest table and the ASID. The pool is in kseg0, which no TLB
+    // entry is needed for, after the 8 MiB that the image lies in.
+    mips: 40, 1, 2, 1, 0x8080_0000;
 }
 
 /// Words of a thread's saved registers.

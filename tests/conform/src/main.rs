@@ -17,6 +17,8 @@ mod large;
 mod memory;
 #[cfg(not(target_arch = "x86"))]
 mod message;
+#[cfg(target_arch = "mips64")]
+mod mips;
 mod notification;
 mod object;
 mod pager;
@@ -37,6 +39,8 @@ use ia32 as own;
 use macadamia::alloc::string::String;
 use macadamia::cap::delete;
 use macadamia::{Env, Error, Quota, Space, Thread, result, start};
+#[cfg(target_arch = "mips64")]
+use mips as own;
 #[cfg(target_arch = "powerpc")]
 use powerpc as own;
 #[cfg(target_arch = "x86_64")]

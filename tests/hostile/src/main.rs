@@ -20,6 +20,8 @@ mod armv5;
 mod handler;
 #[cfg(target_arch = "x86")]
 mod ia32;
+#[cfg(target_arch = "mips64")]
+mod mips;
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
 #[cfg(target_arch = "powerpc")]
@@ -31,6 +33,8 @@ mod x86_64;
 use armv5 as processor;
 #[cfg(target_arch = "x86")]
 use ia32 as processor;
+#[cfg(target_arch = "mips64")]
+use mips as processor;
 #[cfg(target_arch = "powerpc")]
 use powerpc as processor;
 #[cfg(target_arch = "x86_64")]

@@ -7,6 +7,7 @@
 //! can be executed at any address, and after other code. Native threads find the argument of
 //! `start` where [`code::read`] and its like expect an address.
 #![no_std]
+#![cfg_attr(target_arch = "mips64", feature(asm_experimental_arch))]
 
 use abi::frame::WORDS;
 use abi::{Frame, Word};
@@ -44,6 +45,11 @@ macro_rules! code {
 mod armv5;
 #[cfg(target_arch = "arm")]
 pub use armv5::*;
+
+#[cfg(target_arch = "mips64")]
+mod mips;
+#[cfg(target_arch = "mips64")]
+pub use mips::*;
 
 #[cfg(target_arch = "powerpc")]
 mod powerpc;

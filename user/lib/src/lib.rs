@@ -13,6 +13,7 @@
 //! use ([`map`], [`start::fill`]) loses Rust's guarantees, though nobody else does;
 //! [`map::Window`] is the way to look at memory of one's own without that risk.
 #![no_std]
+#![cfg_attr(target_arch = "mips64", feature(asm_experimental_arch))]
 #![warn(missing_docs)]
 
 pub extern crate alloc;
@@ -49,7 +50,12 @@ pub use arch::board;
 #[cfg(target_arch = "powerpc")]
 pub use arch::counts;
 pub use arch::named_counts as kernel_counts;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 pub use board::io as port;
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};
 pub use image::slot;

@@ -24,10 +24,11 @@ const OF_SOME: [&str; 2] = ["I/O ports: ", "a screen: "];
 const MOST: usize = 24;
 /// Ports by their name, what Rust calls the processor, and a board: a file that has one of these
 /// names knows the port. IA-32 was first, and is what code is about that knows of no other.
-const LATER: [[&str; 3]; 3] = [
+const LATER: [[&str; 3]; 4] = [
     ["armv5", "arm", "versatilepb"],
     ["powerpc", "powerpc", "amigaone"],
     ["x86_64", "x86_64", "pc64"],
+    ["mips", "mips64", "malta"],
 ];
 
 /// What a file has that such a port had to touch: it chooses by the processor, or names parts of

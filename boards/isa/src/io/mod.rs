@@ -8,6 +8,11 @@ mod ia32;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub use ia32::*;
 
+#[cfg(target_arch = "mips64")]
+mod mips;
+#[cfg(target_arch = "mips64")]
+pub use mips::*;
+
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
 #[cfg(target_arch = "powerpc")]

@@ -30,9 +30,9 @@ pub trait Caches {
     /// It is called once, before there is any space. A port may show the page in every space
     /// itself: then [`area`](crate::port::Placement::area) names no place for it.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: each native space maps it | cleans it, and shows it in all spaces | writes the processor's version there, and how the hashed table does | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: each native space maps it | cleans it, and shows it in all spaces | writes the processor's version there, and how the hashed table does | as it is | as it is |
     fn information_page(&mut self, _physical: PhysAddr) {}
     /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a
     /// space, and was cleared. Returns the address by which the kernel reaches that page from now
@@ -44,9 +44,9 @@ pub trait Caches {
     /// have to use one address, so no two spaces have UTCBs at one
     /// ([`area`](crate::port::Placement::area)).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: caches are physical | `address`; the lines of `page` are written back | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: caches are physical | `address`; the lines of `page` are written back | as it is | as it is | as it is |
     fn utcb_page(&mut self, page: u32, _address: UserAddr) -> u32 {
         page
     }
@@ -55,9 +55,9 @@ pub trait Caches {
     ///
     /// It is called once for each space in which they are visible.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | as it is | as it is | as it is |
     fn before_change(
         &mut self,
         _pool: &mut Pool,
@@ -70,9 +70,9 @@ pub trait Caches {
     ///
     /// It is called in its place if a Segment is in more than 16 spaces.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | cleans and invalidates the data cache | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | cleans and invalidates the data cache | as it is | as it is | as it is |
     fn before_change_anywhere(&mut self, _change: Change) {}
     /// Cache maintenance on a range of a space, asked for by a user: for code that was written, for
     /// memory at several addresses, and by drivers for DMA, which the kernel has no part in. It
@@ -81,9 +81,9 @@ pub trait Caches {
     ///
     /// It is called by `Cache`, and by records of `Map`.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: caches are coherent with the instruction side | by line, or all of it | `dcbst`, `dcbf`, `icbi`, or all of it | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: caches are coherent with the instruction side | by line, or all of it | `dcbst`, `dcbf`, `icbi`, or all of it | as it is | as it is: QEMU has no caches, and no others are driven yet |
     fn cache(
         &mut self,
         _pool: &mut Pool,
@@ -96,9 +96,9 @@ pub trait Caches {
     /// for one range more; such ranges are few, so Quotas divide them. Returns whether it is to
     /// stay charged: the range was not locked before.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | on an XScale core | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | on an XScale core | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: lines cannot be locked on this machine. If they can, what
@@ -114,9 +114,9 @@ pub trait Caches {
     }
     /// Lines of a range of a space are to stay no more. Returns what its Quota gets back.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | on an XScale core | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | on an XScale core | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: as above. `NotThere`: none are locked.
@@ -131,9 +131,9 @@ pub trait Caches {
     /// Whole pages of a range of a space are to be cleared while nobody runs, as [`CacheOp::Clear`]
     /// says. Returns how many were of the range that the space wanted last.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | as it is | the idle loop does so | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | as it is | the idle loop does so | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: nobody does so on this machine.

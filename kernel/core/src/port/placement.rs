@@ -60,9 +60,9 @@ pub trait Placement {
     /// [`utcb_page`](crate::port::Caches::utcb_page) gives the users' address, the port keeps these
     /// addresses from both, as users' addresses end below them.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | at the address `place`; `hw` notes the directory's entry for it | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | at the address `place`; `hw` notes the directory's entry for it | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `BadAddress`: it cannot be there. `BadArgument`: the place says nothing. `PoolExhausted`:
@@ -72,9 +72,9 @@ pub trait Placement {
     }
     /// What the maker of a space of aliens, which has no tables yet, says of its place; not 0.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `BadArgument`: that says nothing.
@@ -85,9 +85,9 @@ pub trait Placement {
     /// addresses, to which the processor relocates it. Slots are few, so Quotas divide them
     /// (`mmu::slots`).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: small spaces are attached to a home | whether it is to be relocated | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: small spaces are attached to a home | whether it is to be relocated | as it is | as it is | as it is |
     fn wants_slot(_place: Word) -> bool {
         false
     }
@@ -95,15 +95,15 @@ pub trait Placement {
     /// (`is_own`), or one that spaces of the same Quota have. If there is none it has no slot. It
     /// has no tables yet.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | the PID | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | the PID | as it is | as it is | as it is |
     fn give_slot(&mut self, _pool: &mut Pool, _space: Ref<Space>, _is_own: bool) {}
     /// What the maker of a space is told of its place.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | the number of its slot | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | the number of its slot | as it is | as it is | as it is |
     fn place_of(&self, _pool: &Pool, _space: Ref<Space>) -> Word {
         0
     }
@@ -111,9 +111,9 @@ pub trait Placement {
     /// run privileged enough for pages that [`mmu::Format::supervisor`] keeps from others, and not
     /// enough for the kernel's. It is called before its entries become the supervisor's.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | as it is: there are none yet |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | as it is: there are none yet | as it is: there are none |
     ///
     /// # Errors
     /// `Unsupported`: there are none on this machine. `BadAddress`: a window cannot begin there.
@@ -124,15 +124,15 @@ pub trait Placement {
     /// gone. Afterwards the server's threads run by the space's tables while these are the
     /// processor's, or by their own.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | as it is | as it is |
     fn server_shown(&mut self, _pool: &mut Pool, _space: Ref<Space>, _server: Link<Space>) {}
     /// Whether spaces can be small on this machine, if they can on some ([`HOMES`](Self::HOMES)).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | if segment limits hold | as it is: slots do it | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | if segment limits hold | as it is: slots do it | as it is | as it is | as it is: ASIDs do it |
     fn has_small_spaces(&self) -> bool {
         Self::HOMES
     }
@@ -143,9 +143,9 @@ pub trait Placement {
     /// may be large already. The home has no threads. Entries of a server that it shows are the
     /// supervisor's.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | `hw` gets the home's directory, the way in, and the segment descriptor that lets ring 3 reach the place and nothing else; what is loaded of its threads is unloaded | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | `hw` gets the home's directory, the way in, and the segment descriptor that lets ring 3 reach the place and nothing else; what is loaded of its threads is unloaded | as it is | as it is | as it is | as it is |
     fn space_moved(
         &mut self,
         _pool: &mut Pool,

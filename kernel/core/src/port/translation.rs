@@ -28,22 +28,22 @@ pub trait Translation {
 
     /// Physical address of a block of the pool.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | the pool is mapped at a constant distance | as IA-32 | RAM is one to one | as IA-32 |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | the pool is mapped at a constant distance | as IA-32 | RAM is one to one | as IA-32 | the pool is in kseg0 |
     fn physical(&self, address: u32) -> PhysAddr;
     /// Address in the pool of a physical address in it.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as [`physical`](Self::physical) | the same | the same | the same |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as [`physical`](Self::physical) | the same | the same | the same | the same |
     fn pool_address(&self, physical: PhysAddr) -> u32;
     /// A space was made. Its highest table is empty. Afterwards [`Space::hw`] and the kernel's part
     /// of that table are filled in: its threads can run.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | no context yet | as IA-32, of the highest table, where the kernel has one entry |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | no context yet | as IA-32, of the highest table, where the kernel has one entry | `hw` is the highest table's address; no ASID yet |
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
     /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in
     /// the processor names its tables, no cache has anything of its pages by their addresses there,
@@ -51,9 +51,9 @@ pub trait Translation {
     /// called any more for what it still maps. It may be called twice, and
     /// [`directory_written`](Self::directory_written) may follow it while the tables go.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32, without servers; its PCID becomes free |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32, without servers; its PCID becomes free | its ASID becomes free: it is another's after the TLB was emptied |
     ///
     /// Returns what its Quota has paid for and gets back: a slot, if it was the last there
     /// ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had locked
@@ -62,58 +62,58 @@ pub trait Translation {
     /// A Segment was made: it has no tables yet, and is attached nowhere. It may have tags of its
     /// own.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: Segments have no tags | no domain yet | no context yet | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: Segments have no tags | no domain yet | no context yet | as it is | as it is |
     fn segment_created(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory.
     /// Its tags may be another's afterwards.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | its domain becomes free | it loses its context | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | its domain becomes free | it loses its context | as it is | as it is |
     fn segment_dropped(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
     /// These entries of a table were written; all of them when the table is new. Afterwards the
     /// processor finds them in memory. Whether it may still use older ones is
     /// [`invalidate`](Self::invalidate)'s matter. A fast path that writes an entry itself has to do
     /// what this does.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing, unless `tables=uncached` has the tables read past the cache | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing, unless `tables=uncached` has the tables read past the cache | as it is | as it is |
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
     /// Of the entries that name a space's leaf tables these were written, as far as there are
     /// directories that have them. What places without a directory had is gone, too.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | as it is | as it is |
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
     /// Mappings in this range of a space were removed, replaced, or lost rights. Afterwards the
     /// processor uses no older translation; of a small space
     /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whichever
     /// space of the home runs. It is not called where there was nothing.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | `invlpg`, or a write of CR3 for more than 32 pages, if the directory is loaded; else nothing, as its load empties the TLB | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | as IA-32 if the space is entered; else the next load of its CR3 drops what its PCID has |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | `invlpg`, or a write of CR3 for more than 32 pages, if the directory is loaded; else nothing, as its load empties the TLB | TLB operations by address | takes entries out of the hash table and the TLB, or gives the space another context | as IA-32 if the space is entered; else the next load of its CR3 drops what its PCID has | drops entries of the TLB, one by one or by looking at all, if it has an ASID |
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
     ///
     /// It is called in its place if a Segment is in more than 16 spaces, and when an entry of a
     /// Segment's directory has changed in all of them.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | loads the same directory again | drops the TLB | gives all spaces other contexts | writes CR4, for all PCIDs |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | loads the same directory again | drops the TLB | gives all spaces other contexts | writes CR4, for all PCIDs | empties the TLB |
     fn invalidate_all(&mut self);
     /// Entries of a server's directory for this range of it were changed, and all copies of them in
     /// spaces that show it. Afterwards the processor uses no older translation of the range, in
     /// whatever space. By default that is [`invalidate_all`](Self::invalidate_all).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is | as it is: there are no servers | the server's translations, which are its own wherever it is shown | as it is: there are no servers |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is | as it is: there are no servers | the server's translations, which are its own wherever it is shown | as it is: there are no servers | as it is: there are no servers |
     fn invalidate_shown(&mut self, _pool: &mut Pool, _server: Ref<Space>, _range: Range<UserAddr>) {
         self.invalidate_all();
     }
@@ -122,9 +122,9 @@ pub trait Translation {
     ///
     /// It is called at each translation fault in user mode.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 |
-    /// |---|---|---|---|
-    /// | as it is: there is no such cache | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
+    /// |---|---|---|---|---|
+    /// | as it is: there is no such cache | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | as it is | the TLB gets the entry that its handler of misses leaves to the kernel, or that allows more |
     fn fault_in(
         &mut self,
         _pool: &mut Pool,

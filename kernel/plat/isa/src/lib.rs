@@ -12,7 +12,17 @@
 #![forbid(unsafe_code)]
 
 pub mod lines;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 pub mod pic;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 pub mod uart;

@@ -22,6 +22,9 @@ use macadamia::{
 #[cfg(target_arch = "arm")]
 #[path = "program/armv5.rs"]
 mod program;
+#[cfg(target_arch = "mips64")]
+#[path = "program/mips.rs"]
+mod program;
 #[cfg(target_arch = "powerpc")]
 #[path = "program/powerpc.rs"]
 mod program;

@@ -7,6 +7,7 @@ use crate::{Places, Small, Window};
 
 pub mod armv5;
 pub mod ia32;
+pub mod mips;
 pub mod powerpc;
 pub mod x86_64;
 
@@ -21,6 +22,8 @@ pub use armv5 as current;
     all(not(target_os = "none"), not(any(target_arch = "arm", target_arch = "powerpc")))
 ))]
 pub use ia32 as current;
+#[cfg(target_arch = "mips64")]
+pub use mips as current;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc as current;
 #[cfg(all(target_arch = "x86_64", target_os = "none"))]
@@ -30,6 +33,7 @@ pub use x86_64 as current;
     target_os = "none",
     not(any(
         target_arch = "arm",
+        target_arch = "mips64",
         target_arch = "powerpc",
         target_arch = "riscv64",
         target_arch = "x86",

@@ -23,6 +23,11 @@ mod powerpc;
 #[cfg(target_arch = "powerpc")]
 pub use powerpc::*;
 
+#[cfg(target_arch = "mips64")]
+mod mips;
+#[cfg(target_arch = "mips64")]
+pub use mips::*;
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "x86_64")]

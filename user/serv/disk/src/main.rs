@@ -12,7 +12,12 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 mod ata;
 mod driver;
 mod line;
@@ -55,7 +60,12 @@ fn find_virtio(_: &Env) -> Option<Box<dyn Disk>> {
     None
 }
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
     ata::Ata::find(env).map_or_else(
         |reason| {
@@ -67,7 +77,12 @@ fn find_ata(env: &Env) -> Option<Box<dyn Disk>> {
 }
 
 /// A machine without I/O ports has no ATA disk.
-#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc")))]
+#[cfg(not(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+)))]
 fn find_ata(_: &Env) -> Option<Box<dyn Disk>> {
     println!("no disk: the machine has no virtio disk");
     None

@@ -5,6 +5,7 @@
 mod armv5;
 mod facts;
 mod ia32;
+mod mips;
 mod powerpc;
 mod x86_64;
 
@@ -14,11 +15,12 @@ use std::fmt;
 use std::ops::Deref;
 
 /// All of them.
-pub const ALL: [Processor; 4] = [
+pub const ALL: [Processor; 5] = [
     Processor(&ia32::FACTS),
     Processor(&armv5::FACTS),
     Processor(&powerpc::FACTS),
     Processor(&x86_64::FACTS),
+    Processor(&mips::FACTS),
 ];
 
 /// The most RAM of a machine, in MiB, whatever its processor.
@@ -102,7 +104,7 @@ mod tests {
             read("a = \"z80\"")
                 .expect_err("no such processor")
                 .to_string()
-                .contains("name one of ia32, armv5, powerpc, x86_64")
+                .contains("name one of ia32, armv5, powerpc, x86_64, mips")
         );
     }
 

@@ -22,6 +22,11 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::*;
 
+#[cfg(target_arch = "mips64")]
+mod mips;
+#[cfg(target_arch = "mips64")]
+pub use mips::*;
+
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
 #[cfg(target_arch = "powerpc")]

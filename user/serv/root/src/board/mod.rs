@@ -5,7 +5,12 @@
 //! `Line` is the first serial line, for what the root server says without the console; `open` lets
 //! it use that; `power_off` ends the machine; `Bus` is PCI.
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "powerpc"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "powerpc",
+    target_arch = "mips64"
+))]
 mod ports;
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -17,6 +22,11 @@ pub use pc::*;
 mod versatilepb;
 #[cfg(target_arch = "arm")]
 pub use versatilepb::*;
+
+#[cfg(target_arch = "mips64")]
+mod malta;
+#[cfg(target_arch = "mips64")]
+pub use malta::*;
 
 #[cfg(target_arch = "powerpc")]
 mod amigaone;

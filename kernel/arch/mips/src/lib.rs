@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The port to MIPS, 64 bits and big-endian: the R4000 and its successors with MIPS III, whose TLB
+//! is filled by software and has ASIDs (docs/mips.md).
+//!
+//! The kernel, its objects and the devices that it drives lie in kseg0 and kseg1, which are not
+//! translated: it never misses in the TLB.
+//!
+//! A module uses only modules above it.
+//!
+//! | module | room for |
+//! |---|---|
+//! | `layout` | addresses, statics that assembly knows |
+//! | `regs` | registers of coprocessor 0, and the TLB |
+//! | [`panic`] | what the kernel says when it panics |
+//! | `options` | what the tool says of the machine |
+//! | `space` | ASIDs, who has which, what becomes of translations |
+//! | `time` | the clock, the timer |
+//! | `contract` | what the portable kernel asks of a port |
+//! | `trap` | what an entry means, and the way back |
+//! | `assembly` | misses, entry and exit (`*.S`), and what they know of Rust |
+//! | `boot` | what the machine has |
+//! | `start` | from reset to the first thread |
+#![no_std]
+#![cfg(target_arch = "mips64")]
+// The compiler has not yet said that assembly of this processor stays as it is.
+#![feature(asm_experimental_arch)]
+
+mod assembly;
+mod boot;
+mod contract;
+mod layout;
+mod options;
+pub mod panic;
+mod regs;
+mod space;
+mod start;
+mod time;
+mod trap;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The end after a bug: what the kernel says.
+
+use crate::layout::HOT;
+use arch_common::platform::Platform;
+use arch_common::words::{self, State};
+use core::fmt::Display;
+use plat_malta::uart::Console;
+
+pub use crate::regs::frame;
+
+/// The board.
+pub struct Malta;
+
+impl Platform for Malta {
+    type Console = Console;
+
+    fn power_off() -> ! {
+        plat_malta::power_off()
+    }
+}
+
+/// Prints what happened and ends the machine. The thread of `state` is filled in here.
+pub fn report(cause: &dyn Display, state: State<'_>) -> ! {
+    // SAFETY: the word is an integer, and nothing else runs.
+    let thread = unsafe { (*HOT.get()).0.cpu.current.value() };
+    words::report::<Malta>(cause, State { thread, ..state })
+}

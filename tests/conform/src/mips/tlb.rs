@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The TLB, which the kernel fills: two pages an entry, and ASIDs, of which there are 255.
+
+use crate::exception::{DATA, WHOLE, create, launch_with, next};
+use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fill, good};
+use abi::frame::{fault, vector};
+use abi::{Rights, Word};
+use macadamia::cap::{delete, set_frame};
+use macadamia::ipc::reply_wait;
+use macadamia::map::{map, protect, unmap};
+use processor::{Words, code};
+
+pub const CASES: &[Case] = &[
+    ("the_other_page_of_an_entry_is_missed_and_found", pairs),
+    ("one_page_of_an_entry_goes_and_the_other_stays", one_goes),
+    ("a_page_that_may_be_written_now_is_written", gains),
+    ("more_pages_than_the_tlb_has_are_all_there", many),
+    ("a_range_of_many_pages_goes_as_a_whole", range),
+    ("more_spaces_than_there_are_asids_have_their_own_pages", asids),
+];
+
+/// The two pages of an entry of the TLB.
+const EVEN: Word = DATA + PAGE;
+const ODD: Word = EVEN + PAGE;
+const _: () = assert!(EVEN.is_multiple_of(2 * PAGE));
+
+/// The entry that the first page's miss brings has nothing of the second one yet.
+fn pairs(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, EVEN, bed.ram, PAGE, PAGE, Rights(3)))?;
+    launch_with(
+        bed,
+        &[code::read(), code::invalid(), code::read(), code::invalid()].concat(),
+        EVEN,
+    )?;
+    let (r, mut f) = next()?;
+    check("the first page is read", r.words[0] == vector::RESERVED)?;
+    f.skip_invalid();
+    f.r[5] = ODD;
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("the second is missed", r.words == [vector::PAGE_FAULT, ODD, 0])?;
+    good(map(SPACE, ODD, bed.ram, 2 * PAGE, PAGE, Rights(3)))?;
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("and found", r.words[0] == vector::RESERVED)
+}
+
+fn one_goes(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, EVEN, bed.ram, PAGE, 2 * PAGE, Rights(3)))?;
+    launch_with(bed, code::reads(), EVEN)?;
+    let (r, mut f) = next()?;
+    check("the first page is read", r.words[0] == vector::RESERVED)?;
+    good(unmap(SPACE, ODD, PAGE))?;
+    f.skip_invalid();
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("it stays", r.words[0] == vector::RESERVED)?;
+    f.r[5] = ODD;
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("the second is gone", r.words == [vector::PAGE_FAULT, ODD, 0])
+}
+
+/// A right that is given needs no flush: the entry of the TLB, which lacks it, is replaced.
+fn gains(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, EVEN, bed.ram, PAGE, PAGE, Rights(3)))?;
+    good(protect(SPACE, EVEN, PAGE, Rights::READ))?;
+    let code = [code::read(), code::write(), code::invalid()].concat();
+    launch_with(bed, &code, EVEN)?;
+    let (r, _) = next()?;
+    let error = fault::WRITE | fault::PROTECTION;
+    check("the write is refused", r.words == [vector::PAGE_FAULT, EVEN, error])?;
+    good(protect(SPACE, EVEN, PAGE, Rights(3)))?;
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("it is made", r.words[0] == vector::RESERVED)
+}
+
+/// The pages of 300 addresses, which are two in turn.
+fn many(bed: &mut Bed) -> Result<(), Why> {
+    const PAGES: Word = 300;
+    for page in 0..2 {
+        good(map(SPACE, ADDRESS, bed.ram, page * PAGE, PAGE, Rights(3)))?;
+        fill(ADDRESS, PAGE, &(page as u32 + 1).to_ne_bytes());
+    }
+    good(unmap(SPACE, ADDRESS, PAGE))?;
+    for page in 0..PAGES {
+        good(map(SPACE, OTHER + page * PAGE, bed.ram, page % 2 * PAGE, PAGE, Rights(3)))?;
+    }
+    // The code is in the third page.
+    good(map(SPACE, ADDRESS, bed.ram, 2 * PAGE, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, code::adds_pages());
+    for _ in 0..3 {
+        let thread = create(bed, SPACE)?;
+        good(thread.start(ADDRESS, 0, OTHER))?;
+        let (r, f) = next()?;
+        check("all of them", r.words[0] == vector::RESERVED && f.r[6] == PAGES / 2 * 3)?;
+    }
+    Ok(())
+}
+
+/// A thread has read all pages of a range, which then goes.
+fn range(bed: &mut Bed) -> Result<(), Why> {
+    const PAGES: Word = 300;
+    for page in 0..PAGES {
+        good(map(SPACE, OTHER + page * PAGE, bed.ram, PAGE, PAGE, Rights(3)))?;
+    }
+    launch_with(bed, &[code::adds_pages(), code::read()].concat(), OTHER)?;
+    let (mut r, mut f) = next()?;
+    check("all of them", r.words[0] == vector::RESERVED)?;
+    good(unmap(SPACE, OTHER, PAGES * PAGE))?;
+    f.skip_invalid();
+    // Those that it read last, which the TLB had.
+    for page in (PAGES - 100..PAGES).rev() {
+        f.r[5] = OTHER + page * PAGE;
+        set_frame(&f);
+        r = good(reply_wait(r.handle, WHOLE))?;
+        check("gone", r.words == [vector::PAGE_FAULT, f.r[5], 0])?;
+    }
+    Ok(())
+}
+
+/// One space after another, each with its own page at the same address: an ASID that is given again
+/// has nothing of its last owner's.
+fn asids(bed: &mut Bed) -> Result<(), Why> {
+    const SPACES: u32 = 300;
+    const THERE: Word = 0x0100_0000;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, &[code::read(), code::invalid()].concat());
+    good(map(SPACE, DATA, bed.ram, PAGE, 2 * PAGE, Rights(3)))?;
+    let (slot, handler, thread) = (bed.slot(), bed.slot(), bed.slot());
+    good(macadamia::cap::copy(
+        crate::SELF.0,
+        None,
+        handler,
+        Rights::CALL,
+        crate::exception::BADGE,
+    ))?;
+    for number in 0..SPACES {
+        let page = PAGE + Word::from(number % 2) * PAGE;
+        fill(DATA + page - PAGE, 4, &number.to_ne_bytes());
+        let space = good(QUOTA.create_space(16, slot))?;
+        good(map(space, THERE, bed.ram, 0, PAGE, Rights(5)))?;
+        good(map(space, THERE + PAGE, bed.ram, page, PAGE, Rights(3)))?;
+        let (made, _) = good(QUOTA.create_thread(space, thread, None))?;
+        good(made.set_handler(Some(macadamia::Thread(handler))))?;
+        good(made.start(THERE, 0, THERE + PAGE))?;
+        let (r, f) = next()?;
+        check("its own", r.words[0] == vector::RESERVED && f.r[6] == number.into())?;
+        good(delete(thread))?;
+        good(delete(slot))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! MIPS.
+
+use abi::{Frame, Word};
+use core::mem::offset_of;
+use macadamia::alloc::vec::Vec;
+use macadamia::{Result, Thread};
+
+/// General register 0.
+const R0: usize = offset_of!(Frame, r);
+/// So many instructions of a nanosecond are so many ticks of the counter: it has 160 MHz.
+pub const INSTRUCTIONS: (u64, u64) = (25, 4);
+/// Where a measurement has its pages, in each of its spaces.
+#[must_use]
+pub fn measured() -> Word {
+    macadamia::map::own().start
+}
+
+/// The program counter.
+pub const PC: usize = offset_of!(Frame, pc);
+/// The stack pointer.
+pub const SP: usize = R0 + 29 * 8;
+/// The argument with which a native thread starts.
+pub const ARGUMENT: usize = R0 + 5 * 8;
+/// The status of a native thread's last system call.
+pub const STATUS: usize = R0 + 2 * 8;
+/// The number of an alien's system call.
+pub const NUMBER: usize = R0 + 2 * 8;
+/// Its result.
+pub const RESULT: usize = R0 + 2 * 8;
+/// Its arguments.
+pub const ARGUMENTS: [usize; 6] =
+    [R0 + 4 * 8, R0 + 5 * 8, R0 + 6 * 8, R0 + 7 * 8, R0 + 8 * 8, R0 + 9 * 8];
+
+/// Whether a page that can be read need not be executable.
+pub const FORBIDS_EXECUTION: bool = false;
+/// The exception of [`code::invalid`].
+pub const INVALID: Word = abi::frame::vector::RESERVED;
+/// Bytes of [`code::invalid`].
+pub const INVALID_BYTES: Word = 4;
+/// The exception of [`code::breakpoint`].
+pub const BREAKPOINT: Word = abi::frame::vector::BREAKPOINT;
+/// The exceptions by which a thread learns that an address is the kernel's: nobody has a page there,
+/// or it is no user's.
+pub const KERNEL_REFUSED: [Word; 2] = [abi::frame::vector::PAGE_FAULT, abi::frame::vector::ADDRESS];
+/// The error of a write to a page that a user may only read.
+pub const WRITE_REFUSED: Word = WRITE_MISSED | abi::frame::fault::PROTECTION;
+/// The error of a write to a page that is not there.
+pub const WRITE_MISSED: Word = abi::frame::fault::WRITE;
+
+/// Machine code. A thread starts with its UTCB's address in $4 and the argument in $5, all else
+/// zero. The assembler has something that does nothing after each branch.
+pub mod code {
+    code! {
+        /// Raises the exception [`INVALID`](super::INVALID).
+        invalid: ".4byte 0x0000000e";
+        /// Raises the exception [`BREAKPOINT`](super::BREAKPOINT).
+        breakpoint: "break";
+        /// Does nothing.
+        nop: "nop";
+        /// Reads the 32 bits that the argument names.
+        read: "lw $6, 0($5)";
+        /// Writes zeros there, if the thread has just started.
+        write: "sw $6, 0($5)";
+        /// Reads there, tells it by an invalid instruction, and again.
+        reads: "1: lw $6, 0($5)", ".4byte 0x0000000e", "b 1b";
+        /// Writes there, tells it by an invalid instruction, and again.
+        writes: "1: sw $6, 0($5)", ".4byte 0x0000000e", "b 1b";
+        /// Gives the registers of the number and of the first argument the value 0x1234.
+        values: "li $2, 0x1234", "li $4, 0x1234";
+        /// An alien's system call.
+        system_call: "syscall";
+        /// Number 20 and arguments 1 to 6.
+        arguments: "li $2, 20", "li $4, 1", "li $5, 2", "li $6, 3", "li $7, 4", "li $8, 5", "li $9, 6";
+        /// System calls of an alien for ever.
+        system_calls: "1: syscall", "b 1b";
+        /// The same, and before each it uses its thread pointer, which it has given itself.
+        system_calls_with_pointer: "lui $23, 1", "1: move $6, $23", "syscall", "b 1b";
+        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        writes_seven: "li $5, 7", "sw $5, 0($4)", "syscall";
+        /// An alien writes 32 bits of its fifth argument to where the first says.
+        stores: "sw $8, 0($4)";
+        /// Counts in the register of an alien's number, for ever.
+        counts: "1: daddiu $2, $2, 1", "b 1b";
+        /// Reads a word of every page from the argument on, for ever.
+        reads_pages: "1: lw $6, 0($5)", "daddiu $5, $5, 4096", "b 1b";
+    }
+
+    // For cases that are this processor's own.
+    code! {
+        /// Privileged instructions: registers of coprocessor 0, read and written.
+        read_status: "mfc0 $6, $12";
+        /// See [`read_status`].
+        write_status: "mtc0 $6, $12";
+        /// See [`read_status`]: the 32 bits of the counter, which nobody reads for a user.
+        read_count: "mfc0 $6, $9";
+        /// See [`read_status`].
+        write_count: "dmtc0 $6, $9";
+        /// An entry of the TLB, written.
+        write_tlb: "tlbwr";
+        /// An entry of the TLB, looked for.
+        probe_tlb: "tlbp";
+        /// The return from an exception.
+        return_from_exception: "eret";
+        /// A line of a cache, dropped: `cache 0, 0($5)`.
+        drop_line: ".4byte 0xbca00000";
+        /// An instruction of the FPU.
+        uses_fpu: ".4byte 0x46000000";
+        /// Reads 64 bits where the argument says.
+        read_wide: "ld $6, 0($5)";
+        /// Writes them.
+        write_wide: "sd $6, 0($5)";
+        /// Goes on at the argument.
+        branch: "jr $5";
+        /// Reads the counter, twice, and tells it.
+        reads_count: "dmfc0 $6, $9", "dmfc0 $7, $9", ".4byte 0x0000000e";
+        /// Traps.
+        traps: "teq $0, $0";
+        /// Overflows.
+        overflows: "lui $6, 0x7fff", "add $6, $6, $6";
+        /// Reads a byte from the port that the argument says, and tells it; writes it, and tells
+        /// it.
+        uses_port: "lbu $6, 0($5)", ".4byte 0x0000000e", "sb $6, 0($5)", ".4byte 0x0000000e";
+        /// Reads a byte there by an instruction that nobody makes for a component.
+        uses_port_wrongly: "lb $6, 0($5)";
+        /// Branches over an invalid instruction, and on the way reads what the argument says.
+        reads_on_the_way:
+            ".set push", ".set noreorder",
+            "b 1f",
+            "lw $6, 0($5)",
+            ".4byte 0x0000000e",
+            "1: break",
+            ".set pop";
+        /// The same, and on the way it writes there.
+        writes_on_the_way:
+            ".set push", ".set noreorder",
+            "b 1f",
+            "sw $6, 0($5)",
+            ".4byte 0x0000000e",
+            "1: break",
+            ".set pop";
+        /// The same with a system call on the way.
+        calls_on_the_way:
+            ".set push", ".set noreorder",
+            "b 1f",
+            "syscall",
+            ".4byte 0x0000000e",
+            "1: break",
+            ".set pop";
+        /// The same with an access to a port.
+        uses_port_on_the_way:
+            ".set push", ".set noreorder",
+            "b 1f",
+            "lbu $6, 0($5)",
+            ".4byte 0x0000000e",
+            "1: break",
+            ".set pop";
+        /// The last instruction of a page: a branch whose delay slot is in the next.
+        branches_at_the_end:
+            ".set push", ".set noreorder",
+            "b .",
+            ".set pop";
+        /// Adds up a word of each page from the argument on, 300 of them, and tells it.
+        adds_pages:
+            "li $7, 300",
+            "1: lw $8, 0($5)",
+            "daddu $6, $6, $8",
+            "daddiu $5, $5, 4096",
+            "daddiu $7, $7, -1",
+            "bnez $7, 1b",
+            ".4byte 0x0000000e";
+    }
+
+    /// A jump that ends so many bytes after its start, less than 128 KiB.
+    #[must_use]
+    pub fn jump(distance: u64) -> Vec<u8> {
+        const BRANCH: u32 = 0x1000_0000;
+        let words = (distance as u32).wrapping_sub(4) >> 2 & 0xffff;
+        [BRANCH | words, 0].map(u32::to_be_bytes).concat()
+    }
+
+    /// Loads a value to a register.
+    #[must_use]
+    pub fn load(register: u32, value: u64) -> Vec<u8> {
+        let part = |shift: u32| (value >> shift) as u32 & 0xffff;
+        let (target, both) = (register << 16, register << 21 | register << 16);
+        let shift = 0x38 | register << 16 | register << 11 | 16 << 6;
+        [
+            // lui, then ori and dsll by 16
+            0x3c00_0000 | target | part(48),
+            0x3400_0000 | both | part(32),
+            shift,
+            0x3400_0000 | both | part(16),
+            shift,
+            0x3400_0000 | both | part(0),
+        ]
+        .map(u32::to_be_bytes)
+        .concat()
+    }
+
+    /// A native thread's system call: tag, then `a0` to `a3`.
+    #[must_use]
+    pub fn native_call(registers: [u64; 5]) -> Vec<u8> {
+        let mut code: Vec<u8> = [2, 4, 5, 6, 7]
+            .into_iter()
+            .zip(registers)
+            .flat_map(|(register, value)| load(register, value))
+            .collect();
+        code.extend(system_call());
+        code
+    }
+
+    /// Writes 32 bits of the UTCB. To come before any system call.
+    #[must_use]
+    pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
+        const SCRATCH: u32 = 3;
+        // sw scratch, offset($4): $4 names the UTCB at the start
+        [
+            load(SCRATCH, value.into()),
+            (0xac80_0000 | SCRATCH << 16 | offset as u32 & 0xffff).to_be_bytes().into(),
+        ]
+        .concat()
+    }
+
+    use super::Vec;
+}
+
+/// Gives a thread a thread pointer: that is a register as any other here, and programs load it
+/// themselves.
+///
+/// # Errors
+/// None.
+pub fn set_thread_pointer(_: Thread, _: Word) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! MIPS, 64 bits.
+
+use super::facts::Facts;
+use abi::arch::mips::layout::AREAS;
+use image::layout::mips::LAYOUT;
+
+/// All of it.
+pub static FACTS: Facts = Facts {
+    name: "mips",
+    contract: None,
+    // What kseg0 reaches below the devices.
+    most_mib: 256,
+    layout: LAYOUT,
+    areas: AREAS,
+    relocation_slots: 0,
+    locked_ranges: 0,
+    has_virtual_caches: false,
+    has_servers: false,
+    has_homes: false,
+    has_debugger: false,
+    has_samples: false,
+    checks_alone: false,
+    u_boot: 6,
+    linux: None,
+};
