@@ -13,8 +13,8 @@ use plat_malta::COUNTS;
 
 /// Longest time without a tick, in ticks of Count: half of what it counts before it begins again.
 const LONGEST: u32 = i32::MAX as u32;
-/// Nanoseconds of a tick of Count.
-const NANOSECONDS: u64 = 1_000_000_000 / COUNTS as u64;
+/// Nanoseconds of a second.
+const SECOND: u64 = 1_000_000_000;
 
 /// Count when it was last looked at, and how often it had begun again.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -34,7 +34,8 @@ pub fn ticks() -> u64 {
 
 /// Asks for a tick in so many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
-    set((nanoseconds / NANOSECONDS + 1).min(u64::from(LONGEST)) as u32);
+    const MOST: u64 = LONGEST as u64 * SECOND / COUNTS as u64;
+    set((nanoseconds.min(MOST) * u64::from(COUNTS) / SECOND) as u32 + 1);
 }
 
 /// Asks for none for as long as can be.
@@ -42,14 +43,15 @@ pub fn tick_late() {
     set(LONGEST);
 }
 
-/// Has the timer's line interrupt in so many ticks, or more if they pass while Compare is written:
-/// it would interrupt only when Count comes there again.
+/// Has the timer's line interrupt in so many ticks, or more if Count comes to that while Compare is
+/// written: the line would be quiet until Count comes there again. In QEMU it is so, too, if they
+/// are equal then.
 fn set(mut ticks: u32) {
     loop {
         let at = regs::count().wrapping_add(ticks);
         regs::set_compare(at);
-        let is_ahead = at.wrapping_sub(regs::count()) <= LONGEST;
-        if is_ahead || is_up() {
+        let left = at.wrapping_sub(regs::count());
+        if (1..=LONGEST).contains(&left) || is_up() {
             return;
         }
         ticks = ticks.saturating_mul(2).min(LONGEST);
