@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests of Linux's disk, with each interface that the disk server drives.
 
-use super::tally::{Test, on_board, on_pc64, slow, test};
+use super::tally::{Test, on_board, on_malta, on_pc64, slow, test};
 use crate::build::{self, Options, Wire};
 use crate::description::Interface;
 use crate::emulator;
@@ -40,6 +40,7 @@ pub const ALL: &[Test] = &[
     }),
     test("versatilepb.disk.errors", || on_board(errors)),
     test("pc64.disk.errors", || on_pc64(errors)),
+    test("malta.disk.errors", || on_malta(errors)),
     test("linux.fsx", fsx),
     slow("linux.fsx.long", "more operations than `linux.fsx`", fsx_long),
 ];

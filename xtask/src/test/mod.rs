@@ -22,6 +22,7 @@ mod latency;
 mod lifetime;
 mod linux;
 mod load;
+mod malta;
 mod mirror;
 mod model;
 mod net;
@@ -182,6 +183,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(ppc::ALL)
         .chain(pc64::ALL)
         .chain(clipper::ALL)
+        .chain(malta::ALL)
         .chain(tricks::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)

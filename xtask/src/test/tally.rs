@@ -52,6 +52,11 @@ pub fn on_amigaone(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("amigaone")?, test)
 }
 
+/// Runs a test on the MIPS board.
+pub fn on_malta(test: impl FnOnce() -> Result<()>) -> Result<()> {
+    board::with(board::get("malta")?, test)
+}
+
 /// Runs a test on the PC with words of 64 bits.
 pub fn on_pc64(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("pc64")?, test)

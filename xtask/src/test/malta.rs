@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Systems on the Malta board that no other test runs there: each does what it is for, and the
+//! machine ends.
+
+use super::pc64::each;
+use super::tally::{Test, on_malta, test};
+
+/// All of them.
+pub const ALL: &[Test] = &[test("malta.systems", || on_malta(|| each(&SYSTEMS)))];
+
+/// Systems, and what each says last.
+const SYSTEMS: [(&str, &str); 2] =
+    [("hello", "[hello] Hello from hello"), ("tutorial", "[client] sent 5, the sum is 5")];
