@@ -18,6 +18,10 @@ const POOL_BYTES: u32 = 88 * size_of::<Word>() as u32 * 1024;
 const ACCEPT: u32 = offset_of!(Utcb, accept) as u32;
 const PENDING: u32 = offset_of!(Utcb, pending) as u32;
 
+/// Addresses of 64 bits, of which tables of four levels see 48.
+const IS_WIDE: bool = Word::BITS == 64;
+const WRAP: Word = if IS_WIDE { !0 << (Word::BITS - 16) } else { 0 };
+
 /// A system, and what is known about it.
 pub struct Scenario<P: Processor> {
     /// The kernel.
@@ -175,6 +179,10 @@ impl<P: Processor> Scenario<P> {
                 // Of one that waits for nobody, or for somebody else.
                 arguments[1] = self.any_alien(rng) as Word;
             }
+            if IS_WIDE && rng.u32(..12) == 0 {
+                // Another call, or a flag.
+                arguments[0] ^= 1 << rng.u32(Tag::POLL.trailing_zeros()..16);
+            }
             self.write_record(me, true, rng);
         } else if rng.u32(..often(Op::Map)) == 0 {
             (arguments[0], arguments[1]) = (odd(Op::Map, rng), 1 + below(24, rng) / 22);
@@ -249,6 +257,11 @@ impl<P: Processor> Scenario<P> {
         let address = match rng.u32(..48) {
             // The simulated port has its part of a space at the start, others at the end.
             0 => USER_END + below(most, rng) * PAGE_SIZE,
+            // What the processor's tables would take for it; the kernel's part; where the space has
+            // no directory.
+            2 if IS_WIDE => range.wrapping_add(below(most, rng) * PAGE_SIZE) | WRAP,
+            3 if IS_WIDE => below(most, rng) * PAGE_SIZE,
+            4..=6 if IS_WIDE => address ^ (TABLE_SPAN << rng.u32(..26)),
             // It goes on in the next table, or nearly.
             1 => range.next_multiple_of(TABLE_SPAN) - (1 + below(pages, rng)) * PAGE_SIZE,
             _ => address.max(TABLE_SPAN),

@@ -20,11 +20,14 @@
 
 .section .text.entry, "ax", @progbits
 
-// A stub for each of the vectors up to the last line's. Those with an error code: 8, 10 to 14, 17, 21, 29, 30. Those with a
+// A stub for each of the vectors up to the last line's. A page fault has fast paths (`fast/alien.S`). Those with an error code: 8, 10 to 14, 17, 21, 29, 30. Those with a
 // stack of their own: 1, 2, 8, 18.
 .macro STUB vector
     .balign 16
 vector_\vector:
+    .if \vector == {vector_page_fault}
+    jmp page_fault
+    .else
     .if ((\vector == 8) || ((\vector >= 10) && (\vector <= 14)) || (\vector == 17) || (\vector == 21) || (\vector == 29) || (\vector == 30)) == 0
     push 0
     .endif
@@ -35,6 +38,7 @@ vector_\vector:
     jmp debug
     .else
     jmp entered
+    .endif
     .endif
 .endm
 .altmacro
@@ -64,6 +68,8 @@ save_call:
 .global entered
 entered:
     PUSH_ALL
+.global entered_saved
+entered_saved:
     lea rax, [rsp + {pushed}]
     cmp eax, [{current}]
     jne from_kernel

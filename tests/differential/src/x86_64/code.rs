@@ -8,8 +8,13 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the parts of the fast paths begin and end, in the order of addresses.
-const PARTS: [(&str, &str); 3] =
-    [("syscall_entry", "ipc_end"), ("try_notify", "notify_end"), ("loaded_call", "alien_end")];
+const PARTS: [(&str, &str); 5] = [
+    ("syscall_entry", "ipc_end"),
+    ("try_notify", "notify_end"),
+    ("loaded_call", "alien_end"),
+    ("native_fault", "native_fault_end"),
+    ("map_reply", "map_end"),
+];
 
 /// Address of the processor's hot words, as in the kernel's layout: its lower half.
 pub const CPU: u32 = 0xe040_0f80;
@@ -23,13 +28,15 @@ pub const ONES: u64 = 0xffff_ffff_0000_0000;
 pub struct Symbols {
     /// `PoolPlace`: the offset, and the bits of a handle that are an index.
     pub pool_place: u32,
-    /// Entry by `syscall`.
-    pub entry: u32,
+    /// Entries by `syscall` and by a page fault.
+    pub entries: [u32; 2],
     /// Where users' addresses end: two words.
     pub user_end: u32,
     /// Where the code goes with what it leaves to the portable kernel: with all as the user had it,
-    /// and with the vector and what is before it saved.
-    pub slow: [u32; 2],
+    /// with the vector and what is before it saved, and with all registers saved.
+    pub slow: [u32; 3],
+    /// Where it goes so that all registers of the current thread come from its context.
+    pub restores: u32,
 }
 
 /// The code.
@@ -55,9 +62,14 @@ impl Code {
             tests: Vec::new(),
             symbols: Symbols {
                 pool_place: elf.symbol("10POOL_PLACE")?,
-                entry: elf.symbol("syscall_entry")?,
+                entries: [elf.symbol("syscall_entry")?, elf.symbol("page_fault")?],
                 user_end: elf.symbol("user_end")?,
-                slow: [elf.symbol("save_call")?, elf.symbol("entered")?],
+                slow: [
+                    elf.symbol("save_call")?,
+                    elf.symbol("entered")?,
+                    elf.symbol("entered_saved")?,
+                ],
+                restores: elf.symbol("leave_kernel")?,
             },
             places: Places { cpu: CPU, scheduler: elf.symbol("8contract6KERNEL")? },
         };

@@ -68,14 +68,30 @@ impl User {
     }
 }
 
+/// How the kernel is entered.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Entry {
+    /// By `syscall`.
+    Call,
+    /// By a page fault.
+    Fault {
+        /// What the processor says of it.
+        error: u64,
+        /// Where it was.
+        address: u64,
+    },
+    /// By what has no fast path.
+    Other,
+}
+
 /// How a thread entered, and what the processor has.
 pub struct Entered {
     /// The thread's registers.
     pub user: User,
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
-    /// By `syscall`; the other entries have no fast path.
-    pub by_call: bool,
+    /// How.
+    pub entry: Entry,
     /// Its space.
     pub space: Ref<Space>,
     /// `Cpu::loaded`.
@@ -91,11 +107,24 @@ impl Entered {
         kernel.port.cpu().loaded = loaded;
         let is_simple = loaded & !FLAGS != me.address();
         let mut r = [(); GENERAL].map(|()| rng.u64(..));
-        let (rsp, rip) = (rng.u64(..), rng.u64(..=USER_END));
+        let entry = match event {
+            Event::Call(_) => Entry::Call,
+            Event::Fault => Entry::Fault { error: rng.u64(..32), address: rng.u64(..) },
+            Event::Tick => Entry::Other,
+        };
+        let (rsp, mut rip) = (rng.u64(..), rng.u64(..=USER_END));
+        if matches!(event, Event::Fault) && rng.u32(..8) == 0 {
+            // It is there that nothing can be executed.
+            rip = rng.u64(USER_END..);
+        }
         // A system call loses flags. Who goes step by step has had that noted.
         let step = if is_simple || rng.u32(..4) > 0 { 0 } else { STEP };
-        let rflags = rng.u64(..) & USER_FLAGS & !STEP | step | FIXED_FLAGS;
-        let by_call = matches!(event, Event::Call(_));
+        let mut rflags = rng.u64(..) & USER_FLAGS & !STEP | step | FIXED_FLAGS;
+        if matches!(event, Event::Fault) && rng.u32(..8) == 0 {
+            // QEMU lets users have more.
+            rflags |= rng.u64(..) & 0xffff;
+            rflags = rflags & !STEP | step;
+        }
         if let Event::Call(arguments) = event {
             CALL.iter().zip(arguments).for_each(|(at, value)| r[at - word::GENERAL] = *value);
             (r[word::RCX - word::GENERAL], r[word::R11 - word::GENERAL]) = (rip, rflags);
@@ -109,7 +138,14 @@ impl Entered {
         let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
         kernel.port.now = clock.now();
         let space = kernel.pool[me].space.get().expect("who runs has a space");
-        Self { user: User { r, rsp, rip, rflags }, segments, by_call, space, loaded, clock }
+        Self { user: User { r, rsp, rip, rflags }, segments, entry, space, loaded, clock }
+    }
+
+    /// What the processor pushes at a fault, from the last word on.
+    pub fn pushed(&self) -> Vec<u64> {
+        let Entry::Fault { error, .. } = self.entry else { return Vec::new() };
+        let User { rsp, rip, rflags, .. } = self.user;
+        vec![error, rip, selector::USER_CODE.into(), rflags, rsp, selector::USER_DATA.into()]
     }
 
     /// What the portable kernel makes of it.
@@ -118,7 +154,9 @@ impl Entered {
             Event::Tick => self.user.save(&mut kernel.pool[me], 0x20),
             Event::Fault => {
                 self.user.save(&mut kernel.pool[me], vector::PAGE_FAULT);
-                kernel.page_fault(UserAddr(self.user.r[0] & (USER_END - 1)), Rights::READ);
+                let Entry::Fault { error, address } = self.entry else { return };
+                kernel.pool[me].context[word::ERROR] = error;
+                kernel.page_fault(UserAddr(address), Rights::READ);
             }
             Event::Call(_) => {
                 self.user.save(&mut kernel.pool[me], vector::SYSTEM_CALL);

@@ -50,6 +50,8 @@ pub struct Machine<'a> {
     pub cr3: Option<u64>,
     /// CR0.
     pub cr0: u64,
+    /// The address of a page fault.
+    pub cr2: u64,
     /// The base of FS.
     pub fs_base: u64,
     /// The memory: the kernel's, by lower halves of addresses.
@@ -90,6 +92,7 @@ impl<'a> Machine<'a> {
             tsc: 0,
             cr3: None,
             cr0: 0,
+            cr2: 0,
             fs_base: 0,
             words: Words::new(memory),
             tests: Vec::new(),
@@ -111,6 +114,7 @@ impl<'a> Machine<'a> {
         match bytes {
             8 => Ok(word(at)? | word(at + 4)? << 32),
             4 => word(at),
+            1 => Ok(word(at & !3)? >> (8 * (at & 3)) & 0xff),
             _ => bail!("an access to {bytes} bytes at {at:#x}"),
         }
     }
@@ -149,7 +153,12 @@ impl<'a> Machine<'a> {
                     self.segments[r.number()].into()
                 } else if r == Register::CR0 {
                     self.cr0
-                } else if r.is_gpr64() || r.is_gpr32() || matches!(r, Register::BL | Register::CL) {
+                } else if r == Register::CR2 {
+                    self.cr2
+                } else if r.is_gpr64()
+                    || r.is_gpr32()
+                    || matches!(r, Register::BL | Register::CL | Register::SI)
+                {
                     low(self.regs[r.number()], r.size())
                 } else {
                     bail!("unknown register in {i}")
@@ -198,7 +207,7 @@ impl<'a> Machine<'a> {
             at = i.next_ip() as u32;
             let bytes = Self::bytes(&i, 0);
             match i.mnemonic() {
-                Mnemonic::Mov => {
+                Mnemonic::Mov | Mnemonic::Movzx => {
                     let value = self.get(&i, 1)?;
                     self.set(&i, 0, value)?;
                 }
@@ -275,6 +284,10 @@ impl<'a> Machine<'a> {
                 Mnemonic::Pop => {
                     let value = self.load(self.regs[reg::RSP], 8)?;
                     self.regs[reg::RSP] = self.regs[reg::RSP].wrapping_add(8);
+                    self.set(&i, 0, value)?;
+                }
+                Mnemonic::Cmovne => {
+                    let value = self.get(&i, if self.zero { 0 } else { 1 })?;
                     self.set(&i, 0, value)?;
                 }
                 Mnemonic::Clts => self.cr0 &= !TASK_SWITCHED,

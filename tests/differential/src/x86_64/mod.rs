@@ -12,7 +12,7 @@ use crate::elf::Elf;
 use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
 use abi::frame::{CHANGED_STATE, USER_FLAGS, vector};
 use abi::state::THREAD_POINTER;
-use abi::{Frame, Op, USER_END, Word};
+use abi::{Frame, Op, USER_END, UserAddr, Word};
 use anyhow::Result;
 use code::Code;
 use entry::{CALL, Entered};
@@ -42,7 +42,8 @@ impl Processor for X86_64 {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Run, Op::Notify, Op::Receive];
+    const FAST: &'static [Op] =
+        &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Notify, Op::Receive];
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
@@ -63,8 +64,14 @@ impl Processor for X86_64 {
         ("runs by iretq", 15),
         ("runs with the FPU", 5),
         ("runs of another alien", 5),
+        ("alien faults", 25),
+        ("alien faults with the FPU", 5),
+        ("runs that map", 5),
+        ("runs that map, with the FPU", 2),
+        ("faults", 25),
+        ("answers by a page", 15),
     ];
-    const EVENTS: u64 = 300_000;
+    const EVENTS: u64 = 450_000;
     const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[
         (
             "try_notify: testl $1,0x34(%rbx), Jne",
@@ -73,6 +80,19 @@ impl Processor for X86_64 {
         (
             "try_notify: cmp %edi,0x38(%rbx), Jne",
             "W5: who is in a ready queue by a fast path had nothing to load; only another thread's `set_state` changes that meanwhile.",
+        ),
+        ("native_fault: Cmp of a static, Jne", "F1: a fault in the kernel is no event of a user."),
+        (
+            "map_reply: cmpl $4,0x104(%rbp,%rcx), Jne",
+            "M2: a space has mapped (M6) Memories and Segments only, and a Segment has its upper table where a Memory has its class, so M4 refuses it.",
+        ),
+        (
+            "map_reply: test $0x3F,%cl, Jne",
+            "M5: other rights stay in the address, and where it points nothing has been mapped (M6).",
+        ),
+        (
+            "map_reply: test %r15d,0x10(%r11), Jne",
+            "The search: the other way leads to nothing, and the portable kernel does it all.",
         ),
     ];
 
@@ -117,6 +137,7 @@ impl Processor for X86_64 {
         // Some alien used a port, or its space has none any more.
         let threads = all::<Self>(kernel);
         let alien = threads[rng.usize(..threads.len())];
+        spaces::enter_one(kernel, alien);
         if kernel.pool[alien].is_alien() && rng.u32(..16) == 0 {
             kernel.pool[alien].lazy ^= PORTS;
         }
@@ -124,20 +145,25 @@ impl Processor for X86_64 {
 
     fn write_frame(frame: &mut [Word], rng: &mut Rng) {
         let frame: &mut Frame = bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(frame));
-        match rng.u32(..32) {
+        match rng.u32(..64) {
             0 => frame.changed = rng.u64(..3),
             1 => frame.fs_base = rng.u64(..),
-            12..=13 => (frame.changed, frame.fs_base) = (CHANGED_STATE, rng.u64(..USER_END)),
             2 => frame.rip = rng.u64(..USER_END),
             3 => frame.rflags = rng.u64(..) & USER_FLAGS & !BY_IRET | FIXED_FLAGS,
-            10 => frame.rip = rng.u64(..),
-            11 => frame.rflags = rng.u64(..),
-            // As if a system call had been made with such flags.
-            4..=9 => {
+            4 => frame.rip = rng.u64(..),
+            5 => frame.rflags = rng.u64(..),
+            6..=7 => (frame.changed, frame.fs_base) = (CHANGED_STATE, rng.u64(..USER_END)),
+            // As if a system call had been made, mostly with flags that `sysretq` brings back.
+            8..=24 => {
+                frame.changed = 0;
                 frame.rip = rng.u64(..USER_END);
                 frame.r[word::RCX - word::GENERAL] = frame.rip;
                 frame.rflags = rng.u64(..) & USER_FLAGS & !BY_IRET | FIXED_FLAGS;
-                frame.rflags ^= [BY_IRET & rng.u64(..), 1 << rng.u32(..64), 0][rng.usize(..3)];
+                frame.rflags ^= match rng.u32(..8) {
+                    0 => BY_IRET & rng.u64(..),
+                    1 => 1 << rng.u32(..64),
+                    _ => 0,
+                };
                 frame.r[word::R11 - word::GENERAL] = frame.rflags;
             }
             _ => {}
@@ -167,6 +193,7 @@ impl Processor for X86_64 {
 
     fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event, entered: &Entered) {
         entered.portable(kernel, me, event);
+        spaces::drop_translations(kernel);
     }
 
     fn check(
@@ -187,8 +214,9 @@ impl Processor for X86_64 {
         let waits_fast =
             matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
         if thread.gate == gate::REPLY | gate::ALIEN {
-            // An alien's registers are in its handler's memory.
+            // An alien's registers are in its handler's memory, and so is the fault's address.
             thread.context = [0; kcore::port::CONTEXT_WORDS];
+            thread.fault_address = UserAddr(0);
         }
         if who.runs || waits_fast || who.is_brief {
             // Who runs has them in the processor. Who waits is resumed with a message and the first

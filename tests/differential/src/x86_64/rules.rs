@@ -4,7 +4,7 @@
 
 use super::Kernel;
 use super::code::{CPU, Code, ONES, SCRATCH};
-use super::entry::{CALL, Entered, NUMBERS};
+use super::entry::{CALL, Entered, Entry, NUMBERS};
 use super::lazy::{is_handled, registers};
 use super::machine::{Exit, Machine, reg};
 use super::spaces::tables;
@@ -13,13 +13,14 @@ use crate::processor::{Outcome, Run, pool_word};
 use abi::frame::{GENERAL, USER_FLAGS, vector};
 use abi::{Op, Tag, USER_END};
 use anyhow::{Context, Result, bail, ensure};
+use arch_host::POOL_BASE;
 use core::mem::offset_of;
-use kcore::port::{CONTEXT_WORDS, Processor as _};
+use kcore::port::{CONTEXT_WORDS, Processor as _, Translation as _};
 use kcore::thread::{ANCHOR, gate};
 use kcore::{Cpu, Scheduler, Thread};
 use pool::Ref;
 use x86_64_context::loaded::{FLAGS, FPU};
-use x86_64_context::{FIXED_FLAGS, selector, word};
+use x86_64_context::{FIXED_FLAGS, goes_by_steps, selector, word};
 
 /// Where `Cpu::current` is.
 const CURRENT: u32 = CPU + offset_of!(Cpu, current) as u32;
@@ -28,8 +29,14 @@ const TOP: u32 = CPU + offset_of!(Cpu, top) as u32;
 /// Where `Cpu::loaded` is.
 const LOADED: u32 = CPU + offset_of!(Cpu, loaded) as u32;
 /// What some ways may take at most, from the entry to user mode in another space.
-const MOST: [(&str, usize); 4] =
-    [("calls", 50), ("replies", 52), ("alien calls", 60), ("runs", 64)];
+const MOST: [(&str, usize); 6] = [
+    ("calls", 50),
+    ("replies", 52),
+    ("alien calls", 60),
+    ("runs", 64),
+    ("alien faults", 70),
+    ("faults", 112),
+];
 /// Words of the system call's results that count of an alien's event: the delivery, the handle, and
 /// the message.
 const EVENT: usize = 2 + kcore::fault::EVENT_WORDS as usize;
@@ -46,6 +53,8 @@ pub struct Left {
     loaded: u32,
     /// Selectors of who runs.
     data: [u16; 4],
+    /// All registers came from its context.
+    restored: bool,
     /// The tables, if they were loaded.
     cr3: Option<u64>,
 }
@@ -73,9 +82,15 @@ pub fn run(
     entered: &Entered,
     turned: Option<usize>,
 ) -> Result<Run<Left>> {
-    if !entered.by_call {
-        return Ok(Run { outcome: None, tests: Vec::new(), steps: Vec::new(), ways: Vec::new() });
-    }
+    let [call, fault] = code.symbols.entries;
+    let entry = match entered.entry {
+        Entry::Call => call,
+        Entry::Fault { .. } => fault,
+        Entry::Other => {
+            let (tests, steps, ways) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(Run { outcome: None, tests, steps, ways });
+        }
+    };
     let cpu = *kernel.port.cpu();
     let kernel = &*kernel;
     // After `Cpu` comes the upper half of ring 0's stack pointer.
@@ -85,12 +100,13 @@ pub fn run(
     let Clock { base, mult, shift, counter } = entered.clock;
     let clock = [base as u32, (base >> 32) as u32, mult, shift];
     let place = code.places.scheduler;
+    let distance = (kernel.port.physical(POOL_BASE).0 as u32).wrapping_sub(POOL_BASE);
     let end = [USER_END as u32, (USER_END >> 32) as u32];
     let rows: [(u32, &[u32]); 6] = [
         (CPU, &hot),
         (SCRATCH, &[0; 6]),
         (code.symbols.user_end, &end),
-        (code.symbols.pool_place, &[0, kernel.threads.count - 1]),
+        (code.symbols.pool_place, &[distance, kernel.threads.count - 1]),
         (place, scheduler),
         (place + size_of::<Scheduler>() as u32, &clock),
     ];
@@ -104,10 +120,15 @@ pub fn run(
     (machine.regs, machine.segments) = (numbered(entered), entered.segments);
     machine.tsc = counter;
     (machine.cr0, machine.fs_base) = registers(kernel, cpu.loaded, me);
-    let exit = machine.run(code, code.symbols.entry, turned)?;
+    start(&mut machine, me, entered);
+    let exit = machine.run(code, entry, turned)?;
     let end = End { code, kernel, me, entered, machine: &machine, cpu, exit };
     let (outcome, ways) = match exit {
         Exit::Sysret | Exit::Iret => {
+            let (outcome, ways) = end.outcome()?;
+            (Some(outcome), ways)
+        }
+        Exit::Left(at) if at == code.symbols.restores => {
             let (outcome, ways) = end.outcome()?;
             (Some(outcome), ways)
         }
@@ -117,6 +138,20 @@ pub fn run(
         }
     };
     Ok(Run { outcome, tests: machine.tests, steps: machine.steps, ways })
+}
+
+/// What the processor does at a fault.
+fn start(machine: &mut Machine, me: Ref<Thread>, entered: &Entered) {
+    let Entry::Fault { address, .. } = entered.entry else { return };
+    machine.cr2 = address;
+    let pushed = entered.pushed();
+    let bottom = me.address() - pushed.len() as u32 * 8;
+    machine.words.written.extend(
+        (bottom..)
+            .step_by(4)
+            .zip(pushed.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32])),
+    );
+    machine.regs[reg::RSP] = ONES | u64::from(bottom);
 }
 
 /// Where the entry code ended.
@@ -136,7 +171,7 @@ impl End<'_> {
     fn given_up(&self, at: u32) -> Result<()> {
         let (machine, user) = (self.machine, &self.entered.user);
         let before = numbered(self.entered);
-        let [whole, pushed] = self.code.symbols.slow;
+        let [whole, pushed, all_pushed] = self.code.symbols.slow;
         let written = &machine.words.written;
         let context = saved(self.me, 0)..saved(self.me, CONTEXT_WORDS);
         ensure!(
@@ -148,6 +183,10 @@ impl End<'_> {
         if at == whole {
             ensure!(machine.regs == before, "all registers are the user's");
             return Ok(());
+        }
+        if let Entry::Fault { .. } = self.entered.entry {
+            ensure!([pushed, all_pushed].contains(&at), "the code went to {at:#x}");
+            return self.fault_given_up(at == all_pushed, &before);
         }
         ensure!(at == pushed, "the code went to {at:#x}");
         ensure!(!self.kernel.pool[self.me].is_alien(), "an alien loses registers");
@@ -177,6 +216,28 @@ impl End<'_> {
         Ok(())
     }
 
+    /// The same of a fault: registers are as the user had them, or pushed.
+    fn fault_given_up(&self, all_pushed: bool, before: &[u64; 16]) -> Result<()> {
+        let machine = self.machine;
+        let mut wanted: Vec<u64> = self.entered.pushed();
+        wanted.insert(0, vector::PAGE_FAULT);
+        if all_pushed {
+            wanted.splice(0..0, self.entered.user.r);
+        } else {
+            let kept = (0..16).filter(|number| *number != reg::RSP);
+            for number in kept {
+                ensure!(machine.regs[number] == before[number], "register {number} is another one");
+            }
+        }
+        let bottom = saved(self.me, CONTEXT_WORDS - wanted.len());
+        ensure!(machine.regs[reg::RSP] as u32 == bottom, "the stack is elsewhere");
+        for (at, value) in (bottom..).step_by(8).zip(wanted) {
+            let found = machine.load(ONES | u64::from(at), 8)?;
+            ensure!(found == value, "{found:#x} is saved at {at:#x}, not {value:#x}");
+        }
+        Ok(())
+    }
+
     /// What it left, and the ways that it took.
     fn outcome(&self) -> Result<(Outcome<Left>, Vec<&'static str>)> {
         let (machine, kernel) = (self.machine, self.kernel);
@@ -192,7 +253,17 @@ impl End<'_> {
         ensure!(steps <= most, "{way} took {steps} instructions, not {most}");
         let ways = if switches { vec![way, "to another space"] } else { vec![way] };
         let mut registers = machine.regs;
-        let place = if self.exit == Exit::Iret {
+        let restored = matches!(self.exit, Exit::Left(_));
+        let context = |word: usize| machine.load(ONES | u64::from(saved(current, word)), 8);
+        if restored {
+            for index in word::GENERAL..word::VECTOR {
+                registers[NUMBERS[index - word::GENERAL]] = context(index)?;
+            }
+            registers[reg::RSP] = context(word::RSP)?;
+        }
+        let place = if restored {
+            [context(word::RIP)?, context(word::RFLAGS)?]
+        } else if self.exit == Exit::Iret {
             let at = |word: u64| machine.load(machine.regs[reg::RSP] + 8 * word, 8);
             ensure!(
                 [at(1)?, at(4)?] == [selector::USER_CODE, selector::USER_DATA].map(u64::from),
@@ -209,6 +280,7 @@ impl End<'_> {
             rare: (machine.cr0, machine.fs_base),
             loaded: machine.load(ONES | u64::from(LOADED), 4)? as u32,
             data: [0, 3, 4, 5].map(|at| machine.segments[at]),
+            restored,
             cr3: machine.cr3,
         };
         Ok((Outcome { current, written: machine.words.written.clone(), own }, ways))
@@ -219,8 +291,17 @@ impl End<'_> {
 impl End<'_> {
     fn way(&self, current: Ref<Thread>) -> Result<&'static str> {
         let (has_fpu, was) = (self.cpu.loaded & FPU != 0, self.cpu.loaded & !FLAGS);
+        let is_fault = matches!(self.entered.entry, Entry::Fault { .. });
         if self.kernel.pool[self.me].is_alien() {
-            return Ok(if has_fpu { "alien calls with the FPU" } else { "alien calls" });
+            return Ok(match (is_fault, has_fpu) {
+                (true, true) => "alien faults with the FPU",
+                (true, false) => "alien faults",
+                (false, true) => "alien calls with the FPU",
+                (false, false) => "alien calls",
+            });
+        }
+        if is_fault {
+            return Ok("faults");
         }
         let scheduler = self.code.places.scheduler;
         let queues = scheduler..scheduler + size_of::<Scheduler>() as u32;
@@ -230,6 +311,9 @@ impl End<'_> {
         Ok(match op.context("an unknown system call went through")? {
             Op::Call => "calls",
             Op::ReplyWait => "replies",
+            Op::MapReplyWait => "answers by a page",
+            Op::MapRun if has_fpu => "runs that map, with the FPU",
+            Op::MapRun => "runs that map",
             Op::Run if current.address() != was => "runs of another alien",
             Op::Run if has_fpu => "runs with the FPU",
             Op::Run if self.exit == Exit::Iret => "runs by iretq",
@@ -262,7 +346,7 @@ pub fn check(
         let number = NUMBERS[index - word::GENERAL];
         let result = CALL.iter().position(|at| *at == index);
         let value = match result {
-            _ if to_alien => context[index],
+            _ if to_alien || left.restored => context[index],
             Some(result) if !from_alien || result < EVENT => context[index],
             // It may see what the alien had.
             _ if from_alien && ![reg::RCX, reg::R11].contains(&number) => before[number],
@@ -275,7 +359,7 @@ pub fn check(
         let found = left.registers[number];
         ensure!(found == value, "register {number} is {value:#x}, by the assembly {found:#x}");
     }
-    let flags = if to_alien { context[word::RFLAGS] } else { FIXED_FLAGS };
+    let flags = if to_alien || left.restored { context[word::RFLAGS] } else { FIXED_FLAGS };
     let [rip, rsp] = [context[word::RIP], context[word::RSP]];
     ensure!(
         left.place == [rip, flags] && left.registers[reg::RSP] == rsp,
@@ -283,12 +367,18 @@ pub fn check(
         left.place,
         left.registers[reg::RSP]
     );
-    ensure!(!to_alien || rip < USER_END, "it is to go on at {rip:#x}");
+    let is_new = to_alien || left.restored;
+    ensure!(!is_new || rip < USER_END, "it is to go on at {rip:#x}");
+    ensure!(to_alien || !is_new || !goes_by_steps(context), "that it goes by steps is lost");
     check_loaded(kernel, (me, *current), entered, left)?;
     let space = kernel.pool[*current].space.get().context("it has no space")?;
     let cr3 = (space != entered.space).then(|| tables(kernel, space));
     ensure!(left.cr3 == cr3, "the tables are {:x?}, not {cr3:x?}", left.cr3);
-    ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
+    let own = entered.space.address();
+    ensure!(
+        kernel.port.invalidated.iter().all(|(space, _)| *space != own),
+        "the portable kernel dropped translations of the space that is entered"
+    );
     let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
     let is_known = |at: &u32| {
         crate::processor::is_pool::<super::X86_64>(kernel, *at)

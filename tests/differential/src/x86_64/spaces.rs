@@ -4,16 +4,19 @@
 use super::Kernel;
 use crate::processor::Found;
 use fastrand::Rng;
-use kcore::Space;
+use kcore::{Space, Thread};
 use pool::Ref;
 use x86_64_context::hw::{HIGH, TABLE};
+
+/// The bit of a space's upper word that keeps translations.
+const KEEP: u32 = (mmu::pcid::KEEP >> 32) as u32;
 
 /// Each space has tables of its own.
 pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
     for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
         let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
         kernel.pool[space].hw[TABLE] = number << 12;
-        kernel.pool[space].hw[HIGH] = rng.u32(..2) << 31;
+        kernel.pool[space].hw[HIGH] = rng.u32(..2) * KEEP;
     }
 }
 
@@ -21,4 +24,18 @@ pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
 pub fn tables(kernel: &Kernel, space: Ref<Space>) -> u64 {
     let [low, high] = [TABLE, HIGH].map(|word| u64::from(kernel.pool[space].hw[word]));
     high << 32 | low
+}
+
+/// What the port does when translations of spaces that are not entered have to be dropped.
+pub fn drop_translations(kernel: &mut Kernel) {
+    for (space, _) in kernel.port.invalidated.clone() {
+        kernel.pool[Ref::<Space>::new(space)].hw[HIGH] &= !KEEP;
+    }
+}
+
+/// Some space was entered meanwhile.
+pub fn enter_one(kernel: &mut Kernel, thread: Ref<Thread>) {
+    if let Some(space) = kernel.pool[thread].space.get() {
+        kernel.pool[space].hw[HIGH] |= KEEP;
+    }
 }

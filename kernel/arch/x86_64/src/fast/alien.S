@@ -53,14 +53,20 @@
     ja \refused
 .endm
 
-// Pushes a frame: what is not in a register as the alien had it is in these words.
-.macro PUSH_FRAME address, error, vector, rflags, rip, rsp, r11, rcx
+// Pushes a frame: what is not in a register as the alien had it is in these words. Of a fault the address is in the scratch word.
+.macro PUSH_FRAME is_fault, rflags, rip, rsp, r11, rcx
     movsxd rsp, dword ptr [r11 + {utcb}]
     add rsp, {frame_bytes}
     push 0
-    push \address
-    push \error
-    push \vector
+    .if \is_fault
+    push qword ptr [{scratch}]
+    push qword ptr [r11 + {saved_error}]
+    push {vector_page_fault}
+    .else
+    push 0
+    push 0
+    push {vector_call}
+    .endif
     push qword ptr [r11 + {fs_base}]
     push qword ptr [\rflags]
     push qword ptr [\rip]
@@ -108,10 +114,24 @@
     mov [{scratch}], rsp
     mov [{scratch} + 16], rcx
     HANDLER_WAITS refuse_call
-    PUSH_FRAME 0, 0, {vector_call}, {scratch}+8, {scratch}+16, {scratch}, {scratch}+8, {scratch}+16
+    PUSH_FRAME 0, {scratch}+8, {scratch}+16, {scratch}, {scratch}+8, {scratch}+16
     mov esi, {vector_call}
     xor edx, edx
     xor r8d, r8d
+    TO_HANDLER \fpu
+.endm
+
+// The alien's page fault: R11 is the alien, and its own and its RCX are where the vector and r15 would be.
+.macro FAULT fpu
+    HANDLER_WAITS refuse_fault
+    and qword ptr [r11 + {saved_rflags}], {user_flags}
+    or qword ptr [r11 + {saved_rflags}], {fixed_flags}
+    mov rsp, cr2
+    mov [{scratch}], rsp
+    PUSH_FRAME 1, r11+{saved_rflags}, r11+{saved_rip}, r11+{saved_rsp}, r11+{saved_r15}, r11+{saved_vector}
+    mov esi, {vector_page_fault}
+    mov rdx, [{scratch}]
+    mov r8, [r11 + {saved_error}]
     TO_HANDLER \fpu
 .endm
 
@@ -154,26 +174,27 @@
 .endm
 
 // R6 to R8, and the way out, from the thread in R11.
-.macro RESUME alien, low, free, how, iret
+.macro RESUME alien, low, free, how, name
     movsxd rsp, dword ptr [\alien + {utcb}]
     cmp qword ptr [rsp + {f_changed}], 0                // R6
     jne slow_run
     mov \free, [rsp + {f_rip}]
-    cmp \free, [user_end]                             // R7
+    cmp \free, [user_end]                               // R7
     jae slow_run
+\name:
     cmp \free, [rsp + {f_rcx}]                          // R8
-    jne \iret
+    jne \name\()_by_iret
     mov r15, [rsp + {f_rflags}]
     cmp r15, [rsp + {f_r11}]
-    jne \iret
+    jne \name\()_by_iret
     xor r15, {fixed_flags}
     test r15, ~{sysret_flags}
-    jnz \iret
+    jnz \name\()_by_iret
     SWITCH_TO_ALIEN \alien, \low, \how
     POP_ALL
     mov rsp, [rsp]
     sysretq
-\iret:
+\name\()_by_iret:
     mov rbp, rsp
     SWITCH_TO_ALIEN \alien, \low, \how
     mov rsp, \alien
@@ -212,9 +233,9 @@ handler_call:
     test cl, {loaded_flags}
     jnz flagged
     cmp rax, {op_run}                                   // R1
-    jne slow_run
+    jne map_run
     WAITS rcx, ecx, run_other, slow_run
-    RESUME rcx, ecx, rbx, 0, by_iret
+    RESUME rcx, ecx, rbx, 0, resume
 
 // The same with the FPU.
 flagged:
@@ -224,9 +245,9 @@ flagged:
     cmp ecx, r11d                                       // A1
     je call_with_fpu
     cmp rax, {op_run}                                   // R1
-    jne slow_run
+    jne map_run
     WAITS rcx, ecx, run_other, slow_run
-    RESUME rcx, ecx, rbx, 1, by_iret_with_fpu
+    RESUME rcx, ecx, rbx, 1, resume_with_fpu
 call_with_fpu:
     mov rcx, [r11 + {saved_rip}]
     CALL 1
@@ -253,9 +274,35 @@ run_other:
     or ecx, r15d
     jnz slow_run
     WAITS rbx, ebx, slow_run, slow_run
-    RESUME rbx, ebx, rcx, 2, by_iret_to_other
+    RESUME rbx, ebx, rcx, 2, resume_other
+
+// From vector 14. The processor pushed SS, RSP, RFLAGS, CS, RIP and the error code; from kernel mode not at a thread.
+.balign 32
+page_fault:
+    push rcx
+    push r11
+    lea r11, [rsp + {above_r15}]
+    cmp r11d, [{loaded}]                                // A1
+    jne 1f
+    FAULT 0
+1:
+    mov ecx, [{loaded}]
+    xor ecx, {loaded_fpu}
+    cmp ecx, r11d                                       // A1
+    je 2f
+    pop r11
+    pop rcx
+    jmp native_fault
+2:
+    FAULT 1
 
 // Not for the fast path: all is as the user had it.
+refuse_fault:
+    lea rsp, [r11 + {saved_r15}]
+    pop r11
+    pop rcx
+    push {vector_page_fault}
+    jmp entered
 refuse_call:
     mov rcx, [{scratch} + 16]
     mov rsp, [{scratch}]

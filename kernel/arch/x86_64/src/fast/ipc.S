@@ -22,7 +22,7 @@
 //  9 | under this handle, from this very thread                       | `waiting_caller`
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
-// What fails T2 may be `notify` or `receive`: `notify.S`. What fails the first part of T1 may be an alien, or its handler: `alien.S`.
+// What fails T2 may be `map_reply_wait`: `map.S`; or `notify` or `receive`: `notify.S`. What fails the first part of T1 may be an alien, or its handler: `alien.S`.
 //
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call. Receiver and sender cannot be one
 // thread: the sender runs, so its gate is not `OPEN`. Where the receiver goes on needs no test: the last 512 GiB before what is no address
@@ -101,7 +101,7 @@ syscall_entry:
 3: // reply_wait
     xor rax, {op_call} ^ {op_reply_wait}                // T2
     cmp rax, {words}
-    ja try_notify
+    ja map_reply
     mov ebx, [{pool} + {index_mask}]                    // T7
     and ebx, edi
     shl ebx, {thread_shift}
