@@ -10,10 +10,10 @@
 //! A name in braces in these files is a constant of the list below. A name that is not in the list
 //! is refused, and so is one in the list that nobody uses.
 
-use crate::registers::{hw, word};
 use crate::system;
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, MessageKind, Op, Rights, Tag};
+use alpha_context::{hw, word};
 use anyhow::{Context as _, Result, bail, ensure};
 use core::mem::offset_of;
 use kcore::port::CONTEXT_WORDS;
@@ -211,12 +211,27 @@ impl Code {
         Self::read(file)
     }
 
+    /// The fast path as QEMU has it, and what it goes to, at its physical address: for who
+    /// interprets it.
+    ///
+    /// # Errors
+    /// If it cannot be assembled.
+    pub fn by_itself(folder: &Path) -> Result<PathBuf> {
+        let Self { path: object, .. } = Self::fast_path(folder, For::Qemu)?;
+        let file = folder.join("fast-path");
+        let at = format!("--section-start=.fast={:#x}", entry(CALL_PAL));
+        let mut linker = Command::new("alpha-linux-gnu-ld");
+        linker.args(["-N", "-static", "--build-id=none", "-e", "entry", &at, "-o"]);
+        succeeds(linker.args([&file, &object]))?;
+        Ok(file)
+    }
+
     /// The fast path by itself.
     ///
     /// # Errors
     /// If it cannot be assembled.
     pub fn fast_path(folder: &Path, code_for: For) -> Result<Self> {
-        let text = [include_str!("ipc.S"), "slow:\n"].concat();
+        let text = [include_str!("ipc.S"), "    .globl slow\nslow:\n    call_pal 0\n"].concat();
         Self::read(assemble(folder, &text, code_for)?)
     }
 

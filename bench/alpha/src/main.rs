@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! alpha-ipc test FOLDER          10,000 round trips, and faults that have to be found
+//! alpha-ipc path FOLDER          assembles it for the test `differential`, and says where it is
 //! alpha-ipc count FOLDER CPU     what a call and a reply take, as a report of the machine model
 //! ```
 //!
@@ -13,12 +14,12 @@
 
 mod check;
 mod code;
-mod registers;
 mod run;
 mod system;
 mod trace;
 
 use anyhow::{Context as _, Result, bail};
+use code::Code;
 use model_core::Cpu;
 use std::path::Path;
 
@@ -27,12 +28,16 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["test", folder] => check::test(Path::new(folder)),
+        ["path", folder] => {
+            println!("{}", Code::by_itself(Path::new(folder))?.display());
+            Ok(())
+        }
         ["count", folder, cpu] => {
             let text =
                 std::fs::read_to_string(cpu).with_context(|| format!("cannot read {cpu}"))?;
             print!("{}", check::count(Path::new(folder), &Cpu::parse(&text)?)?.to_json()?);
             Ok(())
         }
-        _ => bail!("alpha-ipc test FOLDER, or alpha-ipc count FOLDER CPU"),
+        _ => bail!("alpha-ipc test FOLDER, path FOLDER, or count FOLDER CPU"),
     }
 }

@@ -2,9 +2,9 @@
 //! Two threads in two spaces, made by the portable kernel: what it has of them then is what the
 //! fast path works on.
 
-use crate::registers::{Alpha, hw, tag, word};
 use abi::frame::vector;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
+use alpha_context::{Alpha, hw, tag, word};
 use anyhow::{Context as _, Result, ensure};
 use arch_host::{Host, HostFormat, WINDOWS, boot_port, slot};
 use kcore::port::{Context, Processor};

@@ -12,12 +12,14 @@
 //! and a wrong result, or there is a reason why it cannot be.
 //!
 //! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
-//! which is the default, `arm`, `powerpc`, or `wide` for x86-64. A processor's folder implements
+//! which is the default, `arm`, `powerpc`, `wide` for x86-64, or `alpha`, whose fast path is all there is of it. A processor's folder implements
 //! the trait of `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`,
 //! `processor`, `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "alpha")]
+mod alpha;
 #[cfg(feature = "arm")]
 mod armv5;
 #[cfg(any(feature = "ia32", feature = "powerpc", feature = "wide"))]
@@ -37,6 +39,8 @@ mod system;
 #[cfg(feature = "wide")]
 mod x86_64;
 
+#[cfg(feature = "alpha")]
+use alpha::Alpha as FastPaths;
 #[cfg(feature = "arm")]
 use armv5::Armv5 as FastPaths;
 #[cfg(feature = "ia32")]

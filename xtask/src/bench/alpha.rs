@@ -25,14 +25,27 @@ pub fn test() -> Result<()> {
     run(&mut program("test"))
 }
 
+/// The fast path, assembled for who interprets it: where the file is.
+///
+/// # Errors
+/// Those of the program, which says what is wrong.
+pub fn path() -> Result<String> {
+    let said = said_by(&mut program("path"))?;
+    Ok(String::from_utf8(said)?.trim_end().into())
+}
+
 /// What a call and a reply take, by the CPU model of this name.
 ///
 /// # Errors
 /// Those of the program, which says what is wrong.
 pub fn count(cpu: &str) -> Result<Report> {
-    let mut command = program("count");
-    let output = command.arg(Model::cpu_file(cpu)).stderr(Stdio::inherit()).output();
-    let output = output.context("cannot run cargo")?;
+    let report = said_by(program("count").arg(Model::cpu_file(cpu)))?;
+    serde_json::from_slice(&report).context("alpha-ipc wrote no report")
+}
+
+/// What the program says.
+fn said_by(program: &mut Command) -> Result<Vec<u8>> {
+    let output = program.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     ensure!(output.status.success(), "alpha-ipc failed: see its output above");
-    serde_json::from_slice(&output.stdout).context("alpha-ipc wrote no report")
+    Ok(output.stdout)
 }

@@ -62,6 +62,7 @@ const DIFFERENTIAL: &str = "differential";
 
 /// The fast path of Alpha, which has no port.
 const ALPHA: &str = "alpha-ipc";
+const ALPHA_CONTEXT: &str = "alpha-context";
 
 /// Crates without a processor in them.
 const PORTABLE: &[&str] =
@@ -177,7 +178,9 @@ fn contracts(what: &[&str], end: &[&str]) -> Result<()> {
 fn clippy_contracts() -> Result<()> {
     let (clippy, end) = (["clippy", "--quiet", "--all-targets", "-p"], ["--", "-D", "warnings"]);
     contracts(&[&clippy[..], &[DIFFERENTIAL]].concat(), &end)?;
-    cargo(&[&clippy[..], &[ALPHA], &end].concat())
+    cargo(&[&clippy[..], &[ALPHA, "-p", ALPHA_CONTEXT], &end].concat())?;
+    let alpha = ["--no-default-features", "--features", "alpha"];
+    cargo(&[&clippy[..], &[DIFFERENTIAL], &alpha, &end].concat())
 }
 
 /// Each processor's fast paths as built against the portable kernel.

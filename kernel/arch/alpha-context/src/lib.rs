@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's saved registers on Alpha, and what is kept of a space: where each word is.
+//! A thread's saved registers on Alpha, and what is kept of a space: where each word is. Nothing
+//! here touches the processor.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use abi::frame::{GENERAL, vector};
 use abi::tag::REGISTER_WORDS;
@@ -29,6 +33,7 @@ pub mod hw {
 
 /// A tag in both places: bits 4 to 10 for ITB_ASN, 57 to 63 for DTB_ASN (DEC's `ev5_defs`). That
 /// each register ignores the rest is assumed.
+#[must_use]
 pub const fn tag(number: u64) -> u64 {
     number << 57 | number << 4
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Alpha's fast path, which is all that there is for it (`bench/alpha`): what it gives up is not
+//! looked at here either.
+
+mod code;
+mod entry;
+mod machine;
+mod rules;
+
+use crate::elf::Elf;
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use abi::Op;
+use abi::frame::vector;
+use alpha_context::{hw, tag, word};
+use anyhow::Result;
+use arch_host::HostFormat;
+use code::Code;
+use entry::Entered;
+use fastrand::Rng;
+use kcore::thread::gate;
+use kcore::{Space, Thread};
+use pool::{Link, Ref};
+use rules::Left;
+
+/// The portable kernel with Alpha's registers.
+type Kernel = crate::processor::Kernel<Alpha>;
+
+/// The code.
+pub struct Alpha {
+    code: Code,
+}
+
+/// Bit of `Thread::lazy`: it uses the FPU.
+const FPU: u32 = 1;
+
+impl Processor for Alpha {
+    type Registers = alpha_context::Alpha;
+    type Format = HostFormat;
+    type Spaces = ();
+    type Entered = Entered;
+    type Left = Left;
+
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait];
+    const PAGES: u32 = 8;
+    const LOW_END: u32 = 1 << 28;
+    const HIGH_RANGE: u32 = 0x3010_0000;
+    const EMPTY_SPACES: u32 = 0;
+    const WAYS: &'static [(&'static str, u64)] =
+        &[("calls", 25), ("replies", 25), ("to another space", 25)];
+    const EVENTS: u64 = 120_000;
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+
+    fn read(elf: &Elf) -> Result<Self> {
+        Ok(Self { code: Code::read(elf)? })
+    }
+
+    fn places(&self) -> &Places {
+        // What is there is in registers of PALmode, or not the fast path's.
+        &Places { cpu: 0, scheduler: 0 }
+    }
+
+    fn tests(&self) -> Vec<Option<String>> {
+        self.code.tests.iter().cloned().map(Some).collect()
+    }
+
+    fn missed(&self, executed: &Executed) -> Vec<String> {
+        self.code.missed(executed)
+    }
+
+    fn state(_: bool, _: &mut Rng) -> Vec<[u32; 3]> {
+        Vec::new()
+    }
+
+    fn by_system_call(thread: &mut Thread) {
+        thread.context[word::VECTOR] = vector::SYSTEM_CALL;
+    }
+
+    fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
+        for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
+            let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
+            // Some have lost their tag.
+            let tag = if rng.u32(..8) == 0 { 0 } else { tag(number) };
+            let words = &mut kernel.pool[space].hw;
+            words[hw::TABLE] = (number as u32) << 13;
+            (words[hw::TAG], words[hw::TAG + 1]) = (tag as u32, (tag >> 32) as u32);
+        }
+        for thread in all::<Self>(kernel) {
+            kernel.pool[thread].lazy = if rng.u32(..8) == 0 { FPU } else { 0 };
+        }
+    }
+
+    fn enter(
+        &self,
+        kernel: &mut Kernel,
+        _: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Entered {
+        Entered::random(kernel, me, event, rng)
+    }
+
+    fn run(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Left>> {
+        rules::run(&self.code, kernel, me, entered, turned)
+    }
+
+    fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event, entered: &Entered) {
+        entered.portable(kernel, me, event);
+    }
+
+    fn check(
+        &self,
+        kernel: &mut Kernel,
+        _: Ref<Thread>,
+        entered: &Entered,
+        outcome: &Outcome<Left>,
+    ) -> Result<()> {
+        rules::check(kernel, entered, outcome)
+    }
+
+    fn normalise(thread: &mut Thread, who: Who) {
+        if who.runs || matches!(thread.gate, gate::OPEN | gate::REPLY) {
+            // Who runs has them in the processor. Who waits is resumed with a message and these.
+            let kept = [word::SP, word::PC];
+            let count = if who.runs { 0 } else { kept.len() };
+            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
+            kept[..count].iter().for_each(|index| thread.context[*index] = before[*index]);
+        }
+        if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
+            thread.partner = Link::NULL;
+        }
+        if thread.state() != gate::SENDING {
+            thread.badge = 0;
+        }
+    }
+}
