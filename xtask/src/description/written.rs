@@ -41,13 +41,13 @@ pub struct Test {
     /// Seconds of the emulator's own time until it counts as hung.
     pub timeout: u64,
     /// Boards on which it runs beside the PC. What is said here of CPU models, latency and Bochs is
-    /// the PC's.
+    /// the PC's, but that it does not run in QEMU at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boards: Vec<String>,
     /// Whether it runs on those boards only.
     #[serde(default)]
     pub only: bool,
-    /// CPU models for QEMU, one run each; the board's if absent.
+    /// CPU models for QEMU, one run each; the board's if absent. None: it does not run there.
     pub cpus: Option<Vec<String>>,
     /// Whether it also runs in Bochs.
     #[serde(default)]
@@ -79,7 +79,9 @@ impl Test {
         if board.is_default() {
             return Self { limit, ..self };
         }
-        let cpus = (!board.qemu.tested.is_empty()).then(|| board.qemu.tested.clone());
+        let is_for_qemu = self.cpus.as_ref().is_none_or(|cpus| !cpus.is_empty());
+        let tested = if is_for_qemu { board.qemu.tested.clone() } else { Vec::new() };
+        let cpus = (!tested.is_empty() || !is_for_qemu).then_some(tested);
         let bochs_cpus = Vec::new();
         let bochs = self.bochs && board.bochs.is_some();
         Self { cpus, bochs, bochs_cpus, latency: false, spaces: None, limit, ..self }

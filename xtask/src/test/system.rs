@@ -20,6 +20,10 @@ const SLOW: &[(&str, &str)] = &[
         "pc64.system.chaos",
         "a minute; `pc64.net.chaos.e1000` and `pc64.disk.errors` have most of its faults",
     ),
+    (
+        "pc64.system.hostile-bochs",
+        "a minute; `pc64.system.hostile` makes such calls in QEMU, and `pc64.system.aliens` runs there",
+    ),
     ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
 ];
 
