@@ -29,13 +29,14 @@ const TOP: u32 = CPU + offset_of!(Cpu, top) as u32;
 /// Where `Cpu::loaded` is.
 const LOADED: u32 = CPU + offset_of!(Cpu, loaded) as u32;
 /// What some ways may take at most, from the entry to user mode in another space.
-const MOST: [(&str, usize); 6] = [
+const MOST: [(&str, usize); 7] = [
     ("calls", 50),
     ("replies", 52),
     ("alien calls", 60),
     ("runs", 64),
     ("alien faults", 70),
-    ("faults", 112),
+    ("alien faults with the FPU", 77),
+    ("faults", 103),
 ];
 /// Words of the system call's results that count of an alien's event: the delivery, the handle, and
 /// the message.

@@ -279,6 +279,8 @@ run_other:
 // From vector 14. The processor pushed SS, RSP, RFLAGS, CS, RIP and the error code; from kernel mode not at a thread.
 .balign 32
 page_fault:
+    cmp dword ptr [{loaded}], 0                         // F2
+    je native_fault
     push rcx
     push r11
     lea r11, [rsp + {above_r15}]
@@ -289,11 +291,7 @@ page_fault:
     mov ecx, [{loaded}]
     xor ecx, {loaded_fpu}
     cmp ecx, r11d                                       // A1
-    je 2f
-    pop r11
-    pop rcx
-    jmp native_fault
-2:
+    jne refuse_fault
     FAULT 1
 
 // Not for the fast path: all is as the user had it.

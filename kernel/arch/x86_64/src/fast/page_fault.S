@@ -15,7 +15,7 @@
 
 .section .text.fast, "ax", @progbits
 
-// The processor pushed SS, RSP, RFLAGS, CS, RIP and the error code.
+// From `page_fault`. The processor pushed SS, RSP, RFLAGS, CS, RIP and the error code.
 .balign 32
 native_fault:
     push {vector_page_fault}
@@ -30,7 +30,6 @@ native_fault:
     or ecx, edx
     mov edx, gs
     or ecx, edx
-    or ecx, [{loaded}]
     jnz entered_saved
     movsxd rbx, dword ptr [rax + {handler}]             // F3
     and rbx, ~{rights}
