@@ -40,7 +40,8 @@ int __init l4_async_call_init(struct l4_async_call *call, const char *grant, uns
 {
 	const struct l4_grant *g = l4_find_grant(grant);
 	char *stack = kmalloc(STACK, GFP_KERNEL);
-	u32 thread, utcb;
+	unsigned long utcb;
+	u32 thread;
 	int err;
 
 	if (!g || !stack) {
@@ -55,7 +56,6 @@ int __init l4_async_call_init(struct l4_async_call *call, const char *grant, uns
 	if (!call->done || !call->wake)
 		return -ENOMEM;
 	call->utcb = utcb;
-	call->text = (char *)utcb + L4_TEXT_WORD * 4;
 	*(u32 *)(utcb + L4_UTCB_ACCEPT) = 1;
 	err = request_irq(irq, handler, 0, name, data);
 	return err ? err : l4_thread_run(thread, caller_thread, call, stack + STACK, L4_INTERRUPT_PRIORITY);

@@ -10,8 +10,7 @@ struct l4_async_call {
 	u32 component;	/* capability: the component */
 	u32 wake;	/* capability: a notification bit of the calling thread */
 	u32 done;	/* capability: the interrupt */
-	u32 utcb;	/* of the calling thread */
-	char *text;	/* of the request, later of the reply: L4_TEXT_BYTES */
+	unsigned long utcb;	/* of the calling thread: text of the request, later of the reply */
 	u32 words;	/* of the request, 3 or more */
 	u32 request[3];	/* its first words */
 	u32 reply[3];

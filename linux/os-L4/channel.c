@@ -107,6 +107,7 @@ static int await(struct file *file, struct channel *c, bool (*may)(struct channe
 static ssize_t channel_write(struct file *file, const char __user *buf, size_t bytes, loff_t *pos)
 {
 	struct channel *c = channel_of(file);
+	char text[L4_TEXT_BYTES];
 	int err;
 
 	if (bytes > L4_TEXT_BYTES)
@@ -114,10 +115,11 @@ static ssize_t channel_write(struct file *file, const char __user *buf, size_t b
 	err = await(file, c, may_write);
 	if (err)
 		return err;
-	if (copy_from_user(c->call.text, buf, bytes)) {
+	if (copy_from_user(text, buf, bytes)) {
 		mutex_unlock(&c->lock);
 		return -EFAULT;
 	}
+	l4_put_text(c->call.utcb, text, bytes);
 	c->call.words = L4_TEXT_WORD + DIV_ROUND_UP(bytes, 4);
 	c->call.request[0] = REQUEST_MESSAGE;
 	c->call.request[1] = bytes;
@@ -131,6 +133,7 @@ static ssize_t channel_read(struct file *file, char __user *buf, size_t bytes, l
 {
 	struct channel *c = channel_of(file);
 	ssize_t err = await(file, c, may_read);
+	char text[L4_TEXT_BYTES];
 
 	if (err)
 		return err;
@@ -141,8 +144,11 @@ static ssize_t channel_read(struct file *file, char __user *buf, size_t bytes, l
 		err = -EPIPE;
 	else
 		bytes = min_t(size_t, bytes, min_t(u32, c->call.reply[1], L4_TEXT_BYTES));
-	if (!err && copy_to_user(buf, c->call.text, bytes))
-		err = -EFAULT;
+	if (!err) {
+		l4_get_text(text, c->call.utcb, bytes);
+		if (copy_to_user(buf, text, bytes))
+			err = -EFAULT;
+	}
 	WRITE_ONCE(c->state, IDLE);
 	mutex_unlock(&c->lock);
 	wake_up(&c->changed);

@@ -36,7 +36,8 @@
 static struct hvc_struct *tty;
 static char ring[RING];
 static unsigned int ring_in, ring_out;
-static u32 input_utcb, input_bit, input_room;
+static unsigned long input_utcb;
+static u32 input_bit, input_room;
 /* Rows of the terminal in the upper half, columns in the lower one; 0: nobody knows.  And what of that the tty was told. */
 static u32 size, size_told;
 /* The input thread waits for room. */
@@ -99,7 +100,7 @@ static bool send(u32 request, const void *data, unsigned int n)
 
 		/* An interrupt that prints something uses the same UTCB. */
 		local_irq_save(flags);
-		memcpy((void *)(l4_utcb + L4_TEXT_WORD * 4), s, part);
+		l4_put_text(l4_utcb, s, part);
 		taken &= !l4_ipc_call(l4_utcb, L4_CONSOLE, L4_TEXT_WORD + DIV_ROUND_UP(part, 4),
 				 request, part, 0, &r) && r.r2 != REFUSED;
 		local_irq_restore(flags);

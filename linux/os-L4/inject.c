@@ -31,10 +31,11 @@
 #define BIT_AWAKE	2
 
 /* Where L4_OP_GET_REGISTERS and exceptions put a thread's registers in the UTCB. */
-#define FRAME_OFFSET	(L4_REGISTER_WORDS * 4)
-#define FRAME_WORDS	(L4_REGISTER_WORDS + sizeof(struct l4_frame) / 4)
+#define FRAME_OFFSET	(L4_REGISTER_WORDS * sizeof(long))
+#define FRAME_WORDS	(L4_REGISTER_WORDS + sizeof(struct l4_frame) / sizeof(long))
 
-static u32 injector_utcb, injector_awake;
+static unsigned long injector_utcb;
+static u32 injector_awake;
 static bool idle;
 /* The injector's alarm is set. */
 static bool alarm_set;

@@ -11,14 +11,14 @@
 #include "subarch.h"
 #include <os-L4/processor.h>
 
-u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out)
+u32 l4_call_out(u32 op, unsigned long a0, unsigned long a1, unsigned long a2, unsigned long a3, struct l4_regs *out)
 {
 	*out = (struct l4_regs){ op << L4_TAG_OP_SHIFT, a0, a1, a2, a3 };
 	l4_syscall(out);
 	return out->r0;
 }
 
-u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3)
+u32 l4_call(u32 op, unsigned long a0, unsigned long a1, unsigned long a2, unsigned long a3)
 {
 	struct l4_regs r;
 
@@ -42,7 +42,7 @@ const char *l4_error_hint(u32 status)
 
 u32 *l4_messages __ro_after_init;
 
-u32 l4_ipc_call(u32 utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
+u32 l4_ipc_call(unsigned long utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out)
 {
 	++*l4_messages;
 	*out = (struct l4_regs){ L4_OP_CALL << L4_TAG_OP_SHIFT | tag, to, a, b, c };
@@ -65,7 +65,7 @@ u32 l4_notifier(unsigned int irq)
 	return l4_notifier_of(L4_THREAD, L4_BIT(irq));
 }
 
-u32 l4_thread_create(u32 *utcb)
+u32 l4_thread_create(unsigned long *utcb)
 {
 	u32 slot = l4_slot_alloc();
 	struct l4_regs r;

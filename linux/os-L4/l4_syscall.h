@@ -7,6 +7,7 @@
 #define __OS_L4_L4_SYSCALL_H
 
 #include <linux/compiler.h>
+#include <linux/string.h>
 #include <linux/types.h>
 #include "abi.h"
 
@@ -17,7 +18,7 @@
 #define L4_CONSOLE	4
 #define L4_ROOT		5
 
-/* Text begins in this word of a message. */
+/* Text begins in this word of a message.  A word has four bytes of it, however large it is. */
 #define L4_TEXT_WORD	3
 #define L4_TEXT_BYTES	((L4_MAX_WORDS - L4_TEXT_WORD) * 4)
 
@@ -26,11 +27,11 @@
  * out.  r0 is the status or delivery.
  */
 struct l4_regs {
-	u32 r0, r1, r2, r3, r4;
+	unsigned long r0, r1, r2, r3, r4;
 };
 
 /* Where the Linux thread has its UTCB. */
-extern u32 l4_utcb;
+extern unsigned long l4_utcb;
 /* The first words of the kernel information page: a copy in Linux's own data, which costs no page of the TLB. */
 extern u32 l4_kip[];
 
@@ -38,8 +39,8 @@ extern u32 l4_kip[];
 void l4_syscall(struct l4_regs *regs);
 
 /* An operation on an object.  Returns the status; other results are in *out. */
-u32 l4_call_out(u32 op, u32 a0, u32 a1, u32 a2, u32 a3, struct l4_regs *out);
-u32 l4_call(u32 op, u32 a0, u32 a1, u32 a2, u32 a3);
+u32 l4_call_out(u32 op, unsigned long a0, unsigned long a1, unsigned long a2, unsigned long a3, struct l4_regs *out);
+u32 l4_call(u32 op, unsigned long a0, unsigned long a1, unsigned long a2, unsigned long a3);
 /* What helps against an error: text that follows its number in a message. */
 const char *l4_error_hint(u32 status);
 /* Whether an operation failed because the microkernel has no memory left for it. */
@@ -54,7 +55,42 @@ extern u32 *l4_messages;
  * Calls a thread with a message of three words, and of those after them that are in this thread's UTCB, and waits for the
  * reply, whose words are in r2 to r4 and after them.  True: it failed.
  */
-u32 l4_ipc_call(u32 utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+u32 l4_ipc_call(unsigned long utcb, u32 to, u32 tag, u32 a, u32 b, u32 c, struct l4_regs *out);
+
+/* Puts text, of at most L4_TEXT_BYTES, where a message has it; takes it from there. */
+static inline void l4_put_text(unsigned long utcb, const char *text, unsigned int bytes)
+{
+	unsigned long *word = (unsigned long *)utcb + L4_TEXT_WORD;
+	unsigned int at;
+	u32 part;
+
+	if (sizeof(*word) == sizeof(part)) {
+		memcpy(word, text, bytes);
+		return;
+	}
+	for (at = 0; at < bytes; at += sizeof(part)) {
+		part = 0;
+		memcpy(&part, text + at, bytes - at < sizeof(part) ? bytes - at : sizeof(part));
+		*word++ = part;
+	}
+}
+
+static inline void l4_get_text(char *text, unsigned long utcb, unsigned int bytes)
+{
+	const unsigned long *word = (const unsigned long *)utcb + L4_TEXT_WORD;
+	unsigned int at;
+	u32 part;
+
+	if (sizeof(*word) == sizeof(part)) {
+		memcpy(text, word, bytes);
+		return;
+	}
+	for (at = 0; at < bytes; at += sizeof(part)) {
+		part = *word++;
+		memcpy(text + at, &part, bytes - at < sizeof(part) ? bytes - at : sizeof(part));
+	}
+}
+
 
 /* Asks the root server to end this Linux. */
 void __noreturn l4_exit(int code);

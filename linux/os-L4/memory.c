@@ -92,7 +92,7 @@ static u32 send_records(const void *records, unsigned int count, u32 *bad)
 
 void l4_unmap_all(const struct l4_space *space)
 {
-	const u32 records[2][4] = {
+	const unsigned long records[2][4] = {
 		{ space->slot, L4_LOW_END | L4_MAP_UNMAP << 8, 0, L4_USER_END - L4_LOW_END },
 		{ space->low, L4_MAP_UNMAP << 8, 0, L4_LOW_END },
 	};
@@ -125,7 +125,7 @@ int l4_map_flush(void)
 	l4_batched = 0;
 	/* After a record that fails the others are sent all the same. */
 	while (first < count) {
-		const u32 *bad;
+		const unsigned long *bad;
 		u32 status, failed;
 
 		n = at_once(&l4_batch[first], count - first);
@@ -141,7 +141,7 @@ int l4_map_flush(void)
 				reclaimed = first + 1;
 			continue;
 		}
-		pr_err("l4: %s[%d]: a page cannot be mapped: error %u%s (record %u of %u: %x %x %x %x)\n",
+		pr_err("l4: %s[%d]: a page cannot be mapped: error %u%s (record %u of %u: %lx %lx %lx %lx)\n",
 		       current->comm, task_pid_nr(current), status, l4_error_hint(status), first, count,
 		       bad[0], bad[1], bad[2], bad[3]);
 		err = -ENOMEM;
@@ -152,7 +152,7 @@ int l4_map_flush(void)
 
 struct l4_next l4_next;
 
-int l4_begin_record(u32 selectors, u32 what, u32 offset, unsigned long len)
+int l4_begin_record(u32 selectors, unsigned long what, unsigned long offset, unsigned long len)
 {
 	int err = l4_batched == MAX_RECORDS ? l4_map_flush() : 0;
 

@@ -27,6 +27,7 @@
 #include "records.h"
 #include "test_hooks.h"
 #include "user_space.h"
+#include "walk.h"
 #include <os-L4/layout.h>
 #include <os-L4/processor.h>
 
@@ -45,10 +46,14 @@ static void reclaim(struct l4_space *space)
 	unsigned long at;
 	unsigned int i;
 
-	for (at = 0; at < L4_USER_END; at += PGDIR_SIZE) {
-		pmd_t *pmd = pmd_off(space->mm, at);
+	for (at = 0; at < L4_USER_END; at += PMD_SIZE) {
+		pmd_t *pmd = l4_pmd_of(space->mm, at);
 		pte_t *pte;
 
+		if (!pmd) {
+			at = (at & PUD_MASK) + PUD_SIZE - PMD_SIZE;
+			continue;
+		}
 		if (!pmd_present(*pmd))
 			continue;
 		pte = pte_offset_kernel(pmd, 0);
@@ -99,15 +104,15 @@ bool l4_reclaim_tables(u32 slot, bool *is_own)
 static __always_inline u32 blocks(unsigned long at, unsigned long end)
 {
 	if (__builtin_constant_p(end - at) && end - at == PAGE_SIZE)
-		return 1U << at % PGDIR_SIZE / L4_BLOCK;
-	return (2U << (end - 1) % PGDIR_SIZE / L4_BLOCK) - (1U << at % PGDIR_SIZE / L4_BLOCK);
+		return 1U << at % PMD_SIZE / L4_BLOCK;
+	return (2U << (end - 1) % PMD_SIZE / L4_BLOCK) - (1U << at % PMD_SIZE / L4_BLOCK);
 }
 
 static noinline void note_other(struct l4_space *space, unsigned long at, unsigned long end)
 {
 	struct l4_table *t;
 
-	for (t = space->table; t < space->table + space->tables && t->base != (at & PGDIR_MASK); t++)
+	for (t = space->table; t < space->table + space->tables && t->base != (at & PMD_MASK); t++)
 		;
 	if (t == space->table + L4_KEPT_TABLES) {
 		space->more = true;
@@ -115,7 +120,7 @@ static noinline void note_other(struct l4_space *space, unsigned long at, unsign
 	}
 	if (t == space->table + space->tables) {
 		space->tables++;
-		*t = (struct l4_table){ .base = at & PGDIR_MASK };
+		*t = (struct l4_table){ .base = at & PMD_MASK };
 	}
 	t->used |= blocks(at, end);
 	space->last = t;
@@ -126,7 +131,7 @@ static __always_inline void note(struct l4_space *space, unsigned long at, unsig
 {
 	struct l4_table *t = space->last;
 
-	if (unlikely(t->base != (at & PGDIR_MASK) || !space->tables))
+	if (unlikely(t->base != (at & PMD_MASK) || !space->tables))
 		note_other(space, at, end);
 	else
 		t->used |= blocks(at, end);
@@ -140,7 +145,7 @@ static bool may_be_mapped(const struct l4_space *space, unsigned long at, unsign
 	if (space == &own || space->more)
 		return true;
 	for (t = space->table; t < space->table + space->tables; t++)
-		if (t->base == (at & PGDIR_MASK))
+		if (t->base == (at & PMD_MASK))
 			return t->used & blocks(at, end);
 	return false;
 }
@@ -172,10 +177,10 @@ bool l4_restore_mappings(unsigned long address, bool write)
 {
 	struct mm_struct *mm = current->mm;
 	unsigned long from = ALIGN_DOWN(address, AROUND);
-	pmd_t *pmd = pmd_off(mm, address);
+	pmd_t *pmd = l4_pmd_of(mm, address);
 	pte_t pte;
 
-	if (!pmd_present(*pmd))
+	if (!pmd || !pmd_present(*pmd))
 		return false;
 	pte = *pte_offset_kernel(pmd, address);
 	if (!pte_newpage(pte) || !(rights(pte, true) & (write ? UM_PROT_WRITE : UM_PROT_READ)))
@@ -271,15 +276,37 @@ static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned
 	return pte;
 }
 
+/* All tables of an entry are gone, as where Linux's page tables have more than two levels.  The same for each of them. */
+static int sync_gone_tables(struct mm_struct *mm, struct l4_space *space, unsigned long at)
+{
+	pud_t *pud = pud_offset(p4d_offset(pgd_offset(mm, at), at), at);
+	unsigned long end = (at & PUD_MASK) + PUD_SIZE;
+	int err = 0;
+
+	if (!pud_newpage(*pud))
+		return 0;
+	for (at &= PUD_MASK; at < end; at += PMD_SIZE)
+		if (unmap_pages(space, at, PMD_SIZE))
+			err = -ENOMEM;
+	pud_mkuptodate(*pud);
+	return err;
+}
+
 static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
 {
 	unsigned long next;
 	int err = 0;
 
 	for (; at < end; at = next) {
-		pmd_t *pmd = pmd_off(mm, at);
+		pmd_t *pmd = l4_pmd_of(mm, at);
 
-		next = pgd_addr_end(at, end);
+		if (!pmd) {
+			next = pud_addr_end(at, end);
+			if (sync_gone_tables(mm, space, at))
+				err = -ENOMEM;
+			continue;
+		}
+		next = pmd_addr_end(at, end);
 		if (pmd_present(*pmd)) {
 			pte_t *pte = pte_offset_kernel(pmd, at);
 			pte_t *other = sync_gone(space, pte, pte + (next - at) / PAGE_SIZE, at, &err);
@@ -288,7 +315,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 				err = -ENOMEM;
 		} else if (pmd_newpage(*pmd)) {
 			/* Linux's table is gone.  All of it is unmapped, and is up to date for other ranges in it. */
-			if (unmap_pages(space, at & PGDIR_MASK, PGDIR_SIZE))
+			if (unmap_pages(space, at & PMD_MASK, PMD_SIZE))
 				err = -ENOMEM;
 			pmd_mkuptodate(*pmd);
 		}
@@ -299,11 +326,11 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 /* The same for one page, fast if it is present: after most page faults. */
 static __always_inline int sync_page(struct mm_struct *mm, struct l4_space *space, unsigned long at, bool user)
 {
-	pmd_t *pmd = pmd_off(mm, at);
+	pmd_t *pmd = l4_pmd_of(mm, at);
 	unsigned int may;
 	pte_t *pte, page;
 
-	if (unlikely(!pmd_present(*pmd)))
+	if (unlikely(!pmd || !pmd_present(*pmd)))
 		return sync_range(mm, space, at, at + PAGE_SIZE);
 	pte = pte_offset_kernel(pmd, at);
 	page = *pte;

@@ -15,11 +15,11 @@ void l4_unmap_all(const struct l4_space *space);
 /* Sends all records that wait. */
 int l4_map_flush(void);
 /* Records that wait, and what a record begins with that continues the last of them. */
-extern struct l4_record { u32 word[4]; } l4_batch[];
+extern struct l4_record { unsigned long word[4]; } l4_batch[];
 extern unsigned int l4_batched;
-extern struct l4_next { u32 selectors, what, offset; } l4_next;
-int l4_begin_record(u32 selectors, u32 what, u32 offset, unsigned long len);
-static __always_inline int l4_add_record(u32 selectors, u32 what, u32 offset, unsigned long len)
+extern struct l4_next { unsigned long selectors, what, offset; } l4_next;
+int l4_begin_record(u32 selectors, unsigned long what, unsigned long offset, unsigned long len);
+static __always_inline int l4_add_record(u32 selectors, unsigned long what, unsigned long offset, unsigned long len)
 {
 	if (l4_next.what != what || l4_next.offset != offset || l4_next.selectors != selectors || !l4_batched)
 		return l4_begin_record(selectors, what, offset, len);

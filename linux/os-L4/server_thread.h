@@ -19,7 +19,7 @@ extern bool l4_one_priority;
 u32 l4_notifier_of(u32 thread, u32 bits);
 u32 l4_notifier(unsigned int irq);
 /* Creates another thread of this server, which must call nothing of Linux.  0: none is left. */
-u32 l4_thread_create(u32 *utcb);
+u32 l4_thread_create(unsigned long *utcb);
 /* Starts it: fn(arg) on a stack of its own. */
 typedef asmlinkage void l4_thread_fn(void *arg);
 int l4_thread_run(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top, u32 priority);

@@ -109,7 +109,7 @@ static void __init read_start_block(const char *text)
 			l4_is_server = true;
 		} else if (!strncmp(text, "grant ", 6) && grant_count < MAX_GRANTS) {
 			g = &grants[grant_count];
-			if (sscanf(text + 6, "%23s %u %u %u", g->name, &g->slot,
+			if (sscanf(text + 6, "%23s %u %lu %lu", g->name, &g->slot,
 				   &g->address, &g->bytes) == 4)
 				grant_count++;
 		} else if (!strncmp(text, "seed ", 5) && end - text == 5 + 2 * sizeof(seed)) {
@@ -137,13 +137,13 @@ const struct l4_grant *l4_find_grant(const char *name)
 	return NULL;
 }
 
-void __init os_l4_main(const u32 *block);
+void __init os_l4_main(const unsigned long *block);
 
 /*
  * On the boot stack.  The start block begins with four words: the heap, its bytes, the bytes of a binary form, those of the
  * text.
  */
-void __init os_l4_main(const u32 *block)
+void __init os_l4_main(const unsigned long *block)
 {
 	char *p = given_line, *a;
 	int argc = 1;

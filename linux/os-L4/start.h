@@ -8,7 +8,8 @@
 /* A capability that the root server gave, by the name in the system description. */
 struct l4_grant {
 	char name[24];
-	u32 slot, address, bytes;
+	u32 slot;
+	unsigned long address, bytes;
 };
 const struct l4_grant *l4_find_grant(const char *name);
 

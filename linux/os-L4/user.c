@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/threads.h>
 #include <asm/tlbflush.h>
+#include <asm/unistd.h>
 #include <as-layout.h>
 #include <irq_user.h>
 #include <kern_util.h>
@@ -138,7 +139,7 @@ int l4_space_clear(struct l4_space *space)
 		 * to be used by the next, unless there are but a few.
 		 */
 		if (!t->used && t->base >= L4_LOW_END && space->tables > L4_KEPT_TABLES / 2) {
-			err |= l4_unmap_record(in, t->base, PGDIR_SIZE);
+			err |= l4_unmap_record(in, t->base, PMD_SIZE);
 			*t = space->table[--space->tables];
 			continue;
 		}
@@ -375,7 +376,7 @@ static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame 
 	int code;
 
 	if (vector == L4_VECTOR_PAGE_FAULT) {
-		u32 address = frame->address, write = frame->error & L4_FAULT_WRITE;
+		unsigned long address = frame->address, write = frame->error & L4_FAULT_WRITE;
 
 		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, write))
 			return;

@@ -15,7 +15,7 @@
  * blocks of these tables something may be mapped.
  */
 #define L4_KEPT_TABLES	8
-#define L4_BLOCK	(PGDIR_SIZE / 32)
+#define L4_BLOCK	(PMD_SIZE / 32)
 struct l4_space {
 	u32 slot;
 	u32 placed;		/* where the microkernel has put it: L4_OP_CREATE_SPACE */

@@ -11,7 +11,7 @@ struct task_struct;
 /* The user thread of a task: an alien.  task_struct.thread.arch.host names it. */
 struct l4_thread {
 	u32 slot;		/* its capability */
-	u32 frame;		/* its UTCB slot: registers, then the state of an FPU */
+	unsigned long frame;	/* its UTCB slot: registers, then the state of an FPU */
 	u32 handle;		/* a reply to it resumes the thread */
 	u32 space;		/* the space to which it is bound */
 	struct l4_thread *next;	/* in the list of those that are kept */

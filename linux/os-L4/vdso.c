@@ -66,7 +66,7 @@ static int moved(const struct vm_special_mapping *mapping, struct vm_area_struct
  */
 static unsigned long beside(unsigned long stack_end, unsigned long bytes)
 {
-	unsigned long end = ALIGN(stack_end + bytes, PGDIR_SIZE) - bytes;
+	unsigned long end = ALIGN(stack_end + bytes, PMD_SIZE) - bytes;
 
 	return get_unmapped_area(NULL, stack_end + (get_random_u32_below((end - stack_end) / PAGE_SIZE + 1) << PAGE_SHIFT),
 				 bytes, 0, 0);

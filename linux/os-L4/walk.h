@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A walk of a process's page table, to a page of it in the linear map. */
+/* Walks of a process's page table: to an entry, and to a page in the linear map. */
 #ifndef __OS_L4_WALK_H
 #define __OS_L4_WALK_H
 
@@ -16,15 +16,28 @@ static __always_inline void *l4_linear_map(unsigned long physical)
 	return __binary_start + physical;
 }
 
+/* The entry of the table that has a page.  NULL: there is no table of such entries. */
+static __always_inline pmd_t *l4_pmd_of(struct mm_struct *mm, unsigned long at)
+{
+	pud_t *pud = pud_offset(p4d_offset(pgd_offset(mm, at), at), at);
+
+	return pud_present(*pud) ? pmd_offset(pud, at) : NULL;
+}
+
 /* Walks to a user address.  Returns its entry, or 0 if that has not all of these bits. */
 static __always_inline unsigned long l4_walk_user(pgd_t *pgds, const void __user *user, unsigned long bits)
 {
 	unsigned long address = (unsigned long)user;
-	unsigned long pgd = pgd_val(*pgd_offset_pgd(pgds, address)), pte;
+	unsigned long table = pgd_val(*pgd_offset_pgd(pgds, address)), pte;
 
-	if (unlikely(!(pgd & _PAGE_PRESENT)))
+	if (unlikely(!(table & _PAGE_PRESENT)))
 		return 0;
-	pte = pte_val(((pte_t *)l4_linear_map(pgd & PAGE_MASK))[pte_index(address)]);
+#if CONFIG_PGTABLE_LEVELS > 2
+	table = pmd_val(((pmd_t *)l4_linear_map(table & PAGE_MASK))[pmd_index(address)]);
+	if (unlikely(!(table & _PAGE_PRESENT)))
+		return 0;
+#endif
+	pte = pte_val(((pte_t *)l4_linear_map(table & PAGE_MASK))[pte_index(address)]);
 	return likely(!(~pte & bits)) ? pte : 0;
 }
 

@@ -116,7 +116,8 @@ static asmlinkage void __noreturn spin(void *arg)
 static void __init take_processor(void)
 {
 	static char stacks[SPINNERS][STACK] __aligned(16);
-	u32 i, utcb, thread, highest;
+	u32 i, thread, highest;
+	unsigned long utcb;
 	u64 end;
 
 	for (i = 0; i < SPINNERS; i++) {

@@ -84,7 +84,8 @@ static asmlinkage void crash_other(void *arg)
 static int crash_thread(void)
 {
 	static char stack[4096] __aligned(16);
-	u32 utcb, thread = l4_thread_create(&utcb);
+	unsigned long utcb;
+	u32 thread = l4_thread_create(&utcb);
 
 	return thread ? l4_thread_run(thread, crash_other, NULL, stack + sizeof(stack),
 				      L4_INTERRUPT_PRIORITY) : -ENOMEM;

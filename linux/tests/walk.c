@@ -29,6 +29,7 @@
 #include "start.h"
 #include "test_hooks.h"
 #include "user_space.h"
+#include "walk.h"
 #include <os-L4/processor.h>
 
 /* All pages of a process are compared after so many events. */
@@ -65,7 +66,8 @@ void l4_walk_synced(struct mm_struct *mm, unsigned long from, unsigned long to)
 
 /* What the microkernel has at an address: rights, offset in Linux's RAM, and the size of the mapping or hole. */
 struct found {
-	u32 rights, bytes, offset;
+	u32 rights, offset;
+	unsigned long bytes;
 };
 
 static struct found look(u32 space, unsigned long at)
@@ -75,7 +77,7 @@ static struct found look(u32 space, unsigned long at)
 
 	if (status)
 		panic("walk: no lookup at %lx: error %u", at, status);
-	return (struct found){ r.r1, r.r2, r.r3 };
+	return (struct found){ .rights = r.r1, .bytes = r.r2, .offset = r.r3 };
 }
 
 /* The offset of a page in Linux's RAM. */
@@ -125,14 +127,15 @@ static void compare_page(struct mm_struct *mm, unsigned long at, pte_t pte, bool
 static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long end)
 {
 	struct found found = { };
-	pmd_t *pmd = pmd_off(mm, at);
-	bool there = pmd_present(*pmd);
+	pmd_t *pmd = l4_pmd_of(mm, at);
+	bool there = pmd && pmd_present(*pmd);
 	u32 space = mm == &init_mm ? L4_SPACE : mm->context.id.pid;
+	bool gone = pmd ? pmd_newpage(*pmd) : pud_newpage(*pud_offset(p4d_offset(pgd_offset(mm, at), at), at));
 	unsigned long known = at;
 
 	for (; at < end; at += PAGE_SIZE) {
 		pte_t pte = there ? *pte_offset_kernel(pmd, at) : __pte(0);
-		bool marked = there ? pte_get_bits(pte, _PAGE_NEWPAGE | _PAGE_NEWPROT) : pmd_newpage(*pmd);
+		bool marked = there ? pte_get_bits(pte, _PAGE_NEWPAGE | _PAGE_NEWPROT) : gone;
 
 		if (at >= known) {
 			found = look(space, at);
@@ -150,7 +153,7 @@ static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
 	unsigned long next;
 
 	for (; at < end; at = next) {
-		next = pgd_addr_end(at, end);
+		next = l4_pmd_of(mm, at) ? pmd_addr_end(at, end) : pud_addr_end(at, end);
 		compare_table(mm, at, next);
 	}
 }

@@ -17,7 +17,7 @@ l4_syscall_done:
 	pop	{r4-r10, pc}
 ENDPROC(l4_syscall)
 
-/* void arch_l4_message(struct l4_regs *regs, u32 utcb): the same, and words 3 to 7 of a message. */
+/* void arch_l4_message(struct l4_regs *regs, unsigned long utcb): the same, and words 3 to 7 of a message. */
 ENTRY(arch_l4_message)
 	push	{r4-r11, lr}
 	mov	r10, r0

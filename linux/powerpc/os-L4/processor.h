@@ -58,7 +58,7 @@ static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 }
 
 /* In assembly.  Words 3 to 7 of a message are in registers, too. */
-void arch_l4_message(struct l4_regs *regs, u32 utcb);
+void arch_l4_message(struct l4_regs *regs, unsigned long utcb);
 
 /* All spaces stay as they were made. */
 static inline void arch_l4_space_begin(struct l4_space *space, const struct mm_id *id) { }

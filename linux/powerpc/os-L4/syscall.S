@@ -60,7 +60,7 @@ l4_syscall_done:
 	blr
 SYM_FUNC_END(l4_syscall)
 
-/* void arch_l4_message(struct l4_regs *regs, u32 utcb): the same, and words 3 to 7 of a message. */
+/* void arch_l4_message(struct l4_regs *regs, unsigned long utcb): the same, and words 3 to 7 of a message. */
 SYM_FUNC_START(arch_l4_message)
 	save
 	stw	r4, CALL_UTCB(r1)

@@ -131,7 +131,7 @@ static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
 }
 
 /* The words of struct l4_regs are all that travel in registers. */
-static inline void arch_l4_message(struct l4_regs *regs, u32 utcb)
+static inline void arch_l4_message(struct l4_regs *regs, unsigned long utcb)
 {
 	l4_syscall(regs);
 }
