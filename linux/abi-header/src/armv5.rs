@@ -50,5 +50,5 @@ pub fn header() -> String {
         ("address", offset_of!(Frame, address), 1),
         ("changed", offset_of!(Frame, changed), 1),
     ];
-    crate::header(&Port { definitions, frame })
+    crate::header(&Port { word: ("u32", 4), definitions, frame })
 }

@@ -13,13 +13,17 @@ use std::fmt::Write as _;
 mod armv5;
 mod ia32;
 mod powerpc;
+mod x86_64;
 
 pub use armv5::header as armv5;
 pub use ia32::header as ia32;
 pub use powerpc::header as powerpc;
+pub use x86_64::header as x86_64;
 
 /// What the header has of one processor.
 struct Port {
+    /// The C type of a word, and its bytes.
+    word: (&'static str, usize),
     /// Names, without `L4_`, and values of what `os-L4` uses and what only its
     /// sub-architecture does.
     definitions: Vec<(&'static str, u32)>,
@@ -80,6 +84,7 @@ fn header(port: &Port) -> String {
     ] {
         define(&format!("KIND_{name}"), (kind as u32) << Delivery::KIND_SHIFT);
     }
+    let [accept, pending, fpu] = in_utcb(port.word.1);
     for (name, value) in [
         ("TAG_OP_SHIFT", Tag::OP_SHIFT),
         ("TAG_POLL", Tag::POLL),
@@ -100,9 +105,9 @@ fn header(port: &Port) -> String {
         ("MAP_MAX", MapRecord::MAX),
         ("MAP_UNCACHED", MapRecord::UNCACHED),
         ("THREAD_READY", abi::ThreadState::Ready as u32),
-        ("UTCB_ACCEPT", offset_of!(utcb::Utcb, accept) as u32),
-        ("UTCB_PENDING", offset_of!(utcb::Utcb, pending) as u32),
-        ("UTCB_FPU", offset_of!(utcb::Utcb, fpu) as u32),
+        ("UTCB_ACCEPT", accept as u32),
+        ("UTCB_PENDING", pending as u32),
+        ("UTCB_FPU", fpu as u32),
         ("FPU_INITIAL", utcb::fpu::INITIAL),
         ("FPU_LOADED", utcb::fpu::LOADED),
         ("FPU_SAVED", utcb::fpu::SAVED),
@@ -110,7 +115,7 @@ fn header(port: &Port) -> String {
         ("KIP_CLOCK_BASE", offset_of!(kip::Kip, clock.base) as u32),
         ("KIP_CLOCK_MULT", offset_of!(kip::Kip, clock.mult) as u32),
         ("KIP_CLOCK_SHIFT", offset_of!(kip::Kip, clock.shift) as u32),
-        ("MESSAGES", layout::MESSAGES),
+        ("MESSAGES", layout::MESSAGES / size_of::<abi::Word>() as u32 * port.word.1 as u32),
         ("ROOT_EXIT", protocol::root::EXIT),
         ("CONSOLE_READ_SIZED", protocol::console::READ_SIZED),
         ("CONSOLE_RESIZED", protocol::console::RESIZED),
@@ -192,11 +197,13 @@ fn header(port: &Port) -> String {
         define(name, value);
     }
     port.definitions.iter().for_each(|(name, value)| define(name, *value));
-    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\n#include <linux/types.h>\n\nstruct l4_frame {\n\tu32 ";
+    text += "\n#define L4_DELIVERY_KIND(delivery)\t((delivery) & L4_KIND_MASK)\n\n#ifndef __ASSEMBLY__\n#include <linux/types.h>\n\nstruct l4_frame {\n\t";
+    text += port.word.0;
+    text += " ";
     let mut end = 0;
     let mut declare = |(name, offset, words): &(&str, usize, usize)| {
         assert_eq!(*offset, end, "`{name}` of a frame is not after the member before it");
-        end += words * 4;
+        end += words * port.word.1;
         if *words == 1 { (*name).to_string() } else { format!("{name}[{words}]") }
     };
     text += &port.frame.iter().map(&mut declare).collect::<Vec<_>>().join(", ");
@@ -204,12 +211,30 @@ fn header(port: &Port) -> String {
     text
 }
 
+/// Where a slot has its fields `accept`, `pending` and `fpu`, with words of so many bytes: the crate
+/// `abi` is compiled for those of one processor.
+const fn in_utcb(word: usize) -> [usize; 3] {
+    let accept = abi::tag::MAX_WORDS as usize * word;
+    // Before the last one lie six fields of 32 bits, and an address.
+    [accept, accept + 4, accept + 6 * 4 + word]
+}
+
 #[cfg(test)]
 mod tests {
+    use core::mem::{offset_of, size_of};
+
+    #[test]
+    fn fields_of_a_slot_are_where_abi_has_them() {
+        let [accept, pending, fpu] = super::in_utcb(size_of::<abi::Word>());
+        assert_eq!(accept, offset_of!(abi::utcb::Utcb, accept));
+        assert_eq!(pending, offset_of!(abi::utcb::Utcb, pending));
+        assert_eq!(fpu, offset_of!(abi::utcb::Utcb, fpu));
+    }
+
     /// C takes a definition that is repeated, and no other one of the same name.
     #[test]
     fn a_name_has_one_value() {
-        for header in [super::ia32(), super::armv5(), super::powerpc()] {
+        for header in [super::ia32(), super::armv5(), super::powerpc(), super::x86_64()] {
             check(&header);
         }
     }

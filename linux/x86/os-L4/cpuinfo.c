@@ -10,56 +10,8 @@
 #include <asm/cpufeature.h>
 #include <asm/cpufeatures.h>
 #include "../../../um/os-L4/l4_syscall.h"
-
-struct leaf {
-	u32 eax, ebx, ecx, edx;
-};
-
-/* Zeros if the processor has no such leaf. */
-static struct leaf cpuid(u32 number, u32 part)
-{
-	struct leaf l = { number & 0x80000000 };
-
-	asm ("cpuid" : "+a" (l.eax), "=b" (l.ebx), "+c" (l.ecx), "=d" (l.edx));
-	if (l.eax < number || (l.eax ^ number) & 0x80000000)
-		return (struct leaf){ 0 };
-	l = (struct leaf){ .eax = number, .ecx = part };
-	asm ("cpuid" : "+a" (l.eax), "=b" (l.ebx), "+c" (l.ecx), "=d" (l.edx));
-	return l;
-}
-
-#define F(name)	(1U << X86_FEATURE_##name % 32)
-/* These need the registers of SSE. */
-#define SSE_1D	(F(XMM) | F(XMM2))
-#define SSE_1C	(F(XMM3) | F(SSSE3) | F(XMM4_1) | F(XMM4_2) | F(AES) | F(PCLMULQDQ))
-#define SSE_7B	F(SHA_NI)
-
-/*
- * The features that a program may use, by their word in cpufeatures.h.  Those for kernels are left out: this one does
- * not use them.  So are AVX and the like, as the microkernel does not save wider registers than SSE's.
- */
-static u32 features(unsigned int word)
-{
-	u32 have = l4_kip[L4_KIP_FEATURES / 4];
-	u32 no_sse = have & L4_FEATURE_SSE ? 0 : ~0;
-
-	switch (word) {
-	case X86_FEATURE_FPU / 32:
-		return cpuid(1, 0).edx & ~(no_sse & SSE_1D) & ~(have & L4_FEATURE_FXSR ? 0 : F(FXSR)) &
-		       (F(FPU) | F(TSC) | F(CX8) | F(SEP) | F(CMOV) | F(CLFLUSH) | F(MMX) | F(FXSR) | SSE_1D);
-	case X86_FEATURE_XMM3 / 32:
-		return cpuid(1, 0).ecx & ~(no_sse & SSE_1C) &
-		       (SSE_1C | F(MOVBE) | F(POPCNT) | F(RDRAND) | F(HYPERVISOR));
-	case X86_FEATURE_BMI1 / 32:
-		return cpuid(7, 0).ebx & ~(no_sse & SSE_7B) &
-		       (SSE_7B | F(BMI1) | F(BMI2) | F(ERMS) | F(RDSEED) | F(ADX) | F(CLFLUSHOPT));
-	case X86_FEATURE_MMXEXT / 32:
-		return cpuid(0x80000001, 0).edx & (F(MMXEXT) | F(3DNOWEXT) | F(3DNOW));
-	case X86_FEATURE_ABM / 32:
-		return cpuid(0x80000001, 0).ecx & ~(no_sse & F(SSE4A)) & (F(ABM) | F(SSE4A) | F(3DNOWPREFETCH));
-	}
-	return 0;
-}
+#include "cpuid.h"
+#include "features.h"
 
 /* The size of the last-level cache in KiB, or 0 if CPUID does not have it. */
 static u32 cache_size(void)
@@ -144,7 +96,7 @@ int show_cpuinfo(struct seq_file *m, void *v)
 	seq_printf(m, "\nbugs\t\t:\nbogomips\t: %lu.%02lu\n", loops_per_jiffy / (500000 / HZ),
 		   loops_per_jiffy / (5000 / HZ) % 100);
 	seq_printf(m, "clflush size\t: %u\ncache_alignment\t: %u\n", line, line);
-	seq_printf(m, "address sizes\t: %u bits physical, 32 bits virtual\npower management:\n\n",
-		   sizes.eax ? sizes.eax & 0xff : version.edx & (F(PAE) | F(PSE36)) ? 36 : 32);
+	seq_printf(m, "address sizes\t: %u bits physical, %u bits virtual\npower management:\n\n",
+		   sizes.eax ? sizes.eax & 0xff : version.edx & (F(PAE) | F(PSE36)) ? 36 : 32, VIRTUAL_BITS);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <linux/syscalls.h>
 #include <asm/prctl.h>
 
+#ifdef CONFIG_X86_32
 /* CPUID cannot be made to fault.  i386 knows no other option. */
 SYSCALL_DEFINE2(arch_prctl, int, option, unsigned long, argument)
 {
@@ -16,6 +17,7 @@ SYSCALL_DEFINE2(arch_prctl, int, option, unsigned long, argument)
 	}
 	return -EINVAL;
 }
+#endif
 
 /* The time-stamp counter cannot be made to fault either. */
 int get_tsc_mode(unsigned long address)

@@ -18,8 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
-/// Its names for the window's start, and for the place of the image.
+/// Its names for the window's start, where processes end there and where it is in a space of its own, and for the place of the
+/// image.
 const START: &str = "L4_USER_END";
+const OWN_START: &str = "L4_WINDOW";
 const BASE: &str = "L4_SERVER_BASE";
 /// The file that a server's own takes the place of.
 const LAYOUT_FILE: &str = "layout.h";
@@ -95,7 +97,7 @@ pub fn elf(package: &str) -> Option<PathBuf> {
 /// Where a server is, as its header says.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// The end of its processes, where the window begins.
+    /// Where the window begins; the end of its processes, if that is in their spaces.
     pub window: u32,
     /// Its image.
     pub base: u32,
@@ -115,11 +117,16 @@ impl Server {
                 line.starts_with(&format!("#define {name}"))
                     .then(|| format!("#define {name}\t0x{address:08x}\n"))
             };
-            placed(START, start)
+            placed(self.start_name(), start)
                 .or_else(|| placed(BASE, start + self.processor.layout.windows.kernel_bytes))
                 .unwrap_or_else(|| format!("{line}\n"))
         };
         self.plan.layout.text.lines().map(line).collect()
+    }
+
+    /// What its header calls the window's start.
+    fn start_name(&self) -> &'static str {
+        if self.plan.layout.text.contains(OWN_START) { OWN_START } else { START }
     }
 
     /// The bytes of its window.
@@ -138,7 +145,7 @@ impl Server {
                 format!("{}: `{name}` is no hexadecimal number", self.plan.layout.file)
             })
         };
-        let [window, base] = [value(START)?, value(BASE)?];
+        let [window, base] = [value(self.start_name())?, value(BASE)?];
         Ok(Layout {
             window,
             base,
@@ -231,7 +238,7 @@ pub fn build(package: &str) -> Result<()> {
 fn make_server(server: Server) -> Result<()> {
     let package = server.plan.package;
     let source = folder().join(server.plan.folder);
-    unpack(&source, &[order::patches()?, files("linux/patches")?].concat())?;
+    unpack(&source, &patches(server.processor)?)?;
     for (place, file) in ours(server.processor)? {
         let contents = if file.ends_with(LAYOUT_FILE) {
             server.header().into_bytes()
@@ -253,6 +260,13 @@ fn make_server(server: Server) -> Result<()> {
         }
         depends::files(&source)
     })
+}
+
+/// What a server's source is patched by: the order of functions, what all servers have, and those of
+/// its processor.
+fn patches(processor: Processor) -> Result<Vec<PathBuf>> {
+    let own = linux(processor)?.patches.map(files).transpose()?.unwrap_or_default();
+    Ok([order::patches()?, files("linux/patches")?, own].concat())
 }
 
 /// What a server is built with.

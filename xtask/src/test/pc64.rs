@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The PC with words of 64 bits: systems that no other test runs there, each of which does what it
-//! is for, and ends the machine; and machines with few RAM and with much.
+//! is for, and ends the machine; machines with little RAM and with much; and Linux.
 
-use super::tally::{Test, on_pc64, test};
+use super::tally::{Test, on_pc64, slow, test};
+use super::{arm, disk, linux, net};
 use crate::build::{self, Options};
+use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -16,12 +18,23 @@ pub const ALL: &[Test] = &[
     test("pc64.memory.3g", || on_pc64(|| memory("3g", 2224, 0))),
     test("pc64.memory.5g", || on_pc64(|| memory("5g", 3648, HIGH))),
     test("pc64.memory.16g", || on_pc64(|| memory("16g", 11 << 10, HIGH))),
-    test("pc64.memory.disk", || on_pc64(disk)),
+    test("pc64.memory.disk", || on_pc64(disk_above)),
     test("pc64.boot.cdrom", || on_pc64(|| boot(&CDROM))),
     test("pc64.boot.disk", || on_pc64(|| boot(&DISK))),
     test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
     test("pc64.boot.q35", || on_pc64(q35)),
     test("pc64.timer", || on_pc64(timers)),
+    test("pc64.linux.abi", || on_pc64(arm::abi)),
+    slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || {
+        on_pc64(|| arm::abi_on(Some("max")))
+    }),
+    slow("pc64.linux.batch", "`linux.batch` is the PC's", || on_pc64(linux::batch)),
+    slow("pc64.linux.programs", "`pc64.linux.abi` is a boot, too", || on_pc64(arm::programs)),
+    slow("pc64.linux.gateway", "`linux.gateway` is the PC's", || on_pc64(linux::gateway)),
+    slow("pc64.linux.net", "`linux.net` is the PC's", || on_pc64(|| net::transfers(net::guest()))),
+    slow("pc64.linux.disk", "`linux.disk` is the PC's", || {
+        on_pc64(|| disk::survives(Interface::Virtio, 2))
+    }),
 ];
 
 /// Where RAM is that 32 bits do not reach.
@@ -65,7 +78,7 @@ fn memory(name: &str, mib: u32, least: u64) -> Result<()> {
 }
 
 /// A disk reads and writes memory above 4 GiB.
-fn disk() -> Result<()> {
+fn disk_above() -> Result<()> {
     let options = Options { memory: Some(16 << 10), ..Options::default() };
     let built = build::plan(Path::new("tests/systems/disk-late.toml"), options)?.carry_out()?;
     let mut session = emulator::session(&built)?;

@@ -32,6 +32,7 @@ const LINUX: Linux = Linux {
         ("linux/arm/sysdep", "arch/arm/um/shared/sysdep"),
         ("linux/arm/os-L4", "arch/arm/um/os-L4"),
     ],
+    patches: None,
     header: abi_header::armv5,
     configuration: "",
     servers: &SERVERS,

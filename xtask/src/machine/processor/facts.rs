@@ -44,6 +44,8 @@ pub struct Facts {
 pub struct Linux {
     /// Folders and files of ours, and where they go in the source.
     pub ours: &'static [(&'static str, &'static str)],
+    /// The folder of patches that only its servers have, if there is one.
+    pub patches: Option<&'static str>,
     /// The microkernel's contract as a C header.
     pub header: fn() -> String,
     /// Lines of its configuration that it has besides.

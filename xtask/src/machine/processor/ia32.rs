@@ -29,6 +29,7 @@ const LINUX: Linux = Linux {
         ("linux/x86/os-L4", "arch/x86/um/os-L4"),
         ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso"),
     ],
+    patches: None,
     header: abi_header::ia32,
     configuration: "CONFIG_M686=y\n",
     servers: &SERVERS,

@@ -33,6 +33,7 @@ const LINUX: Linux = Linux {
         ("linux/powerpc/sysdep", "arch/powerpc/um/shared/sysdep"),
         ("linux/powerpc/os-L4", "arch/powerpc/um/os-L4"),
     ],
+    patches: None,
     header: abi_header::powerpc,
     configuration: "",
     servers: &SERVERS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64.
 
-use super::facts::Facts;
+use super::facts::{Configuration, Expected, Facts, Header, Linux, Plan};
 use abi::arch::x86_64::layout::AREAS;
 use image::layout::x86_64::LAYOUT;
 
@@ -22,5 +22,55 @@ pub static FACTS: Facts = Facts {
     has_samples: false,
     checks_alone: false,
     u_boot: 24,
-    linux: None,
+    linux: Some(LINUX),
+};
+
+const LINUX: Linux = Linux {
+    ours: &[
+        ("linux/x86_64/os-L4", "arch/x86/um/os-L4"),
+        // What both have of the processor.
+        ("linux/x86/os-L4/cpuid.h", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/cpuinfo.c", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/random.c", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/syscalls.c", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/vdso-image.S", "arch/x86/um/os-L4"),
+        ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso"),
+    ],
+    patches: Some("linux/x86_64/patches"),
+    header: abi_header::x86_64,
+    configuration: "CONFIG_GENERIC_CPU=y\n",
+    servers: &SERVERS,
+    expected: Expected {
+        crashes: &[
+            ("divide", &["BUG: divide error: exception 0, error code 0000", "At crash_divide+"]),
+            (
+                "invalid",
+                &["BUG: invalid opcode: exception 6, error code 0000", "At crash_invalid+"],
+            ),
+        ],
+        register: "RAX: ",
+        attacks: [
+            "`ports` died: privileged instruction",
+            "`interrupts` died: privileged instruction",
+        ],
+        reclaims: 10,
+        debian: None,
+    },
+};
+
+const SERVERS: [Plan; 2] =
+    [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
+
+const USUAL: Plan = Plan {
+    package: "linux",
+    family: "linux",
+    configuration: Configuration::Lean,
+    besides: &[],
+    folder: "source",
+    layout: Header {
+        file: "linux/x86_64/os-L4/layout.h",
+        text: include_str!("../../../../linux/x86_64/os-L4/layout.h"),
+    },
+    start: None,
+    tests: false,
 };

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* FPU, SSE and AVX registers. */
+#include "amd64.h"
+
+#define X87	"st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
+
+static volatile int spoils;
+
+static void spoil(int sig)
+{
+	static const double other[2] = { 9, 9 };
+
+	asm volatile ("fninit; fldz; fldz; movups %0, %%xmm0; movups %0, %%xmm7; movups %0, %%xmm15"
+		      : : "m" (other) : "xmm0", "xmm7", "xmm15", X87);
+	spoils++;
+}
+
+/* The registers are the thread's own, whatever happens in between. */
+int fpu_signals(void)
+{
+	struct itimerval timer = { { 0, 2000 }, { 0, 2000 } }, none = { };
+	double in[2] = { 1.25, -3.5 }, out[2] = { 0 }, x87 = 0;
+
+	signal(SIGALRM, spoil);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (spoils = 0; spoils < 20;) {
+		asm volatile ("fninit; fldpi; movups %2, %%xmm0; movups %2, %%xmm15\n"
+			      "mov $20000, %%ecx; 1: loop 1b\n"
+			      "fstpl %1; movups %%xmm15, %0"
+			      : "=m" (out), "=m" (x87) : "m" (in) : "rcx", "xmm0", "xmm15", "memory", X87);
+		if (out[0] != in[0] || out[1] != in[1] || x87 < 3.14159 || x87 > 3.1416)
+			break;
+	}
+	setitimer(ITIMER_REAL, &none, NULL);
+	CHECK(out[0] == in[0] && out[1] == in[1]);
+	CHECK(x87 > 3.14159 && x87 < 3.1416);
+	return 1;
+}
+
+static volatile int lays_out;
+
+/* The frame's format is that of fxsave.  A processor with more state says how much there is. */
+static void change_fpu(int sig, siginfo_t *si, void *context)
+{
+	struct _libc_fpstate *fp = ((ucontext_t *)context)->uc_mcontext.fpregs;
+	const unsigned int *software = (void *)((char *)fp + 464);
+	int extended = ((ucontext_t *)context)->uc_flags & 1;
+
+	handled = fp && (unsigned long)fp % 64 == 0 && fp->_st[0].exponent == 0x4000 && fp->cwd == 0x37f;
+	lays_out = !extended || (software[0] == 0x46505853 && software[4] >= 576 && software[1] == software[4] + 4 &&
+				 *(unsigned int *)((char *)fp + software[4]) == 0x46505845);
+	if (fp)
+		memcpy(&fp->_xmm[3], &(float){ 42 }, sizeof(float));
+}
+
+/* Without FPU state it is that of a program's beginning. */
+static void lose_fpu(int sig, siginfo_t *si, void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.fpregs = NULL;
+}
+
+static void spoil_mxcsr(int sig, siginfo_t *si, void *context)
+{
+	((ucontext_t *)context)->uc_mcontext.fpregs->mxcsr = 0xdead1f80;
+}
+
+int fpu_frames(void)
+{
+	float in[4] = { 1, 2, 3, 4 }, out[4];
+	unsigned short mode = 0x27f, control;
+	long nr = __NR_kill;
+	int pid;
+
+	catch(SIGUSR2, change_fpu, 0);
+	handled = 0;
+	asm volatile ("fninit; fldpi; movups %2, %%xmm3; syscall; movups %%xmm3, %1; fstp %%st(0)"
+		      : "+a" (nr), "=m" (out) : "m" (in), "D" ((long)getpid()), "S" ((long)SIGUSR2) : "rcx", "r11", "xmm3", "memory", X87);
+	CHECK(handled && lays_out);
+	CHECK(out[0] == 42 && out[1] == 2 && out[3] == 4);
+	catch(SIGUSR2, lose_fpu, 0);
+	nr = __NR_kill;
+	asm volatile ("fldcw %2; syscall; fnstcw %1" : "+a" (nr), "=m" (control) : "m" (mode), "D" ((long)getpid()), "S" ((long)SIGUSR2)
+		      : "rcx", "r11", "memory", X87);
+	CHECK(control == 0x37f);
+	/* Bits that no processor has. */
+	pid = fork();
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		catch(SIGUSR2, spoil_mxcsr, 0);
+		raw(__NR_kill, raw(__NR_getpid, 0, 0, 0), SIGUSR2, 0);
+		raw(__NR_exit, 0, 0, 0);
+	}
+	return wait_for(pid, SIGSEGV);
+}
+
+static void spoil_avx(int sig)
+{
+	asm volatile ("vxorps %%ymm5, %%ymm5, %%ymm5" : : : "xmm5");
+	spoils++;
+}
+
+/* The upper halves are the thread's own, too. */
+int avx(void)
+{
+	double in[4] = { 1, 2, 3, 4 }, out[4] = { 0 };
+	long nr = __NR_kill;
+	int pid, status, i;
+
+	if (!has_avx()) {
+		printf("# no avx\n");
+		return 1;
+	}
+	signal(SIGUSR1, spoil_avx);
+	spoils = 0;
+	asm volatile ("vmovupd %2, %%ymm5; syscall; vmovupd %%ymm5, %1"
+		      : "+a" (nr), "=m" (out) : "m" (in), "D" ((long)getpid()), "S" ((long)SIGUSR1) : "rcx", "r11", "xmm5", "memory");
+	CHECK(spoils == 1);
+	for (i = 0; i < 4; i++)
+		CHECK(out[i] == in[i]);
+	nr = __NR_fork;
+	asm volatile ("vmovupd %2, %%ymm5; syscall; vmovupd %%ymm5, %1"
+		      : "+a" (nr), "=m" (out) : "m" (in) : "rcx", "r11", "xmm5", "memory");
+	pid = nr;
+	status = memcmp(in, out, sizeof(in));
+	if (!pid)
+		_exit(!!status);
+	CHECK(!status);
+	return wait_for(pid, 0);
+}
+
+int fpu_fork(void)
+{
+	double in[2] = { 5, 6 }, out[2], x87;
+	unsigned short mode = 0x27f, control;
+	long pid = __NR_fork;
+	int good;
+
+	asm volatile ("fninit; fldcw %5; fldpi; movups %4, %%xmm13; syscall; movups %%xmm13, %1; fstpl %2; fnstcw %3; fninit"
+		      : "+a" (pid), "=m" (out), "=m" (x87), "=m" (control) : "m" (in), "m" (mode) : "rcx", "r11", "xmm13", "memory", X87);
+	good = out[0] == 5 && out[1] == 6 && x87 > 3.14159 && x87 < 3.1416 && control == mode;
+	if (!pid)
+		_exit(!good);
+	CHECK(good);
+	return wait_for(pid, 0);
+}
+
+/* A new program has new FPU state. */
+int fpu_exec(void)
+{
+	char *args[] = { "abi", "as", "control", NULL };
+	unsigned short mode = 0x27f;
+	int pid = fork();
+
+	if (!pid) {
+		asm volatile ("fldcw %0" : : "m" (mode));
+		execv("/proc/self/exe", args);
+		_exit(1);
+	}
+	return wait_for(pid, 0);
+}
+
+int as(const char *what)
+{
+	unsigned short control;
+
+	asm ("fnstcw %0" : "=m" (control));
+	return strcmp(what, "control") || control != 0x37f;
+}
+
+static void tell(int sig, siginfo_t *si, void *context)
+{
+	got = *si;
+	handled = ((ucontext_t *)context)->uc_mcontext.gregs[REG_TRAPNO];
+	siglongjmp(back, 1);
+}
+
+/* Computes with exceptions open, and waits for the one that came. */
+static int x87(unsigned short control, int what)
+{
+	catch(SIGFPE, tell, SA_NODEFER);
+	if (sigsetjmp(back, 1))
+		return handled == 16 ? got.si_code : -1;
+	asm volatile ("fninit; fldcw %0" : : "m" (control));
+	switch (what) {
+	case FPE_FLTINV:
+		asm volatile ("fldz; fldz; fdivrp; fwait; fninit" : : : X87);
+		break;
+	case FPE_FLTDIV:
+		asm volatile ("fld1; fldz; fdivrp; fwait; fninit" : : : X87);
+		break;
+	default:
+		asm volatile ("fldpi; fldpi; fmulp; fwait; fninit" : : : X87);
+	}
+	return 0;
+}
+
+int fpu_exceptions(void)
+{
+	CHECK(x87(0x37e, FPE_FLTINV) == FPE_FLTINV);
+	CHECK(x87(0x37b, FPE_FLTDIV) == FPE_FLTDIV);
+	CHECK(x87(0x35f, FPE_FLTRES) == FPE_FLTRES);
+	CHECK(x87(0x37f, FPE_FLTDIV) == 0);
+	return 1;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* Clocks of the vDSO. */
+#include "amd64.h"
+
+/* Where the vDSO that lies at `base` has a function; 0: nowhere. */
+static void *vdso_function(unsigned long base, const char *name)
+{
+	const Elf64_Ehdr *file = (void *)base;
+	const Elf64_Phdr *part = (void *)(base + file->e_phoff);
+	const Elf64_Dyn *entry = NULL;
+	const Elf64_Sym *symbols = NULL;
+	const Elf32_Word *hash = NULL;
+	const char *names = NULL;
+	unsigned int i;
+
+	for (i = 0; i < file->e_phnum; i++)
+		if (part[i].p_type == PT_DYNAMIC)
+			entry = (void *)(base + part[i].p_offset);
+	for (; entry && entry->d_tag != DT_NULL; entry++) {
+		void *at = (void *)(base + entry->d_un.d_ptr);
+
+		if (entry->d_tag == DT_SYMTAB)
+			symbols = at;
+		else if (entry->d_tag == DT_STRTAB)
+			names = at;
+		else if (entry->d_tag == DT_HASH)
+			hash = at;
+	}
+	for (i = 0; symbols && names && hash && i < hash[1]; i++)
+		if (!strcmp(names + symbols[i].st_name, name))
+			return (void *)(base + symbols[i].st_value);
+	return NULL;
+}
+
+static long in_ns(struct timespec t)
+{
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* From now on a system call kills the process, but for exit(). */
+static int forbid_calls(void)
+{
+	struct sock_filter allow_exit[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
+	};
+	struct sock_fprog filter = { sizeof(allow_exit) / sizeof(allow_exit[0]), allow_exit };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+/* The clocks tell what system calls tell, and make none. */
+int vdso_clocks(void)
+{
+	unsigned long base = getauxval(AT_SYSINFO_EHDR);
+	int (*gettime)(int, struct timespec *) = vdso_function(base, "__vdso_clock_gettime");
+	int (*getres)(int, struct timespec *) = vdso_function(base, "__vdso_clock_getres");
+	int (*timeofday)(struct timeval *, void *) = vdso_function(base, "__vdso_gettimeofday");
+	time_t (*seconds)(time_t *) = vdso_function(base, "__vdso_time");
+	long (*getcpu)(unsigned int *, unsigned int *, void *) = vdso_function(base, "__vdso_getcpu");
+	static const int clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME_COARSE,
+				      CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_TAI };
+	struct timespec t, resolution;
+	unsigned int i, cpu = 77;
+	struct timeval tv;
+	int pid, good;
+
+	CHECK(base && gettime && getres && timeofday && seconds && getcpu);
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		struct timespec before, after;
+
+		CHECK(!raw(__NR_clock_gettime, clocks[i], (long)&before, 0) && !gettime(clocks[i], &t) &&
+		      !raw(__NR_clock_gettime, clocks[i], (long)&after, 0));
+		CHECK(in_ns(before) <= in_ns(t) && in_ns(t) <= in_ns(after));
+		CHECK(!getres(clocks[i], &t) && !raw(__NR_clock_getres, clocks[i], (long)&resolution, 0));
+		CHECK(t.tv_sec == resolution.tv_sec && t.tv_nsec == resolution.tv_nsec);
+	}
+	/* These it asks for. */
+	CHECK(!gettime(CLOCK_PROCESS_CPUTIME_ID, &t) && in_ns(t) > 0);
+	CHECK(gettime(77, &t) == -EINVAL);
+	CHECK(!getcpu(&cpu, NULL, NULL) && cpu < 1024);
+	pid = fork();
+	if (!pid) {
+		good = forbid_calls();
+		for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+			good &= !gettime(clocks[i], &t);
+		good &= !timeofday(&tv, NULL) && seconds(NULL) - tv.tv_sec <= 1;
+		/* As programs ask. */
+		good &= !gettimeofday(&tv, NULL) && !clock_gettime(CLOCK_MONOTONIC, &t);
+		raw(__NR_exit, good ? 3 : 4, 0, 0);
+	}
+	return wait_for(pid, 3 << 8);
+}
+
+/* Finds a mapping by its name. */
+static int find(const char *name, unsigned long *start, unsigned long *end)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[300];
+	int found = 0;
+
+	while (!found && fgets(line, sizeof(line), maps))
+		found = strstr(line, name) && sscanf(line, "%lx-%lx", start, end) == 2;
+	fclose(maps);
+	return found;
+}
+
+/* A process may move its vDSO: clocks go on at the new place. */
+int moved_vdso(void)
+{
+	unsigned long data, data_end, code, code_end, base;
+	char *place;
+	int pid;
+
+	CHECK(find("[vvar]", &data, &data_end) && find("[vdso]", &code, &code_end));
+	CHECK(data_end == code && code == getauxval(AT_SYSINFO_EHDR));
+	place = mmap(NULL, code_end - data, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = (unsigned long)place + (code - data);
+	pid = fork();
+	if (!pid) {
+		int (*gettime)(int, struct timespec *) = vdso_function(code, "__vdso_clock_gettime");
+		struct timespec before, t;
+
+		gettime = (void *)((unsigned long)gettime - code + base);
+		if (mremap((void *)data, data_end - data, data_end - data, MREMAP_MAYMOVE | MREMAP_FIXED, place) != place)
+			_exit(1);
+		if (mremap((void *)code, code_end - code, code_end - code, MREMAP_MAYMOVE | MREMAP_FIXED, base) != (void *)base)
+			_exit(2);
+		if (raw(__NR_clock_gettime, CLOCK_MONOTONIC, (long)&before, 0) || gettime(CLOCK_MONOTONIC, &t) ||
+		    in_ns(t) < in_ns(before))
+			raw(__NR_exit, 5, 0, 0);
+		raw(__NR_exit, 9, 0, 0);
+	}
+	return wait_for(pid, 9 << 8);
+}
