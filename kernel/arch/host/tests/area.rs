@@ -2,7 +2,7 @@
 //! The kernel's part of a native space where a port wants it, and UTCBs that the kernel does not
 //! reach in the pool.
 
-mod common;
+use crate::common;
 
 use abi::utcb::{SLOT_USED, SLOTS, SLOTS_A_PAGE, slot_offset};
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The arguments of system calls, as structures and as words.
 
-#[cfg(feature = "wide")]
-mod common;
-
 use abi::call::{self, BadgedRights, Counts, SizedRights, SystemCall, Time};
 use abi::{Op, Rights, Selector, TABLE_SPAN, UserAddr};
 
@@ -82,8 +79,8 @@ fn structures_are_of_all_operations() {
 #[cfg(feature = "wide")]
 #[test]
 fn what_has_more_bits_than_its_field_is_refused() {
+    use crate::common::{call, map, slot, succeeds};
     use abi::{Error, MapRecord, PAGE_SIZE};
-    use common::{call, map, slot, succeeds};
     const MORE: abi::Word = 1 << 32;
     let mut kernel = arch_host::boot();
     for words in [[MORE, 0, 1, 0], [0, MORE, 1, 0], [0, 0, MORE, 0]] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attachments, and Segments that many spaces have.
 
-mod common;
+use crate::common;
 
 use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Word};
 use arch_host::{Host, HostFormat, boot_with};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Capability tables and quotas against a naive model: a plain list of nodes with parents.
 
-mod common;
+use crate::common;
 
 use abi::{Kind, Op, PAGE_SIZE, Rights, Word};
 use arch_host::{Host, boot};

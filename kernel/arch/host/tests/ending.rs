@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ending Threads and Spaces in steps, by the threads that are left, and giving everything back.
 
-mod common;
+use crate::common;
 
 use abi::{Error, Op, Rights, Word};
 use arch_host::{Host, boot_with};

@@ -3,7 +3,7 @@
 //! levels, several tables of each are made for them. They are paid for, found again and given back;
 //! and a range that is as long as all addresses, but empty, is nothing.
 
-mod common;
+use crate::common;
 
 use abi::{
     Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word,

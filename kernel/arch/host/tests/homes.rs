@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Homes, and the small spaces in them.
 
-mod common;
+use crate::common;
 
 use abi::{Error, HOME, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, HostFormat, WINDOWS, boot, boot_with_windows};

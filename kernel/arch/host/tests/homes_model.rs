@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random operations on homes and the small spaces in them, against a naive model.
 
-mod common;
+use crate::common;
 
 use abi::{HOME, MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, RAM, WINDOWS, boot};

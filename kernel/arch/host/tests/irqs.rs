@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupt lines: as many as the board has.
 
-mod common;
+use crate::common;
 
 use abi::{Error, Op, Rights, Word};
 use arch_host::{LINES, boot};

@@ -3,7 +3,7 @@
 //! processor finds what it would find without them, an owner pays the same, and no translation that
 //! is gone stays in a TLB.
 
-mod common;
+use crate::common;
 
 use abi::{
     Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word,

@@ -2,7 +2,7 @@
 //! Mapping, protection, segments and revocation against a naive model: what a processor
 //! would find in a space's tables is exactly what the model says, after every call.
 
-mod common;
+use crate::common;
 
 use abi::{
     Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, Tag, USER_END, UserAddr, Word,

@@ -3,7 +3,7 @@
 //! after every system call the same thread runs, every thread is in the state that the model
 //! says, and the thread that runs finds in its registers what the model delivered.
 
-mod common;
+use crate::common;
 
 use abi::tag::REGISTER_WORDS;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Word};

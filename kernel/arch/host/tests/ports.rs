@@ -2,7 +2,7 @@
 //! What a processor has besides memory, such as I/O ports, against a naive model: after each call a
 //! space has what a list says.
 
-mod common;
+use crate::common;
 
 use abi::{MapRecord, Op, Rights, Word};
 use arch_host::{Host, NUMBERS, Numbers, boot};

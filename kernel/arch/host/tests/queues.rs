@@ -2,7 +2,7 @@
 //! The queue of senders and the heap of alarms against naive models: a list that is sorted by hand,
 //! and one that is searched. And a receive that steps over senders, in steps.
 
-mod common;
+use crate::common;
 
 use abi::{MessageKind, Op, PAGE_SIZE, Tag, Word};
 use arch_host::{Host, boot};

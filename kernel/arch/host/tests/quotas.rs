@@ -3,7 +3,7 @@
 //! every thread comes back. Quotas lie in quotas; what is charged is small Memory objects and
 //! threads.
 
-mod common;
+use crate::common;
 
 use abi::{CacheOp, Error, Op, PAGE_SIZE, Word};
 use arch_host::{Host, RELOCATED, boot};

@@ -2,7 +2,7 @@
 //! Random system calls on a simulated machine. After each, what must always hold is
 //! computed naively from all objects and compared.
 
-mod common;
+use crate::common;
 
 use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
 use arch_host::{Host, HostFormat, RAM, boot};

@@ -2,7 +2,7 @@
 //! A thread that runs an alien without being its handler: it must not wait for what is no alien
 //! of its any more, and must not stop it.
 
-mod common;
+use crate::common;
 
 use abi::frame::vector;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Word};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Servers, and the spaces that show them.
 
-mod common;
+use crate::common;
 
 use abi::utcb::AREA_END;
 use abi::{

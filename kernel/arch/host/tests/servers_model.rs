@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random operations on servers and the spaces that show them, against a naive model.
 
-mod common;
+use crate::common;
 
 use abi::utcb::AREA_END;
 use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, USER_END, UserAddr, Word};

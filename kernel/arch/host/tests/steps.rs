@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls in steps: interrupted, stopped, started again.
 
-mod common;
+use crate::common;
 
 use abi::{Error, MapRecord, Op, PAGE_SIZE, Rights, Word};
 use arch_host::{Host, RAM, boot};
