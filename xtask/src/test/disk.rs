@@ -326,7 +326,10 @@ pub(super) fn hangs() -> Result<()> {
     Ok(())
 }
 
-/// A disk of 64 MiB with partitions of 16 and 4 MiB. The bytes of these.
+/// Bytes of the part that a Linux has of a shared disk.
+const PART: usize = 4 << 20;
+
+/// A disk of 64 MiB with two partitions of such a size. The bytes of these.
 fn partitioned(image: &Path) -> Result<[Range<usize>; 2]> {
     const SECTOR: u64 = 512;
     std::fs::create_dir_all(image.parent().context("a folder")?)?;
@@ -335,8 +338,8 @@ fn partitioned(image: &Path) -> Result<[Range<usize>; 2]> {
     file.set_len(64 << 20)?;
     ProtectiveMBR::with_lb_size((64 << 20) / SECTOR as u32 - 1).overwrite_lba0(&mut file)?;
     let mut disk = GptConfig::new().writable(true).create_from_device(file, None)?;
-    for size in [16 << 20, 4 << 20] {
-        disk.add_partition("part", size, partition_types::LINUX_FS, 0, None)?;
+    for _ in 0..2 {
+        disk.add_partition("part", PART as u64, partition_types::LINUX_FS, 0, None)?;
     }
     let bytes = |number| -> Result<Range<usize>> {
         let part = disk.partitions().get(&number).context("a partition")?;
@@ -352,7 +355,7 @@ fn shared() -> Result<()> {
     let image = &image_of("linux-disk-shared");
     for interface in [Interface::Virtio, Interface::Ata] {
         let [one, trespass] = partitioned(image)?;
-        let two = 32 << 20..48 << 20;
+        let two = 32 << 20..(32 << 20) + PART;
         let before = std::fs::read(image)?;
         let run = |component, command: &str| -> Result<()> {
             let system = "tests/systems/linux-disk-shared.toml";
@@ -363,7 +366,7 @@ fn shared() -> Result<()> {
                 ..Guest::default()
             }
             .succeed(command)?;
-            ensure!(o.text() == "0\n16777216\n", "{interface:?}: {component}: {}", o.said());
+            ensure!(o.text() == format!("0\n{PART}\n"), "{interface:?}: {component}: {}", o.said());
             let log = guest::log()?;
             ensure!(
                 log.contains("requests beyond the range were refused"),
