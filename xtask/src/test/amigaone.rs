@@ -64,10 +64,21 @@ pub const ALL: &[Test] = &[
     test("amigaone.reload.slow", || on_amigaone(slow_reload)),
     test("amigaone.reload.random", || on_amigaone(reload::random)),
     test("amigaone.zombies", || on_amigaone(zombies)),
+    slow(
+        "amigaone.words.systems",
+        "as the fast tests of boot words, on the other processor",
+        || on_amigaone(on_the_other),
+    ),
 ];
 
 /// Programs that come and go until the hashed table is full of what they leave.
 const LOAD: &str = "tests/zombies/zombies.toml";
+
+/// Words for the kernel: few contexts; the hashed table is filled on demand; nothing of a space is left
+/// in it.
+const CONTEXTS: &str = "contexts=64";
+const SLOW_RELOAD: &str = "reload=slow";
+const EAGER: [&str; 2] = ["cutoff=all", "flush=eager"];
 
 /// Seconds until a system counts as hung.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -99,12 +110,24 @@ pub fn run(path: &str, cpu: &str, say: &'static str) -> Result<Transcript> {
     Ok(transcript)
 }
 
-/// Systems of all kinds, on both processors.
+/// The conformance program, on both processors.
+const CONFORM: &str = "tests/systems/conform-fast.toml";
+/// Systems of other kinds, on the first; on the other one a slow test runs them.
+const SYSTEMS: [&str; 2] = ["systems/pager.toml", "systems/crash.toml"];
+
+/// Runs all systems with these words.
 fn on_all(say: &'static str) -> Result<()> {
-    for cpu in &board::chosen().qemu.tested {
-        for path in ["systems/pager.toml", "systems/crash.toml", "tests/systems/conform-fast.toml"]
-        {
-            run(path, cpu, say)?;
+    let cpus = &board::chosen().qemu.tested;
+    cpus.iter().try_for_each(|cpu| run(CONFORM, cpu, say).map(drop))?;
+    let usual = cpus.first().context("the board tests no processor")?;
+    SYSTEMS.iter().try_for_each(|path| run(path, usual, say).map(drop))
+}
+
+/// The systems that [`on_all`] leaves out on the other processor.
+fn on_the_other() -> Result<()> {
+    for say in [CONTEXTS, SLOW_RELOAD].into_iter().chain(EAGER) {
+        for cpu in board::chosen().qemu.tested.iter().skip(1) {
+            SYSTEMS.iter().try_for_each(|path| run(path, cpu, say).map(drop))?;
         }
     }
     Ok(())
@@ -164,8 +187,8 @@ fn zombies() -> Result<()> {
 /// The assembly that fills the hashed table, beside the portable kernel that does so on demand: all
 /// is the same but how long it takes.
 fn slow_reload() -> Result<()> {
-    on_all("reload=slow")?;
-    let [fast, slow] = ["", "reload=slow"].map(|say| Counts::of(LOAD, "604", say));
+    on_all(SLOW_RELOAD)?;
+    let [fast, slow] = ["", SLOW_RELOAD].map(|say| Counts::of(LOAD, "604", say));
     let (fast, slow) = (fast?, slow?);
     for (fast, slow) in
         [(fast.reloads, slow.reloads), (fast.evicts, slow.evicts), (fast.swept, slow.swept)]
@@ -185,7 +208,7 @@ fn slow_reload() -> Result<()> {
 /// zombies.
 fn flush() -> Result<()> {
     let lazy = Counts::of(LOAD, "604", "")?;
-    for say in ["cutoff=all", "flush=eager"] {
+    for say in EAGER {
         on_all(say)?;
         let eager = Counts::of(LOAD, "604", say)?;
         ensure!(lazy.reloads.abs_diff(eager.reloads) <= lazy.reloads / 100, "{lazy:?}, {eager:?}");
@@ -205,12 +228,12 @@ fn flush() -> Result<()> {
 
 /// Few contexts: they are given out again and again, while spaces come and go, and mappings.
 fn contexts() -> Result<()> {
-    on_all("contexts=64")?;
+    on_all(CONTEXTS)?;
     for cpu in &board::chosen().qemu.tested {
-        run("tests/systems/hostile-servers.toml", cpu, "contexts=64")?;
+        run("tests/systems/hostile-servers.toml", cpu, CONTEXTS)?;
     }
     for cpu in &board::chosen().qemu.tested {
-        let counts = Counts::of(LOAD, cpu, "contexts=64")?;
+        let counts = Counts::of(LOAD, cpu, CONTEXTS)?;
         ensure!(
             counts.turns > 2,
             "{cpu}: contexts were given out again {} times only",
