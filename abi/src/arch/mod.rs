@@ -54,7 +54,7 @@ pub mod x86_64;
 pub use alpha as current;
 #[cfg(any(target_arch = "arm", all(target_arch = "x86_64", feature = "arm")))]
 pub use armv5 as current;
-#[cfg(target_arch = "mips64")]
+#[cfg(any(target_arch = "mips64", all(target_arch = "x86_64", feature = "mips")))]
 pub use mips as current;
 #[cfg(any(target_arch = "powerpc", all(target_arch = "x86_64", feature = "powerpc")))]
 pub use powerpc as current;
@@ -74,7 +74,13 @@ pub use x86_64 as current;
         target_arch = "riscv64",
         all(
             target_arch = "x86_64",
-            any(feature = "alpha", feature = "arm", feature = "powerpc", feature = "wide")
+            any(
+                feature = "alpha",
+                feature = "arm",
+                feature = "mips",
+                feature = "powerpc",
+                feature = "wide"
+            )
         )
     ))
 ))]

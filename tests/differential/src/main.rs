@@ -12,7 +12,8 @@
 //! and a wrong result, or there is a reason why it cannot be.
 //!
 //! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
-//! which is the default, `arm`, `powerpc`, `wide` for x86-64, or `alpha`, whose fast path is all there is of it. A processor's folder implements
+//! which is the default, `arm`, `mips`, `powerpc`, `wide` for x86-64, or `alpha`, whose fast path is
+//! all there is of it. A processor's folder implements
 //! the trait of `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`,
 //! `processor`, `compare`, `system`, `scenario`, `step`, `run`.
 #![forbid(unsafe_code)]
@@ -29,6 +30,8 @@ mod elf;
 #[cfg(feature = "ia32")]
 mod ia32;
 mod memory;
+#[cfg(feature = "mips")]
+mod mips;
 #[cfg(feature = "powerpc")]
 mod powerpc;
 mod processor;
@@ -45,6 +48,8 @@ use alpha::Alpha as FastPaths;
 use armv5::Armv5 as FastPaths;
 #[cfg(feature = "ia32")]
 use ia32::Ia32 as FastPaths;
+#[cfg(feature = "mips")]
+use mips::Mips as FastPaths;
 #[cfg(feature = "powerpc")]
 use powerpc::PowerPc as FastPaths;
 #[cfg(feature = "wide")]

@@ -8,10 +8,10 @@
 
 pub mod access;
 // The contract's frame is that of the processor that is compiled for.
-#[cfg(target_arch = "mips64")]
+#[cfg(any(target_arch = "mips64", feature = "mips"))]
 mod registers;
 mod saved;
 
-#[cfg(target_arch = "mips64")]
+#[cfg(any(target_arch = "mips64", feature = "mips"))]
 pub use registers::Mips;
 pub use saved::{cause, hw, word};

@@ -85,4 +85,8 @@ impl Registers for Mips {
             context[index] = value;
         }
     }
+
+    fn resumes_fast(thread: &Thread) -> bool {
+        thread.context[word::VECTOR] == frame::vector::SYSTEM_CALL && !thread.is_alien()
+    }
 }

@@ -54,10 +54,5 @@ not_here:
 1:  b 1b
     nop
     .balign 0x80
-    // 0x180: all else.
-    j save_all
-    nop
-.global vectors_end
-vectors_end:
+    // 0x180: all else (`fast/ipc.S`).
 .set pop
-.text

@@ -97,6 +97,11 @@ impl Spaces {
         (hw[hw::TABLE], hw[hw::ASID]) = (top, 0);
     }
 
+    /// A thread of this space entered the kernel: a fast path may have switched to it.
+    pub const fn came_from(&mut self, space: Ref<Space>) {
+        self.entered = space.link();
+    }
+
     /// Has the space's ASID count, and its tables read.
     pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
         if self.entered.is(space) {

@@ -8,6 +8,7 @@ use abi::frame::{DELAY_SLOT, fault, vector};
 use abi::{Rights, UserAddr};
 use arch_common::words::State;
 use arch_common::{leave, shared};
+use kcore::port::Processor;
 use kcore::{Kernel, Thread};
 use mips_context::cause::{self, code};
 use mips_context::{access, word};
@@ -24,6 +25,9 @@ pub extern "C" fn enter(why: u32, bad: u64) {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
     let (kernel, current) = unsafe { KERNEL.enter() };
+    if let Some(space) = kernel.pool[current].space.get() {
+        kernel.port.spaces().came_from(space);
+    }
     let context = &mut kernel.pool[current].context;
     let is_delayed = why & cause::DELAY_SLOT != 0;
     let delayed = if is_delayed { DELAY_SLOT } else { 0 };
@@ -177,6 +181,9 @@ pub fn leave(kernel: &mut Kernel<Mips>) {
         let pc = context_pc(kernel, next);
         if pc.is_multiple_of(INSTRUCTION) {
             kernel.port.spaces().enter(&mut kernel.pool, space);
+            // No fast path takes an alien's system call.
+            let is_alien = kernel.pool[next].is_alien();
+            kernel.port.cpu().loaded = if is_alien { next.address() } else { 0 };
             return;
         }
         // The fetch would be refused. QEMU 10 takes an odd address for one of instructions that

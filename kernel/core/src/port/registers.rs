@@ -94,7 +94,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
-    /// | if it entered by `sysenter`, is no alien, and has nothing in `lazy` | if it entered by `swi`, is no alien, and has nothing in `lazy` | if it entered by `sc`, is no alien, and has nothing in `lazy` | if it entered by `syscall`, is no alien, has nothing in `lazy`, and goes not step by step | as it is |
+    /// | if it entered by `sysenter`, is no alien, and has nothing in `lazy` | if it entered by `swi`, is no alien, and has nothing in `lazy` | if it entered by `sc`, is no alien, and has nothing in `lazy` | if it entered by `syscall`, is no alien, has nothing in `lazy`, and goes not step by step | if it entered by `syscall`, and is no alien |
     fn resumes_fast(_thread: &Thread) -> bool {
         false
     }

@@ -8,7 +8,7 @@ use image::layout::mips::LAYOUT;
 /// All of it.
 pub static FACTS: Facts = Facts {
     name: "mips",
-    contract: None,
+    contract: Some(&["--no-default-features", "--features", "mips"]),
     // What kseg0 reaches below the devices.
     most_mib: 256,
     layout: LAYOUT,

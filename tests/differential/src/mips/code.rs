@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The entry code, and the tests in it: its branches with a condition.
+
+use crate::elf::Elf;
+use crate::processor::{Executed, Places};
+use anyhow::{Result, ensure};
+
+/// The branches with a condition, in their order: the name of a test, which is passed if the branch
+/// is not taken.
+pub const TESTS: [&str; 13] = [
+    "T1, delay slot",
+    "T1, exception",
+    "T1",
+    "T2 of call",
+    "T3",
+    "T4",
+    "T5",
+    "T6 of call",
+    "T11 of call",
+    "T2 of reply_wait",
+    "T8 to T10",
+    "T6 of reply_wait",
+    "T11 of reply_wait",
+];
+
+/// Of the kernel's addresses the upper half.
+pub const ONES: u64 = 0xffff_ffff_0000_0000;
+
+/// Addresses that the entry code knows. All are lower halves.
+pub struct Symbols {
+    /// `PoolPlace`: the offset, and the bits of a handle that are an index.
+    pub pool_place: u32,
+    /// Where all exceptions but misses enter.
+    pub entry: u32,
+    /// Where the code goes with what it leaves to the portable kernel.
+    pub slow: u32,
+}
+
+/// The code.
+pub struct Code {
+    start: u32,
+    words: Vec<u32>,
+    /// Addresses of what [`TESTS`] lists.
+    tests: Vec<u32>,
+    /// See [`Symbols`].
+    pub symbols: Symbols,
+    /// The words that each port has.
+    pub places: Places,
+}
+
+/// Whether an instruction is a branch with a condition: `b` compares $0 with itself.
+const fn has_condition(word: u32) -> bool {
+    match word >> 26 {
+        1 | 5 => true,
+        4 => word >> 16 & 0x3ff != 0,
+        _ => false,
+    }
+}
+
+impl Code {
+    /// Reads it from the kernel's file.
+    pub fn read(elf: &Elf) -> Result<Self> {
+        let (start, end) = (elf.symbol("general")?, elf.symbol("vectors_end")?);
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let words: Vec<u32> = elf.bytes(start, end)?.chunks_exact(4).map(word).collect();
+        let tests: Vec<u32> = (start..)
+            .step_by(4)
+            .zip(&words)
+            .filter(|(_, word)| has_condition(**word))
+            .map(|(at, _)| at)
+            .collect();
+        ensure!(
+            tests.len() == TESTS.len(),
+            "the fast path has {} tests, not those that are known",
+            tests.len()
+        );
+        Ok(Self {
+            start,
+            words,
+            tests,
+            symbols: Symbols {
+                pool_place: elf.symbol("10POOL_PLACE")?,
+                entry: start,
+                slow: elf.symbol("save_all")?,
+            },
+            places: Places {
+                cpu: elf.symbol("6layout3HOT")?,
+                scheduler: elf.symbol("8contract6KERNEL")?,
+            },
+        })
+    }
+
+    /// The number of the test at an address.
+    pub fn test(&self, at: u32) -> Option<usize> {
+        self.tests.binary_search(&at).ok()
+    }
+
+    /// The instruction at an address.
+    pub fn instruction(&self, at: u32) -> Option<u32> {
+        self.words.get((at.checked_sub(self.start)? / 4) as usize).copied()
+    }
+
+    /// Instructions that were never executed, or if they have a condition not both ways.
+    pub fn missed(&self, executed: &Executed) -> Vec<String> {
+        let tell = |(at, word): (u32, &u32)| {
+            let [met, not_met] = executed.get(&at).copied().unwrap_or_default();
+            let is_missed =
+                if self.test(at).is_some() { met == 0 || not_met == 0 } else { met + not_met == 0 };
+            is_missed.then(|| format!("{word:#010x} at {at:#x}: {met} and {not_met}"))
+        };
+        (self.start..).step_by(4).zip(&self.words).filter_map(tell).collect()
+    }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the
+//! memory that it touches. It knows the instructions that occur there; any other is an error.
+//!
+//! Of 64 bits in memory the host has the lower half first. The code never takes one of a word's
+//! halves, so it finds what it looks for.
+
+use super::code::{Code, ONES};
+use crate::memory::Words;
+use anyhow::{Context, Result, bail, ensure};
+
+/// Where the code went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// To user mode by `eret`.
+    Return,
+    /// To this address outside of the code, its lower half.
+    Left(u32),
+}
+
+/// The processor's own registers that the code touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct System {
+    /// What the exception is for.
+    pub cause: u32,
+    /// Where it goes back to.
+    pub epc: u64,
+    /// Whose TLB entries count.
+    pub entry_hi: u64,
+}
+
+/// A processor and the memory it sees.
+pub struct Machine<'a> {
+    /// General registers.
+    pub r: [u64; 32],
+    /// The others.
+    pub system: System,
+    /// The memory: the kernel's, by lower halves of addresses.
+    pub words: Words<'a>,
+    /// The tests that were made, by number.
+    pub tests: Vec<usize>,
+    /// The instructions that were executed, and whether they branched, if they have a condition.
+    pub steps: Vec<(u32, bool)>,
+}
+
+/// More than this is a loop.
+const MOST_STEPS: usize = 400;
+
+/// Numbers of registers of coprocessor 0.
+const ENTRY_HI: u32 = 10;
+const CAUSE: u32 = 13;
+const EPC: u32 = 14;
+
+/// 32 bits as a register has them.
+const fn extended(value: u32) -> u64 {
+    value as i32 as u64
+}
+
+impl Machine<'_> {
+    /// Executes from an address on. The test `turned` finds the opposite.
+    pub fn run(&mut self, code: &Code, start: u32, turned: Option<usize>) -> Result<Exit> {
+        let (mut at, mut next) = (start, start + 4);
+        loop {
+            let Some(word) = code.instruction(at) else { return Ok(Exit::Left(at)) };
+            ensure!(self.steps.len() < MOST_STEPS, "the code does not end");
+            let number = code.test(at);
+            let mut target = next + 4;
+            let mut met = false;
+            if word == RETURN {
+                self.steps.push((at, false));
+                return Ok(Exit::Return);
+            }
+            if let Some(branch) = self.branch(word) {
+                met = branch != (number.is_some() && number == turned);
+                self.tests.extend(number);
+                if met {
+                    target = at.wrapping_add(4).wrapping_add(extended_offset(word) << 2);
+                }
+            } else if word >> 26 == JUMP {
+                target = at & 0xf000_0000 | (word & 0x03ff_ffff) << 2;
+            } else {
+                self.execute(word).with_context(|| format!("{word:#010x} at {at:#x}"))?;
+            }
+            self.steps.push((at, met));
+            (at, next) = (next, target);
+        }
+    }
+
+    /// Whether a branch's condition is met; nothing if it is none.
+    const fn branch(&self, word: u32) -> Option<bool> {
+        let (s, t) = (self.r[(word >> 21 & 31) as usize], self.r[(word >> 16 & 31) as usize]);
+        match (word >> 26, word >> 16 & 31) {
+            (1, 0) => Some((s as i64) < 0),
+            (4, _) => Some(s == t),
+            (5, _) => Some(s != t),
+            _ => None,
+        }
+    }
+
+    /// An instruction that is no branch.
+    fn execute(&mut self, word: u32) -> Result<()> {
+        let [s, t, d, amount] = [21, 16, 11, 6].map(|shift| (word >> shift & 31) as usize);
+        let immediate = u64::from(word & 0xffff);
+        let signed = extended_offset(word) as i32 as u64;
+        let (a, b) = (self.r[s], self.r[t]);
+        let address = a.wrapping_add(signed);
+        let (to, value) = match (word >> 26, word & 0x3f) {
+            (0, 0x00) => (d, extended((b as u32) << amount)),
+            (0, 0x21) => (d, extended((a as u32).wrapping_add(b as u32))),
+            (0, 0x24) => (d, a & b),
+            (0, 0x25) => (d, a | b),
+            (0, 0x26) => (d, a ^ b),
+            (0, 0x2b) => (d, u64::from(a < b)),
+            (0, 0x2d) => (d, a.wrapping_add(b)),
+            (0x09, _) => (t, extended((a as u32).wrapping_add(signed as u32))),
+            (0x0b, _) => (t, u64::from(a < signed)),
+            (0x0c, _) => (t, a & immediate),
+            (0x0d, _) => (t, a | immediate),
+            (0x0e, _) => (t, a ^ immediate),
+            (0x0f, _) => (t, extended(word << 16)),
+            (0x19, _) => (t, a.wrapping_add(signed)),
+            (0x10, 0) => return self.system(word, t, d as u32),
+            (0x23, _) => (t, extended(self.load(address)?)),
+            (0x27, _) => (t, u64::from(self.load(address)?)),
+            (0x37, _) => (t, self.load_wide(address)?),
+            (0x2b, _) => return self.store(address, b as u32),
+            (0x3f, _) => {
+                self.store(address, b as u32)?;
+                return self.store(address + 4, (b >> 32) as u32);
+            }
+            _ => bail!("an instruction that is not known"),
+        };
+        // $0 stays what it is.
+        if to != 0 {
+            self.r[to] = value;
+        }
+        Ok(())
+    }
+
+    /// A register of coprocessor 0 is read or written.
+    fn system(&mut self, word: u32, general: usize, number: u32) -> Result<()> {
+        const READ: u32 = 0;
+        const READ_WIDE: u32 = 1;
+        const WRITE_WIDE: u32 = 5;
+        match (word >> 21 & 31, number) {
+            (READ, CAUSE) => self.r[general] = extended(self.system.cause),
+            (READ_WIDE, EPC) => self.r[general] = self.system.epc,
+            (WRITE_WIDE, EPC) => self.system.epc = self.r[general],
+            (WRITE_WIDE, ENTRY_HI) => self.system.entry_hi = self.r[general],
+            _ => bail!("a register that is not known"),
+        }
+        Ok(())
+    }
+
+    /// The lower half of an address of the kernel's.
+    fn lower(address: u64) -> Result<u32> {
+        ensure!(address & ONES == ONES, "{address:#x} is no address of the kernel's");
+        Ok(address as u32)
+    }
+
+    /// 32 bits at an address.
+    pub fn load(&self, address: u64) -> Result<u32> {
+        let at = Self::lower(address)?;
+        self.words.get(at).with_context(|| format!("there is nothing at {at:#x}"))
+    }
+
+    /// 64 bits at an address, which is aligned to them.
+    pub fn load_wide(&self, address: u64) -> Result<u64> {
+        ensure!(address.is_multiple_of(8), "{address:#x} is not aligned");
+        Ok(u64::from(self.load(address + 4)?) << 32 | u64::from(self.load(address)?))
+    }
+
+    fn store(&mut self, address: u64, value: u32) -> Result<()> {
+        let at = Self::lower(address)?;
+        ensure!(self.words.set(at, value), "there is nothing at {at:#x}");
+        Ok(())
+    }
+}
+
+/// `eret`.
+const RETURN: u32 = 0x4200_0018;
+/// `j`.
+const JUMP: u32 = 2;
+
+/// The lower 16 bits of an instruction, extended by their sign.
+const fn extended_offset(word: u32) -> u32 {
+    word as i16 as u32
+}

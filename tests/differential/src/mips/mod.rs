@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! MIPS's fast paths.
+
+mod code;
+mod entry;
+mod machine;
+mod rules;
+
+use crate::elf::Elf;
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who};
+use abi::Op;
+use abi::frame::vector;
+use anyhow::Result;
+use code::{Code, TESTS};
+use entry::{CALL, Entered, STACK};
+use fastrand::Rng;
+use kcore::thread::gate;
+use kcore::{Space, Thread};
+use mips_context::{hw, word};
+use pool::{Link, Ref};
+use rules::Left;
+
+/// The portable kernel with MIPS's registers and translation tables.
+type Kernel = crate::processor::Kernel<Mips>;
+
+/// The code.
+pub struct Mips {
+    code: Code,
+}
+
+impl Processor for Mips {
+    type Registers = mips_context::Mips;
+    type Format = mmu::mips::Mips;
+    type Spaces = ();
+    type Entered = Entered;
+    type Left = Left;
+
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait];
+    const PAGES: u32 = 8;
+    const LOW_END: u32 = 1 << 28;
+    const HIGH_RANGE: u32 = 0x3010_0000;
+    const EMPTY_SPACES: u32 = 0;
+    const WAYS: &'static [(&'static str, u64)] =
+        &[("calls", 25), ("replies", 25), ("to another space", 25)];
+    const EVENTS: u64 = 300_000;
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+
+    fn read(elf: &Elf) -> Result<Self> {
+        Ok(Self { code: Code::read(elf)? })
+    }
+
+    fn places(&self) -> &Places {
+        &self.code.places
+    }
+
+    fn tests(&self) -> Vec<Option<String>> {
+        TESTS.iter().map(|name| Some((*name).into())).collect()
+    }
+
+    fn missed(&self, executed: &Executed) -> Vec<String> {
+        self.code.missed(executed)
+    }
+
+    fn state(_: bool, _: &mut Rng) -> Vec<[u32; 3]> {
+        Vec::new()
+    }
+
+    fn by_system_call(thread: &mut Thread) {
+        thread.context[word::VECTOR] = vector::SYSTEM_CALL;
+    }
+
+    // Each space has tables of its own, and most have an ASID.
+    fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
+        for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
+            let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
+            let hw = &mut kernel.pool[space].hw;
+            hw[hw::TABLE] = 0x8000_0000 | number << 12;
+            hw[hw::ASID] = if rng.u32(..8) == 0 { 0 } else { number };
+        }
+    }
+
+    // One loses its ASID to another.
+    fn meanwhile(
+        &self,
+        kernel: &mut Kernel,
+        found: &Found,
+        (): &mut (),
+        _: Ref<Thread>,
+        rng: &mut Rng,
+    ) {
+        if rng.u32(..16) == 0 {
+            let selector = found.natives[rng.usize(..found.natives.len())];
+            let space: Ref<Space> = kernel.pool[Space::slot(found.root, selector)].object();
+            kernel.pool[space].hw[hw::ASID] = 0;
+        }
+    }
+
+    fn enter(
+        &self,
+        kernel: &mut Kernel,
+        found: &Found,
+        me: Ref<Thread>,
+        event: &Event,
+        rng: &mut Rng,
+    ) -> Entered {
+        Entered::random(kernel, found, me, event, rng)
+    }
+
+    fn run(
+        &self,
+        kernel: &mut Kernel,
+        me: Ref<Thread>,
+        entered: &Entered,
+        turned: Option<usize>,
+    ) -> Result<Run<Left>> {
+        rules::run(&self.code, kernel, me, entered, turned)
+    }
+
+    fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event, entered: &Entered) {
+        entered.portable(kernel, me, event);
+    }
+
+    fn check(
+        &self,
+        kernel: &mut Kernel,
+        _: Ref<Thread>,
+        entered: &Entered,
+        outcome: &Outcome<Left>,
+    ) -> Result<()> {
+        rules::check(&self.code, kernel, entered, outcome)
+    }
+
+    fn normalise(thread: &mut Thread, who: Who) {
+        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY);
+        if who.runs || waits_fast {
+            // Who runs has them in the processor. Who waits is resumed with a message and the first
+            // two.
+            let kept = [word::GPR + STACK, word::PC];
+            let count = if who.runs { 0 } else { kept.len() };
+            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
+            kept[..count].iter().for_each(|index| thread.context[*index] = before[*index]);
+        }
+        if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
+            thread.partner = Link::NULL;
+        }
+        if thread.state() != gate::SENDING {
+            thread.badge = 0;
+        }
+    }
+}
+
+/// Words of a message, a handle and a tag.
+const _: () = assert!(CALL.len() == 10);

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the entry code makes of an event, and what must be true of it whatever the portable kernel
+//! does.
+
+use super::code::{Code, ONES};
+use super::entry::{CALL, Entered, KERNELS, STACK};
+use super::machine::{Exit, Machine, System};
+use super::{Kernel, Mips};
+use crate::memory::Words;
+use crate::processor::{Outcome, Run, is_pool, pool_word};
+use abi::{Op, Tag};
+use anyhow::{Context, Result, bail, ensure};
+use core::mem::offset_of;
+use kcore::port::Processor as _;
+use kcore::thread::ANCHOR;
+use kcore::{Cpu, Thread};
+use mips_context::cause::{self, code as codes};
+use mips_context::{hw, word};
+use pool::Ref;
+
+/// What a call and a reply-and-wait may take at most, from the entry to user mode.
+const MOST: [(Op, usize); 2] = [(Op::Call, 62), (Op::ReplyWait, 64)];
+/// Where the address of the tables is after `Cpu`.
+const TABLES: u32 = size_of::<Cpu>() as u32;
+
+/// What the assembly left beside memory.
+pub struct Left {
+    /// All general registers of who runs.
+    r: [u64; 32],
+    /// The others.
+    system: System,
+    /// Where the handler of misses reads.
+    tables: u32,
+}
+
+/// Runs the entry code on a copy: returns what it left in memory and registers if it went to user
+/// mode; otherwise checks that it left everything as it was. The test `turned` finds the opposite.
+pub fn run(
+    code: &Code,
+    kernel: &mut Kernel,
+    me: Ref<Thread>,
+    entered: &Entered,
+    turned: Option<usize>,
+) -> Result<Run<Left>> {
+    let cpu = *kernel.port.cpu();
+    let kernel = &*kernel;
+    let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), entered.tables];
+    let rows: [(u32, &[u32]); 2] =
+        [(code.places.cpu, &hot), (code.symbols.pool_place, &[0, kernel.threads.count - 1])];
+    let known = |address: u32| {
+        rows.iter()
+            .find_map(|(start, row)| row.get((address.wrapping_sub(*start) / 4) as usize).copied())
+    };
+    let memory = |address: u32| pool_word::<Mips>(kernel, address).or_else(|| known(address));
+    let mut machine = Machine {
+        r: entered.r,
+        system: entered.system,
+        words: Words::new(&memory),
+        tests: Vec::new(),
+        steps: Vec::new(),
+    };
+    let exit = machine.run(code, code.symbols.entry, turned)?;
+    let end = End { code, kernel, me, entered, machine: &machine };
+    let (outcome, ways) = match exit {
+        Exit::Return => {
+            let (outcome, ways) = end.outcome()?;
+            (Some(outcome), ways)
+        }
+        Exit::Left(at) => {
+            end.given_up(at)?;
+            (None, Vec::new())
+        }
+    };
+    Ok(Run { outcome, tests: machine.tests, steps: machine.steps, ways })
+}
+
+/// Where the entry code ended.
+struct End<'a> {
+    code: &'a Code,
+    kernel: &'a Kernel,
+    me: Ref<Thread>,
+    entered: &'a Entered,
+    machine: &'a Machine<'a>,
+}
+
+impl End<'_> {
+    /// The portable kernel finds all as the user had it, but for what a system call of a native
+    /// thread loses, which is the user's or nothing.
+    fn given_up(&self, at: u32) -> Result<()> {
+        let (machine, entered) = (self.machine, self.entered);
+        ensure!(at == self.code.symbols.slow, "the code went to {at:#x}");
+        ensure!(machine.system == entered.system, "the processor has {:x?}", machine.system);
+        let written = &machine.words.written;
+        ensure!(written.is_empty(), "something was changed before the slow way: {written:x?}");
+        let number = (entered.system.cause & cause::CODE) >> cause::CODE_SHIFT;
+        let loses = number == codes::SYSTEM_CALL
+            && !entered.is_delayed()
+            && !self.kernel.pool[self.me].is_alien();
+        for register in (1..32).filter(|register| !KERNELS.contains(register)) {
+            let (value, before) = (machine.r[register], entered.r[register]);
+            let may_be_lost = loses && !CALL.contains(&register) && register != STACK;
+            ensure!(
+                value == before || may_be_lost && value == 0,
+                "${register} has {value:#x}, and had {before:#x}"
+            );
+        }
+        Ok(())
+    }
+
+    /// What it left, and the ways that it took.
+    fn outcome(&self) -> Result<(Outcome<Left>, Vec<&'static str>)> {
+        let (machine, kernel) = (self.machine, self.kernel);
+        let hot = |offset: u32| machine.load(ONES | u64::from(self.code.places.cpu + offset));
+        let address = hot(offset_of!(Cpu, current) as u32)?;
+        let current = (0..kernel.threads.count)
+            .filter_map(|index| kernel.threads.get(index))
+            .find(|thread| thread.address() == address)
+            .with_context(|| format!("{address:#x} runs, which is no thread"))?;
+        let op = Op::from_code(self.entered.r[CALL[0]] as u32 >> Tag::OP_SHIFT);
+        let way = match op {
+            Some(Op::Call) => "calls",
+            Some(Op::ReplyWait) => "replies",
+            _ => bail!("{op:?} went through"),
+        };
+        let most = MOST.iter().find(|(named, _)| Some(*named) == op).map(|(_, most)| *most);
+        let steps = machine.steps.len();
+        ensure!(most.is_some_and(|most| steps <= most), "{op:?} took {steps} instructions");
+        let switches = kernel.pool[current].space != self.entered.space.link();
+        let ways = if switches { vec![way, "to another space"] } else { vec![way] };
+        let own = Left { r: machine.r, system: machine.system, tables: hot(TABLES)? };
+        Ok((Outcome { current, written: machine.words.written.clone(), own }, ways))
+    }
+}
+
+/// Registers and space of who runs are those of the portable kernel.
+pub fn check(
+    code: &Code,
+    kernel: &Kernel,
+    entered: &Entered,
+    outcome: &Outcome<Left>,
+) -> Result<()> {
+    let Outcome { current, written, own: left } = outcome;
+    let context = &kernel.pool[*current].context;
+    for register in CALL.into_iter().chain([STACK]) {
+        let (value, found) = (context[word::GPR + register], left.r[register]);
+        ensure!(found == value, "${register} is {value:#x}, by the assembly {found:#x}");
+    }
+    let pc = context[word::PC];
+    ensure!(left.system.epc == pc, "it goes on at {:#x}, not {pc:#x}", left.system.epc);
+    // Nothing of the kernel is left: its addresses have ones in their upper half.
+    for register in KERNELS {
+        ensure!(left.r[register] == 0, "${register} has {:#x}", left.r[register]);
+    }
+    for (register, value) in left.r.iter().enumerate() {
+        let is_known = CALL.contains(&register)
+            || register == STACK
+            || *value == entered.r[register]
+            || value & ONES != ONES;
+        ensure!(is_known, "${register} has {value:#x}");
+    }
+    let space = kernel.pool[*current].space.get().context("it has no space")?;
+    let hw = &kernel.pool[space].hw;
+    let asid = left.system.entry_hi & 0xff;
+    ensure!(
+        asid == u64::from(hw[hw::ASID]) && left.tables == hw[hw::TABLE],
+        "its ASID is {asid}, and its tables are at {:#x}; they should be {hw:x?}",
+        left.tables
+    );
+    ensure!(hw[hw::ASID] != 0, "it has no ASID");
+    ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
+    let hot = code.places.cpu..code.places.cpu + TABLES + 4;
+    let is_known = |at: &u32| is_pool::<Mips>(kernel, *at) || hot.contains(at);
+    ensure!(written.keys().all(is_known), "words were written: {written:x?}");
+    Ok(())
+}
+
+/// A reference to a thread is after its registers.
+const _: () = assert!(ANCHOR as usize == size_of::<kcore::port::Context>());
