@@ -16,7 +16,7 @@ use mmu::mips::{Mips as Tables, bits, pair};
 use mmu::tags::{First, Tags};
 use pool::{Link, Pool, Ref};
 
-/// ASIDs that there are: 0 is nobody's.
+/// ASIDs that there are: no space has 0.
 const ASIDS: usize = 256;
 /// So many pairs of pages are dropped one by one: more by looking at each entry of the TLB.
 const ONE_BY_ONE: u64 = 16;

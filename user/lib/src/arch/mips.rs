@@ -187,7 +187,7 @@ pub fn stack_pointer() -> Word {
 }
 
 /// The clock's counter, of which the processor has 32 bits, for itself only: the kernel reads it for
-/// whoever executes this instruction, and gives all 64.
+/// the thread that executes this instruction, and gives all 64.
 #[must_use]
 pub fn counter() -> u64 {
     let count: u64;
