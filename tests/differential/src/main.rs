@@ -15,7 +15,8 @@
 //! which is the default, `arm`, `mips`, `powerpc`, `wide` for x86-64, or `alpha`, whose fast path is
 //! all there is of it. A processor's folder implements
 //! the trait of `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`,
-//! `processor`, `compare`, `system`, `scenario`, `step`, `run`.
+//! `processor`, `compare`, `system`, `scenario`, `step`, `run`; `x86` is what IA-32 and x86-64 have
+//! in common.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -39,6 +40,8 @@ mod run;
 mod scenario;
 mod step;
 mod system;
+#[cfg(any(feature = "ia32", feature = "wide"))]
+mod x86;
 #[cfg(feature = "wide")]
 mod x86_64;
 

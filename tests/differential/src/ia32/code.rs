@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code, decoded, and the tests in it: its conditional jumps.
+//! The entry code, and what it knows of the rest of the kernel.
 
 use super::spaces::Ways;
 use crate::elf::Elf;
-use crate::processor::{Executed, Places};
-use anyhow::{Result, bail, ensure};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::processor::Places;
+use crate::x86::{Decoded, has_memory};
+use anyhow::{Result, ensure};
+use iced_x86::{Instruction, Mnemonic, Register};
 
 /// Where the parts of the fast paths begin and end, in the order of addresses.
-const PARTS: [(&str, &str); 8] = [
-    ("enter_server", "event_small_end"),
-    ("resume_small", "small_end"),
-    ("alien_entry", "alien_end"),
-    ("map_reply", "map_reply_end"),
-    ("ipc_start", "ipc_end"),
-    ("native_fault", "native_fault_end"),
-    ("try_notify", "notify_end"),
-    ("leave_kernel_with_care", "not_from_user"),
+const PARTS: [[&str; 2]; 8] = [
+    ["enter_server", "event_small_end"],
+    ["resume_small", "small_end"],
+    ["alien_entry", "alien_end"],
+    ["map_reply", "map_reply_end"],
+    ["ipc_start", "ipc_end"],
+    ["native_fault", "native_fault_end"],
+    ["try_notify", "notify_end"],
+    ["leave_kernel_with_care", "not_from_user"],
 ];
 
 /// Address of the processor's hot words, as in the kernel's layout.
@@ -42,12 +42,8 @@ pub struct Symbols {
 
 /// The code.
 pub struct Code {
-    start: u32,
-    /// By address, from `start` on: an instruction, and the number of a conditional jump.
-    instructions: Vec<Option<(Instruction, Option<usize>)>>,
-    /// What conditional jumps look at, by number. Those that a macro makes in several places of a
-    /// part have one number.
-    pub tests: Vec<String>,
+    /// Its instructions.
+    pub decoded: Decoded,
     /// See [`Symbols`].
     pub symbols: Symbols,
     /// See [`Ways`].
@@ -63,9 +59,7 @@ impl Code {
             Ok([elf.symbol(names[0])?, elf.symbol(names[1])?])
         };
         let mut code = Self {
-            start: elf.symbol(PARTS[0].0)?,
-            instructions: Vec::new(),
-            tests: Vec::new(),
+            decoded: Decoded::new(elf.symbol(PARTS[0][0])?),
             symbols: Symbols {
                 gdt: elf.symbol("3gdt3GDT")?,
                 pool_place: elf.symbol("10POOL_PLACE")?,
@@ -89,87 +83,28 @@ impl Code {
             },
             places: Places { cpu: CPU, scheduler: elf.symbol("8contract6KERNEL")? },
         };
-        for (start, end) in PARTS {
-            code.add(elf, start, end)?;
+        for part in PARTS {
+            let calls_rust = &mut code.symbols.calls_rust;
+            code.decoded.add(elf, part, (32, 0), |instruction| look(instruction, calls_rust))?;
         }
         Ok(code)
     }
+}
 
-    /// Adds a part.
-    fn add(&mut self, elf: &Elf, part: &str, end: &str) -> Result<()> {
-        let (start, end) = (elf.symbol(part)?, elf.symbol(end)?);
-        let labels: BTreeSet<u32> = elf.symbols().iter().map(|symbol| symbol.address).collect();
-        // What sets flags, and how often jumps after a label have looked at it.
-        let (mut setter, mut looked) = (String::new(), BTreeMap::<String, u32>::new());
-        for instruction in
-            Decoder::with_ip(32, elf.bytes(start, end)?, u64::from(start), DecoderOptions::NONE)
-        {
-            let at = instruction.ip32();
-            if instruction.is_invalid() {
-                bail!("no instruction at {at:#x}");
-            }
-            // So begins the way to Rust.
-            if instruction.mnemonic() == Mnemonic::Cld {
-                self.symbols.calls_rust = at;
-                break;
-            }
-            // The others may be the user's, and this machine does not know of their bases.
-            let memory = (0..instruction.op_count())
-                .any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-            if memory
-                && instruction.mnemonic() != Mnemonic::Lea
-                && instruction.memory_segment() != Register::SS
-            {
-                bail!("`{instruction}` at {at:#x} goes through another segment than SS");
-            }
-            if labels.contains(&at) {
-                looked.clear();
-            }
-            if instruction.rflags_modified() != 0 {
-                // Addresses of statics are those of one build.
-                let is_static = memory && instruction.memory_base() == Register::None;
-                setter = if is_static {
-                    format!("{:?} of a static", instruction.mnemonic())
-                } else {
-                    instruction.to_string()
-                };
-            }
-            let number =
-                (instruction.flow_control() == FlowControl::ConditionalBranch).then(|| {
-                    let mut name = format!("{part}: {setter}, {:?}", instruction.mnemonic());
-                    let count = looked.entry(name.clone()).or_default();
-                    *count += 1;
-                    if *count > 1 {
-                        name = format!("{name}, {count}");
-                    }
-                    self.tests.iter().position(|test| *test == name).unwrap_or_else(|| {
-                        self.tests.push(name);
-                        self.tests.len() - 1
-                    })
-                });
-            ensure!(at >= self.start, "the parts are in another order");
-            let index = (at - self.start) as usize;
-            self.instructions.resize(self.instructions.len().max(index + 1), None);
-            self.instructions[index] = Some((instruction, number));
-        }
-        Ok(())
+/// Whether an instruction belongs to its part. Where Rust is called is noted.
+fn look(instruction: &Instruction, calls_rust: &mut u32) -> Result<bool> {
+    // So begins the way to Rust.
+    if instruction.mnemonic() == Mnemonic::Cld {
+        *calls_rust = instruction.ip32();
+        return Ok(false);
     }
-
-    /// The instruction at an address, and its number if it is a conditional jump.
-    pub fn instruction(&self, at: u32) -> Option<&(Instruction, Option<usize>)> {
-        self.instructions.get(at.wrapping_sub(self.start) as usize)?.as_ref()
-    }
-
-    /// Instructions that were never executed, as text. Padding is left out.
-    pub fn missed(&self, executed: &Executed) -> Vec<String> {
-        let all = self
-            .instructions
-            .iter()
-            .flatten()
-            .map(|(i, _)| i)
-            .filter(|i| i.mnemonic() != Mnemonic::Nop);
-        all.filter(|i| !executed.contains_key(&i.ip32()))
-            .map(|i| format!("{:#x} {i}", i.ip32()))
-            .collect()
-    }
+    // The others may be the user's, and this machine does not know of their bases.
+    ensure!(
+        !has_memory(instruction)
+            || instruction.mnemonic() == Mnemonic::Lea
+            || instruction.memory_segment() == Register::SS,
+        "`{instruction}` at {:#x} goes through another segment than SS",
+        instruction.ip32()
+    );
+    Ok(true)
 }

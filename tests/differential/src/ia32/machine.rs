@@ -219,7 +219,7 @@ impl<'a> Machine<'a> {
     pub fn run(&mut self, code: &Code, entry: u32, turned: Option<usize>) -> Result<Exit> {
         let mut at = entry;
         for _ in 0..MOST_STEPS {
-            let Some((i, number)) = code.instruction(at) else { return Ok(Exit::Left(at)) };
+            let Some((i, number)) = code.decoded.instruction(at) else { return Ok(Exit::Left(at)) };
             let i = *i;
             self.steps.push((at, true));
             at = i.next_ip32();

@@ -103,11 +103,11 @@ impl Processor for Ia32 {
     }
 
     fn tests(&self) -> Vec<Option<String>> {
-        self.code.tests.iter().cloned().map(Some).collect()
+        self.code.decoded.tests.iter().cloned().map(Some).collect()
     }
 
     fn missed(&self, executed: &Executed) -> Vec<String> {
-        self.code.missed(executed)
+        self.code.decoded.missed(executed)
     }
 
     fn state(is_alien: bool, rng: &mut Rng) -> Vec<[u32; 3]> {

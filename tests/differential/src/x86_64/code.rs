@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code, decoded, and the tests in it: its conditional jumps.
+//! The entry code, and what it knows of the rest of the kernel.
 
 use crate::elf::Elf;
-use crate::processor::{Executed, Places};
-use anyhow::{Result, bail, ensure};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::processor::Places;
+use crate::x86::{Decoded, has_memory};
+use anyhow::{Result, ensure};
+use iced_x86::{Instruction, Register};
 
 /// Where the parts of the fast paths begin and end, in the order of addresses.
-const PARTS: [(&str, &str); 5] = [
-    ("syscall_entry", "ipc_end"),
-    ("try_notify", "notify_end"),
-    ("loaded_call", "alien_end"),
-    ("native_fault", "native_fault_end"),
-    ("map_reply", "map_end"),
+const PARTS: [[&str; 2]; 5] = [
+    ["syscall_entry", "ipc_end"],
+    ["try_notify", "notify_end"],
+    ["loaded_call", "alien_end"],
+    ["native_fault", "native_fault_end"],
+    ["map_reply", "map_end"],
 ];
 
 /// Address of the processor's hot words, as in the kernel's layout: its lower half.
@@ -41,12 +41,8 @@ pub struct Symbols {
 
 /// The code.
 pub struct Code {
-    start: u32,
-    /// By address, from `start` on: an instruction, and the number of a conditional jump.
-    instructions: Vec<Option<(Instruction, Option<usize>)>>,
-    /// What conditional jumps look at, by number. Those that a macro makes in several places of a
-    /// part have one number.
-    pub tests: Vec<String>,
+    /// Its instructions.
+    pub decoded: Decoded,
     /// See [`Symbols`].
     pub symbols: Symbols,
     /// The words that each port has.
@@ -57,9 +53,7 @@ impl Code {
     /// Reads it from the kernel's file.
     pub fn read(elf: &Elf) -> Result<Self> {
         let mut code = Self {
-            start: elf.symbol(PARTS[0].0)?,
-            instructions: Vec::new(),
-            tests: Vec::new(),
+            decoded: Decoded::new(elf.symbol(PARTS[0][0])?),
             symbols: Symbols {
                 pool_place: elf.symbol("10POOL_PLACE")?,
                 entries: [elf.symbol("syscall_entry")?, elf.symbol("page_fault")?],
@@ -73,76 +67,21 @@ impl Code {
             },
             places: Places { cpu: CPU, scheduler: elf.symbol("8contract6KERNEL")? },
         };
-        for (start, end) in PARTS {
-            code.add(elf, start, end)?;
+        for part in PARTS {
+            code.decoded.add(elf, part, (64, ONES), look)?;
         }
         Ok(code)
     }
+}
 
-    /// Adds a part.
-    fn add(&mut self, elf: &Elf, part: &str, end: &str) -> Result<()> {
-        let (start, end) = (elf.symbol(part)?, elf.symbol(end)?);
-        let labels: BTreeSet<u32> = elf.symbols().iter().map(|symbol| symbol.address).collect();
-        // What sets flags, and how often jumps after a label have looked at it.
-        let (mut setter, mut looked) = (String::new(), BTreeMap::<String, u32>::new());
-        let bytes = elf.bytes(start, end)?;
-        for instruction in
-            Decoder::with_ip(64, bytes, ONES | u64::from(start), DecoderOptions::NONE)
-        {
-            let at = instruction.ip() as u32;
-            if instruction.is_invalid() {
-                bail!("no instruction at {at:#x}");
-            }
-            // The others are the user's.
-            let memory = (0..instruction.op_count())
-                .any(|operand| instruction.op_kind(operand) == OpKind::Memory);
-            if memory && matches!(instruction.memory_segment(), Register::FS | Register::GS) {
-                bail!("`{instruction}` at {at:#x} goes through a segment");
-            }
-            if labels.contains(&at) {
-                looked.clear();
-            }
-            if instruction.rflags_modified() != 0 {
-                // Addresses of statics are those of one build.
-                let is_static = memory && instruction.memory_base() == Register::None;
-                setter = if is_static {
-                    format!("{:?} of a static", instruction.mnemonic())
-                } else {
-                    instruction.to_string()
-                };
-            }
-            let number =
-                (instruction.flow_control() == FlowControl::ConditionalBranch).then(|| {
-                    let mut name = format!("{part}: {setter}, {:?}", instruction.mnemonic());
-                    let count = looked.entry(name.clone()).or_default();
-                    *count += 1;
-                    if *count > 1 {
-                        name = format!("{name}, {count}");
-                    }
-                    self.tests.iter().position(|test| *test == name).unwrap_or_else(|| {
-                        self.tests.push(name);
-                        self.tests.len() - 1
-                    })
-                });
-            ensure!(at >= self.start, "the parts are in another order");
-            let index = (at - self.start) as usize;
-            self.instructions.resize(self.instructions.len().max(index + 1), None);
-            self.instructions[index] = Some((instruction, number));
-        }
-        Ok(())
-    }
-
-    /// The instruction at an address, and its number if it is a conditional jump.
-    pub fn instruction(&self, at: u32) -> Option<&(Instruction, Option<usize>)> {
-        self.instructions.get(at.wrapping_sub(self.start) as usize)?.as_ref()
-    }
-
-    /// Instructions that were never executed, as text. Padding is left out.
-    pub fn missed(&self, executed: &Executed) -> Vec<String> {
-        let all = self.instructions.iter().flatten().map(|(i, _)| i);
-        let all = all.filter(|i| !matches!(i.mnemonic(), Mnemonic::Nop | Mnemonic::Int3));
-        all.filter(|i| !executed.contains_key(&(i.ip() as u32)))
-            .map(|i| format!("{:#x} {i}", i.ip()))
-            .collect()
-    }
+/// Whether an instruction may be there: yes, or an error.
+fn look(instruction: &Instruction) -> Result<bool> {
+    // The others are the user's.
+    let is_users = matches!(instruction.memory_segment(), Register::FS | Register::GS);
+    ensure!(
+        !has_memory(instruction) || !is_users,
+        "`{instruction}` at {:#x} goes through a segment",
+        instruction.ip()
+    );
+    Ok(true)
 }
