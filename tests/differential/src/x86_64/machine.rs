@@ -48,6 +48,8 @@ pub struct Machine<'a> {
     pub tsc: u64,
     /// The last value written to CR3.
     pub cr3: Option<u64>,
+    /// Pages whose translations were dropped, of the space that was entered then.
+    pub dropped: Vec<u64>,
     /// CR0.
     pub cr0: u64,
     /// The address of a page fault.
@@ -91,6 +93,7 @@ impl<'a> Machine<'a> {
             segments: [0; 6],
             tsc: 0,
             cr3: None,
+            dropped: Vec::new(),
             cr0: 0,
             cr2: 0,
             fs_base: 0,
@@ -290,6 +293,7 @@ impl<'a> Machine<'a> {
                     let value = self.get(&i, if self.zero { 0 } else { 1 })?;
                     self.set(&i, 0, value)?;
                 }
+                Mnemonic::Invlpg => self.dropped.push(self.address(&i) & !(abi::PAGE_SIZE - 1)),
                 Mnemonic::Clts => self.cr0 &= !TASK_SWITCHED,
                 Mnemonic::Wrmsr => {
                     ensure!(self.regs[reg::RCX] == FS_BASE, "another register than the base of FS");

@@ -11,9 +11,9 @@ use super::spaces::tables;
 use crate::clock::Clock;
 use crate::processor::{Outcome, Run, pool_word};
 use abi::frame::{GENERAL, USER_FLAGS, vector};
-use abi::{Op, Tag, USER_END};
+use abi::{Op, Tag, USER_END, UserAddr};
 use anyhow::{Context, Result, bail, ensure};
-use arch_host::POOL_BASE;
+use arch_host::{POOL_BASE, Part};
 use core::mem::offset_of;
 use kcore::port::{CONTEXT_WORDS, Processor as _, Translation as _};
 use kcore::thread::{ANCHOR, gate};
@@ -56,6 +56,8 @@ pub struct Left {
     data: [u16; 4],
     /// All registers came from its context.
     restored: bool,
+    /// Pages of who runs whose translations were dropped.
+    dropped: Vec<u64>,
     /// The tables, if they were loaded.
     cr3: Option<u64>,
 }
@@ -282,6 +284,7 @@ impl End<'_> {
             loaded: machine.load(ONES | u64::from(LOADED), 4)? as u32,
             data: [0, 3, 4, 5].map(|at| machine.segments[at]),
             restored,
+            dropped: machine.dropped.clone(),
             cr3: machine.cr3,
         };
         Ok((Outcome { current, written: machine.words.written.clone(), own }, ways))
@@ -375,11 +378,17 @@ pub fn check(
     let space = kernel.pool[*current].space.get().context("it has no space")?;
     let cr3 = (space != entered.space).then(|| tables(kernel, space));
     ensure!(left.cr3 == cr3, "the tables are {:x?}, not {cr3:x?}", left.cr3);
-    let own = entered.space.address();
+    // Of a space that is not entered, its word says it (`spaces::drop_translations`).
+    let is_dropped = |(at, range): &Part| {
+        let is_page = |page: &u64| range.contains(&UserAddr(*page));
+        *at != entered.space.address()
+            && (*at != space.address() || left.dropped.iter().any(is_page))
+    };
     ensure!(
-        kernel.port.invalidated.iter().all(|(space, _)| *space != own),
-        "the portable kernel dropped translations of the space that is entered"
+        kernel.port.invalidated.iter().all(is_dropped),
+        "the portable kernel dropped translations"
     );
+    ensure!(left.dropped.len() <= kernel.port.invalidated.len(), "translations were dropped");
     let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
     let is_known = |at: &u32| {
         crate::processor::is_pool::<super::X86_64>(kernel, *at)

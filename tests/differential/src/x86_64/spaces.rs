@@ -26,10 +26,15 @@ pub fn tables(kernel: &Kernel, space: Ref<Space>) -> u64 {
     high << 32 | low
 }
 
-/// What the port does when translations of spaces that are not entered have to be dropped.
+/// What the port does when translations of spaces that are not entered have to be dropped. Who runs
+/// next has entered its own.
 pub fn drop_translations(kernel: &mut Kernel) {
+    let entered = kernel.current().map(|next| kernel.pool[next].space);
     for (space, _) in kernel.port.invalidated.clone() {
-        kernel.pool[Ref::<Space>::new(space)].hw[HIGH] &= !KEEP;
+        let space = Ref::<Space>::new(space);
+        if entered != Some(space.link()) {
+            kernel.pool[space].hw[HIGH] &= !KEEP;
+        }
     }
 }
 

@@ -22,7 +22,8 @@
 //    | a table of its own there, which is not for a server's pages    |
 //  8 | in which nothing is mapped there; or it is not this thread's   | `write_leaves`,
 //    | space, so it is not entered: it drops what the TLB has of it   | `invalidate`
-//    | when it is entered next (`map_run`)                            |
+//    | when it is entered next, or of the page now if that is the     |
+//    | alien's (`map_run`)                                            |
 //  9 | `map_reply_wait`: the thread goes on at a user's address, and  | `leave`
 //    | not step by step                                               |
 
@@ -41,7 +42,7 @@
 .endm
 
 // Carries out the record of one page, whose words are in RSI, RDX and R8, of the thread in RSP. Keeps RAX, RBX and RDI, and R9 on. With
-// `replaces` a mapping may stand there. Where it goes to 9 it has changed nothing but registers.
+// `replaces` a mapping may stand there, and RBX is an alien that goes on then. Where it goes to 9 it has changed nothing but registers.
 .macro MAP_PAGE replaces
     movsxd rbp, dword ptr [rsp + {space}]               // M2
     mov r11d, [rsp + {cap_limit}]
@@ -110,6 +111,9 @@
     .endif
     // Nothing can fail any more. The right to write is the bit that allows it.
     mov dword ptr [r11 + {cursor}], 0
+    .if \replaces
+    mov r11, rdx
+    .endif
     mov rsi, {no_execute}
     mov rbp, {most_execute}
     test edx, {execute}
@@ -126,6 +130,14 @@
     jz 3f
     cmp rsi, r8
     je 3f
+    cmp ecx, [rbx + {space}]
+    jne 4f
+    // The alien's own, which it enters now.
+    mov rsi, [rcx + {tables}]
+    mov cr3, rsi
+    invlpg [r11]
+    jmp 3f
+4:
     and dword ptr [rcx + {tables} + 4], ~({keep})
 3:
     .else
