@@ -91,7 +91,8 @@ pub fn init(clock: &Clock, vector: u8) -> bool {
     }
     // SAFETY: every processor with an APIC has it.
     let base = unsafe { regs::read_msr(regs::APIC_BASE) };
-    // In the other mode, which firmware may have chosen, registers are not in memory.
+    // In the other mode (x2APIC), which firmware may have chosen, registers are MSRs. QEMU ends when
+    // those are used while it counts instructions, as tests have it do.
     if base & (regs::APIC_ON | regs::APIC_BY_MSR) != regs::APIC_ON {
         return false;
     }
@@ -113,6 +114,8 @@ pub fn init(clock: &Clock, vector: u8) -> bool {
         return false;
     }
     write(register::TIMER, mode | u32::from(vector));
+    // A deadline counts only after that (11.5.4.1).
+    regs::fence();
     RATE.store(rate, Ordering::Relaxed);
     IS_BY_COUNTER.store(is_by_counter, Ordering::Relaxed);
     true

@@ -128,6 +128,12 @@ pub fn read_cr4() -> u64 {
     value
 }
 
+/// What was written to memory before is done before anything after it.
+pub fn fence() {
+    // SAFETY: waits.
+    unsafe { asm!("mfence", options(nostack, preserves_flags)) };
+}
+
 /// Drops all translations, of all PCIDs, and global ones.
 pub fn drop_all_translations() {
     let value = read_cr4();
