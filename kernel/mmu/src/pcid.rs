@@ -11,10 +11,10 @@
 //! | a PCID without it | drops those: they are another space's, or some have changed |
 //! | PCID 0 | drops those of PCID 0, which all spaces without one of their own share |
 //!
-//! A space gets a PCID when it is entered by the slow way, and loses it to another one then.
-//! Nothing is flushed for that: a space that has got one drops what the TLB has of it when it is
-//! entered first. A mapping that changes while the space is not entered costs it [`KEEP`], until it
-//! was entered once.
+//! A space gets a PCID when it is entered by the slow way, and loses it to another one then: mostly
+//! one that was neither entered nor left by the slow way lately. Nothing is flushed for that: a
+//! space that has got one drops what the TLB has of it when it is entered first. A mapping that
+//! changes while the space is not entered costs it [`KEEP`], until it was entered once.
 
 use crate::tags::{First, Tags};
 
@@ -56,6 +56,8 @@ impl<O: Copy + PartialEq, const N: usize> Pcids<O, N> {
     /// A space with this word is entered by the slow way, while CR3 reads as `loaded`.
     pub fn enter(&mut self, space: O, word: u64, loaded: u64) -> Entry<O> {
         let is_loaded = is_entered(word, loaded);
+        // A fast path may have entered the space that is to be left, and noted nothing.
+        self.0.used((loaded & PCID) as u16);
         if word & PCID != 0 {
             self.0.used((word & PCID) as u16);
             // It is or was entered since something has changed.

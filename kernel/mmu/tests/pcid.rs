@@ -135,3 +135,18 @@ fn turns_keep_translations() {
     (0..3).for_each(|_| (0..2).for_each(|space| model.enter(space)));
     assert_eq!(model.kept, 9);
 }
+
+/// A space that only fast paths enter, while more than there are PCIDs take turns, keeps its own.
+#[test]
+fn who_is_entered_by_fast_paths_counts_as_used() {
+    let mut model = Model::new();
+    // The first one loses its own when all were used.
+    (0..2).rev().for_each(|space| model.enter(space));
+    for _ in 0..8 {
+        for client in 1..SPACES {
+            model.enter(client);
+            model.switch(0);
+        }
+    }
+    assert_ne!(model.words[0] & PCID, 0);
+}
