@@ -301,7 +301,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 		pmd_t *pmd = l4_pmd_of(mm, at);
 
 		if (!pmd) {
-			next = pud_addr_end(at, end);
+			next = pgd_addr_end(at, end);
 			if (sync_gone_tables(mm, space, at))
 				err = -ENOMEM;
 			continue;

@@ -153,7 +153,7 @@ static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
 	unsigned long next;
 
 	for (; at < end; at = next) {
-		next = l4_pmd_of(mm, at) ? pmd_addr_end(at, end) : pud_addr_end(at, end);
+		next = l4_pmd_of(mm, at) ? pmd_addr_end(at, end) : pgd_addr_end(at, end);
 		compare_table(mm, at, next);
 	}
 }
