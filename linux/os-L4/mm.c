@@ -292,6 +292,14 @@ static int sync_gone_tables(struct mm_struct *mm, struct l4_space *space, unsign
 	return err;
 }
 
+/* Where a table ends, or a range.  pmd_addr_end() is the range's end where Linux's page tables have two levels. */
+static unsigned long table_end(unsigned long at, unsigned long end)
+{
+	unsigned long next = (at & PMD_MASK) + PMD_SIZE;
+
+	return next - 1 < end - 1 ? next : end;
+}
+
 static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
 {
 	unsigned long next;
@@ -306,7 +314,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 				err = -ENOMEM;
 			continue;
 		}
-		next = pmd_addr_end(at, end);
+		next = table_end(at, end);
 		if (pmd_present(*pmd)) {
 			pte_t *pte = pte_offset_kernel(pmd, at);
 			pte_t *other = sync_gone(space, pte, pte + (next - at) / PAGE_SIZE, at, &err);
