@@ -202,7 +202,8 @@ static bool is_extended(const struct state *s, const void __user *from)
 bool l4_fp_from_frame(const void __user *from)
 {
 	struct l4_thread *t = synchronised(current);
-	struct state s;
+	/* What the frame does not have is zero, and nothing of the server's. */
+	struct state s = { };
 
 	if (!t)
 		return false;
@@ -212,7 +213,6 @@ bool l4_fp_from_frame(const void __user *from)
 	}
 	if (!access_ok(from, state_bytes()) || copy_from_user(&s.fx, from, FX_BYTES))
 		return false;
-	memset(&s.header, 0, sizeof(s.header));
 	s.header.parts = LEAST;
 	if (xsave_bytes && is_extended(&s, from)) {
 		unsigned int bytes = s.fx.software.xstate_size;

@@ -8,6 +8,8 @@
 
 int arch_set_tls(struct task_struct *new, unsigned long tls)
 {
+	if (tls >= TASK_SIZE)
+		return -EPERM;
 	new->thread.regs.regs.gp[HOST_FS_BASE] = tls;
 	return 0;
 }

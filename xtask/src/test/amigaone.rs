@@ -20,7 +20,7 @@ pub const ALL: &[Test] = &[
     slow("amigaone.linux.batch", "`linux.batch` is the PC's", || on_amigaone(linux::batch)),
     test("amigaone.linux.abi", || on_amigaone(arm::abi)),
     slow("amigaone.linux.abi.603e", "`amigaone.linux.abi` on the other processor", || {
-        on_amigaone(|| arm::abi_on(Some("603e")))
+        on_amigaone(|| arm::abi_on(Some("603e")).map(drop))
     }),
     slow("amigaone.linux.programs", "`amigaone.linux.abi` is a boot, too", || {
         on_amigaone(arm::programs)

@@ -142,6 +142,7 @@ static void *other_thread(void *arg)
 int thread_pointer(void)
 {
 	static unsigned long words[2] = { 17, 18 };
+	struct clone_args of_kernel = { .flags = CLONE_SETTLS, .exit_signal = SIGCHLD, .tls = -4096 };
 	unsigned long base = 0, seen = 0, again = 0;
 	pthread_t thread;
 	void *result;
@@ -152,6 +153,10 @@ int thread_pointer(void)
 	CHECK(!raw(__NR_arch_prctl, ARCH_GET_FS, (long)&base, 0) && base == (unsigned long)pthread_self());
 	/* No address of the kernel. */
 	CHECK(raw(__NR_arch_prctl, ARCH_SET_FS, -4096, 0) == -EPERM && raw(__NR_arch_prctl, 0x1234, 0, 0) == -EINVAL);
+	pid = raw(__NR_clone3, (long)&of_kernel, sizeof(of_kernel), 0);
+	if (!pid)
+		raw(__NR_exit, 1, 0, 0);
+	CHECK(pid == -EPERM);
 	pid = fork();
 	if (!pid) {
 		if (raw(__NR_arch_prctl, ARCH_SET_FS, (long)words, 0))
