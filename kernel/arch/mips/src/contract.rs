@@ -70,7 +70,7 @@ impl Translation for Mips {
     }
 
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>) {
-        Spaces::invalidate(pool, space, &range);
+        self.spaces.invalidate(pool, space, &range);
     }
 
     fn invalidate_all(&mut self) {

@@ -117,15 +117,6 @@ fn probe(entry_hi: u64) -> Option<u32> {
     (index >> 31 == 0).then_some(index)
 }
 
-/// What an entry of the TLB is for; the ASID that counts is another then.
-fn read_entry(index: u32) -> u64 {
-    // SAFETY: changes no entry.
-    unsafe {
-        asm!(".set noat", "mtc0 {}, $0", "nop", "nop", "tlbr", "nop", "nop", "nop", in(reg) index, options(nostack, preserves_flags));
-    }
-    entry_hi()
-}
-
 /// An entry of the TLB by which the one that is replaced is drawn.
 fn random() -> u32 {
     let index: u64;
@@ -155,18 +146,6 @@ pub fn drop_pair(address: u64, asid: u32) {
     let counts = entry_hi() & ASIDS;
     if let Some(index) = probe(pages(address, asid)) {
         write_entry(index, nothing(index), [0; 2]);
-    }
-    set_asid(counts as u32);
-}
-
-/// The TLB has nothing any more for which this holds of an ASID and an address.
-pub fn drop_if(holds: impl Fn(u32, u64) -> bool) {
-    let counts = entry_hi() & ASIDS;
-    for index in 0..ENTRIES {
-        let entry = read_entry(index);
-        if holds((entry & ASIDS) as u32, entry & PAIR) {
-            write_entry(index, nothing(index), [0; 2]);
-        }
     }
     set_asid(counts as u32);
 }

@@ -107,6 +107,10 @@ impl Spaces {
         if self.entered.is(space) {
             return;
         }
+        // A fast path may have entered the space that is left, and noted nothing.
+        if let Some(left) = self.entered.get() {
+            self.tags.used(pool[left].hw[hw::ASID] as u16);
+        }
         if pool[space].hw[hw::ASID] == 0 {
             self.take(pool, space);
         }
@@ -150,21 +154,20 @@ impl Spaces {
     }
 
     /// The TLB has nothing older of a range of a space.
-    pub fn invalidate(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) {
+    pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
         let asid = pool[space].hw[hw::ASID];
         if asid == 0 {
             return;
         }
-        let first = range.start.0 & !(PAIR - 1);
-        if (range.end.0 - first).div_ceil(PAIR) > ONE_BY_ONE {
-            let all = first..range.end.0;
-            regs::drop_if(|whose, address| whose == asid && all.contains(&address));
-        } else {
-            let mut at = first;
-            while at < range.end.0 {
-                regs::drop_pair(at, asid);
-                at += PAIR;
-            }
+        let mut at = range.start.0 & !(PAIR - 1);
+        if (range.end.0 - at).div_ceil(PAIR) > ONE_BY_ONE {
+            // It goes on with another ASID. To look at all entries takes some 900 instructions, and
+            // a change of a Segment does this for eight spaces with interrupts off.
+            return self.dropped(pool, space);
+        }
+        while at < range.end.0 {
+            regs::drop_pair(at, asid);
+            at += PAIR;
         }
     }
 

@@ -121,7 +121,9 @@ fn instruction(kernel: &Kernel<Mips>, current: Ref<Thread>) -> Option<u32> {
 /// A thread goes on after the instruction at which it stopped, with this in a register.
 fn done(kernel: &mut Kernel<Mips>, current: Ref<Thread>, result: Option<(usize, u64)>) {
     let context = &mut kernel.pool[current].context;
-    if let Some((register, value)) = result.filter(|(register, _)| *register != 0) {
+    // $26 and $27 are the kernel's, and 0 whenever a user looks.
+    if let Some((register, value)) = result.filter(|(register, _)| ![0, 26, 27].contains(register))
+    {
         context[word::GPR + register] = value;
     }
     context[word::PC] = context[word::PC].wrapping_add(INSTRUCTION);

@@ -65,6 +65,12 @@ global_asm!(
     ".irp n, 4,5,6,7,8,9,10,11,12",
     "ld $\\n, 8 * \\n - 24($3)",
     ".endr",
+    // A fast path leaves these to the next receiver, which gets nothing of this component by them.
+    ".irp n, 16,17,18,19,20,21,22,23,30,31",
+    "move $\\n, $0",
+    ".endr",
+    "mthi $0",
+    "mtlo $0",
     "syscall",
     "ld $3, 0($29)",
     "sd $2, 0($3)",
