@@ -24,12 +24,14 @@ pub fn memory_map<P: Platform>(peek: impl Fn(u32) -> u32, info: u32) -> Ram {
     let mut ram = Ram::default();
     let (bytes, start) = (peek(info + 44), peek(info + 48));
     let mut at = start;
-    while at < start + bytes {
+    let end = start.saturating_add(bytes);
+    while at < end {
         let long = |at| u64::from(peek(at + 4)) << 32 | u64::from(peek(at));
         if peek(at + 20) == USABLE {
             loader::add(&mut ram, long(at + 4), long(at + 12));
         }
-        at += peek(at) + 4;
+        let Some(next) = at.checked_add(peek(at).saturating_add(4)) else { break };
+        at = next;
     }
     ram
 }

@@ -26,7 +26,7 @@ fn tags<'a>(
     info: u32,
     kind: u32,
 ) -> impl Iterator<Item = (u32, u32)> + 'a {
-    let end = info + peek(info);
+    let end = info.saturating_add(peek(info));
     let mut at = info + 8;
     let all = core::iter::from_fn(move || {
         let (found, bytes) = (peek(at), peek(at + 4));
@@ -34,7 +34,7 @@ fn tags<'a>(
             return None;
         }
         let tag = (at, bytes);
-        at += bytes.next_multiple_of(8);
+        at = at.checked_add(bytes.checked_next_multiple_of(8)?)?;
         Some((found, tag))
     });
     all.filter(move |(found, _)| *found == kind).map(|(_, tag)| tag)
@@ -46,7 +46,7 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
     let mut ram = Ram::default();
     let long = |at| u64::from(peek(at + 4)) << 32 | u64::from(peek(at));
     let entry_bytes = peek(tag + 8).max(24);
-    for at in (tag + 16..tag + bytes).step_by(entry_bytes as usize) {
+    for at in (tag + 16..tag.saturating_add(bytes)).step_by(entry_bytes as usize) {
         if peek(at + 16) == USABLE {
             loader::add(&mut ram, long(at), long(at + 8));
         }

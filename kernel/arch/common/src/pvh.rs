@@ -39,7 +39,9 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
     }
     let start = u32::try_from(long(&peek, info + info::MEMORY_MAP)).ok()?;
     let mut ram = Ram::default();
-    for at in (0..peek(info + info::ENTRIES)).map(|entry| start + entry * ENTRY) {
+    let whole = |at: u32| at.checked_add(ENTRY).map(|_| at);
+    let entry = |number: u32| start.checked_add(number.checked_mul(ENTRY)?).and_then(whole);
+    for at in (0..peek(info + info::ENTRIES)).map_while(entry) {
         if peek(at + 16) == USABLE {
             loader::add(&mut ram, long(&peek, at), long(&peek, at + 8));
         }

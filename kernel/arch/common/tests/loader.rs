@@ -53,10 +53,13 @@ fn multiboot_2_has_tags_at_multiples_of_eight_bytes() {
 #[test]
 fn what_is_no_multiboot_2_has_nothing() {
     let mut memory = Memory::default();
-    // A tag without bytes would never end.
-    memory.put(INFO, &[0x1000, 0, 1, 0, 1, 0]);
-    assert_eq!(multiboot2::module(memory.peek(), INFO, 0), None);
-    assert!(multiboot2::memory_map(memory.peek(), INFO).is_none());
+    // A tag without bytes would never end, nor would one that is followed by itself or by one before
+    // it, as sums wrap.
+    for bytes in [0, 0xffff_fff9, 0xffff_fff0] {
+        memory.put(INFO, &[0x1000, 0, 1, bytes, 1, bytes]);
+        assert_eq!(multiboot2::module(memory.peek(), INFO, 0), None);
+        assert!(multiboot2::memory_map(memory.peek(), INFO).is_none());
+    }
 }
 
 #[test]
@@ -69,6 +72,10 @@ fn pvh_has_one_module_and_a_memory_map_elsewhere() {
     assert_eq!(pvh::module(memory.peek(), INFO), Some(range(0x20_0000, 0x1800)));
     let ram = pvh::memory_map(memory.peek(), INFO).expect("a memory map");
     assert_eq!(ram.ranges(), [range(0, 0x9_f000), range(0x10_0000, 0x70_0000)]);
+    // Entries end with the addresses.
+    memory.put(INFO + 48, &[u32::MAX]);
+    memory.put(INFO + 40, &[0xffff_ff00]);
+    assert!(pvh::memory_map(memory.peek(), INFO).expect("a memory map").ranges().is_empty());
     // The first version has no memory map, and another loader has another number.
     for wrong in [[pvh::MAGIC, 0], [0, 1]] {
         memory.put(INFO, &wrong);
