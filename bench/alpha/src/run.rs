@@ -136,20 +136,27 @@ pub fn run(
     let memory =
         format!("memory-backend-file,id=ram,size={RAM},share=on,mem-path={}", path.display());
     let mut qemu = Command::new("timeout");
-    qemu.args([TIMEOUT, "qemu-system-alpha", "-machine", "clipper,memory-backend=ram"])
-        .args(["-m", &format!("{}", RAM >> 20), "-object", &memory, "-bios"])
-        .arg(&code.path)
-        .args([
-            "-display",
-            "none",
-            "-monitor",
-            "none",
-            "-serial",
-            "none",
-            "-nic",
-            "none",
-            "-no-reboot",
-        ]);
+    // In the foreground it gets what ends this process, by Ctrl-C, too.
+    qemu.args([
+        "--foreground",
+        TIMEOUT,
+        "qemu-system-alpha",
+        "-machine",
+        "clipper,memory-backend=ram",
+    ])
+    .args(["-m", &format!("{}", RAM >> 20), "-object", &memory, "-bios"])
+    .arg(&code.path)
+    .args([
+        "-display",
+        "none",
+        "-monitor",
+        "none",
+        "-serial",
+        "none",
+        "-nic",
+        "none",
+        "-no-reboot",
+    ]);
     if let Some(log) = log {
         qemu.args(["-accel", "tcg,one-insn-per-tb=on", "-d", "exec,cpu,nochain", "-D"]).arg(log);
     }

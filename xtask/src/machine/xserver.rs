@@ -9,15 +9,14 @@ use crate::process::patience::{Deadline, Limit};
 use crate::process::tether::tethered;
 use anyhow::{Context, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What there is room for on it.
@@ -63,9 +62,9 @@ const COOKIE_BYTES: usize = 16;
 /// A cookie's entry is for any host and display.
 const ANYWHERE: u16 = 0xffff;
 
-/// The file with a server's cookie, which ends with it.
+/// A file with a server's cookie, in memory: nothing is left of it, however this process ends.
 struct Authority {
-    file: PathBuf,
+    file: File,
     cookie: [u8; COOKIE_BYTES],
 }
 
@@ -73,25 +72,20 @@ impl Authority {
     /// With a new cookie.
     ///
     /// # Errors
-    /// If there is no place for the file.
+    /// If there is no memory for it.
     fn new() -> Result<Self> {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("macadamia-xauthority-{}-{number}", std::process::id());
         let mut cookie = [0; COOKIE_BYTES];
         File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut cookie))?;
-        let authority = Self { file: std::env::temp_dir().join(name), cookie };
-        // A process with our number may have been killed before it removed its file.
-        let _ = std::fs::remove_file(&authority.file);
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&authority.file)
-            .with_context(|| format!("cannot make {}", authority.file.display()))?;
-        file.write_all(&authority.entry())?;
+        let file = File::from(memfd_create("xauthority", MemfdFlags::CLOEXEC)?);
+        let mut authority = Self { file, cookie };
+        let entry = authority.entry();
+        authority.file.write_all(&entry)?;
         Ok(authority)
+    }
+
+    /// Its name for programs of this user; others cannot look at descriptors of this process.
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 
     /// What stands in the file: where it counts, no address, no display, name and cookie, each with
@@ -103,12 +97,6 @@ impl Authority {
             entry.extend(part);
         }
         entry
-    }
-}
-
-impl Drop for Authority {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.file);
     }
 }
 
@@ -205,14 +193,14 @@ impl XServer {
         command.args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0"]);
         command.arg(format!("{width}x{height}x24"));
         let authority = Authority::new()?;
-        command.arg("-auth").arg(&authority.file);
+        command.arg("-auth").arg(authority.path());
         Self::begin(&command, room, authority)
     }
 
     /// Where it is.
     #[must_use]
     pub fn display(&self) -> Display {
-        Display { name: self.display.clone(), authority: Some(self.authority.file.clone()) }
+        Display { name: self.display.clone(), authority: Some(self.authority.path()) }
     }
 
     fn begin(command: &Command, room: Room, authority: Authority) -> Result<Self> {
@@ -351,19 +339,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_authority_is_for_this_user_and_as_long_as_it_is_needed() {
-        use std::os::unix::fs::PermissionsExt;
+    fn an_authority_is_as_long_as_it_is_needed() {
         let [one, other] = [Authority::new(), Authority::new()].map(|made| made.expect("a file"));
         assert_ne!(one.cookie, other.cookie);
-        let mode = std::fs::metadata(&one.file).expect("it is there").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        let entry = std::fs::read(&one.file).expect("it can be read");
+        let path = one.path();
+        let entry = std::fs::read(&path).expect("it can be read");
         assert_eq!(entry[..6], [0xff, 0xff, 0, 0, 0, 0]);
         assert_eq!((&entry[6..8], &entry[8..26]), (&[0, 18][..], COOKIE));
         assert_eq!((&entry[26..28], &entry[28..]), (&[0, 16][..], &one.cookie[..]));
-        let file = one.file.clone();
+        let cookie = one.cookie;
         drop(one);
-        assert!(!file.exists());
+        assert!(std::fs::read(path).map_or(true, |now| !now.ends_with(&cookie)));
         assert_eq!(greeting(COOKIE, &other.cookie).len(), 12 + 20 + 16);
     }
 

@@ -261,12 +261,23 @@ fn quiet() -> Result<()> {
     );
     scene.put("calls", "")?;
     // An Alpha is only for what asks for one.
-    for asks in [&["test", "host"][..], &["test", "host", "--words", "alpha"], &["bench", "ipc"]] {
+    for asks in [
+        &["test", "host"][..],
+        &["test", "host", "--words", "alpha"],
+        &["test", "differential"],
+        &["test", "--board", "pc64"],
+        &["bench", "ipc"],
+    ] {
         scene.run(asks)?;
         ensure!(scene.read("calls")?.is_empty(), "{asks:?}: {}", scene.read("calls")?);
     }
-    for asks in [&["test"][..], &["test", "--all", "--shard", "1/3"], &["test", "ipc"], &["bench"]]
-    {
+    for asks in [
+        &["test"][..],
+        &["test", "--all", "--shard", "1/3"],
+        &["test", "ipc"],
+        &["bench"],
+        &["bench", "cache_lines_32"],
+    ] {
         let before = scene.read("installed")?;
         let said = scene.run(asks)?.err;
         has(&said, &["are missing: binutils-alpha-linux-gnu qemu-system-misc\n"])?;
