@@ -91,7 +91,6 @@ static inline void l4_get_text(char *text, unsigned long utcb, unsigned int byte
 	}
 }
 
-
 /* Asks the root server to end this Linux. */
 void __noreturn l4_exit(int code);
 

@@ -11,7 +11,7 @@
 #include "../../../um/os-L4/abi.h"
 
 #define AS_MICROKERNEL(name, field) DEFINE(name, offsetof(struct l4_frame, field) / sizeof(long))
-#define BEHIND(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
+#define AFTER_VECTOR(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
 
 void foo(void);
 
@@ -24,8 +24,8 @@ void foo(void)
 	AS_MICROKERNEL(HOST_LR, lr);
 	AS_MICROKERNEL(HOST_IP, pc);
 	AS_MICROKERNEL(HOST_CPSR, cpsr);
-	BEHIND(HOST_ORIG_R0, 0);
-	BEHIND(HOST_SYSCALL_NR, 1);
+	AFTER_VECTOR(HOST_ORIG_R0, 0);
+	AFTER_VECTOR(HOST_SYSCALL_NR, 1);
 	DEFINE(UM_FRAME_SIZE, offsetof(struct l4_frame, vector) + 2 * sizeof(long));
 
 	DEFINE(UM_POLLIN, POLLIN);

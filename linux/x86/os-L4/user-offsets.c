@@ -10,7 +10,7 @@
 #include "../../../um/os-L4/abi.h"
 
 #define AS_MICROKERNEL(name, field) DEFINE(name, offsetof(struct l4_frame, field) / sizeof(long))
-#define BEHIND(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
+#define AFTER_VECTOR(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
 
 void foo(void);
 
@@ -35,9 +35,9 @@ void foo(void)
 	/* Upstream has macros with these names, which are not used. */
 	AS_MICROKERNEL(HOST_DS, ds_es);
 	AS_MICROKERNEL(HOST_ES, ds_es);
-	BEHIND(HOST_CS, 0);
-	BEHIND(HOST_SS, 1);
-	BEHIND(HOST_ORIG_AX, 2);
+	AFTER_VECTOR(HOST_CS, 0);
+	AFTER_VECTOR(HOST_SS, 1);
+	AFTER_VECTOR(HOST_ORIG_AX, 2);
 
 	DEFINE(UM_FRAME_SIZE, FRAME_SIZE * sizeof(long));
 

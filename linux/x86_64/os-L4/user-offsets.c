@@ -10,7 +10,7 @@
 #include "../../../um/os-L4/abi.h"
 
 #define AS_MICROKERNEL(name, field) DEFINE(name, offsetof(struct l4_frame, field) / sizeof(long))
-#define BEHIND(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
+#define AFTER_VECTOR(name, n) DEFINE(name, offsetof(struct l4_frame, vector) / sizeof(long) + (n))
 
 void foo(void);
 
@@ -39,15 +39,15 @@ void foo(void)
 	AS_MICROKERNEL(HOST_IP, rip);
 	AS_MICROKERNEL(HOST_EFLAGS, rflags);
 	AS_MICROKERNEL(HOST_FS_BASE, fs_base);
-	BEHIND(HOST_CS, 0);
-	BEHIND(HOST_SS, 1);
-	BEHIND(HOST_ORIG_AX, 2);
+	AFTER_VECTOR(HOST_CS, 0);
+	AFTER_VECTOR(HOST_SS, 1);
+	AFTER_VECTOR(HOST_ORIG_AX, 2);
 	/* The microkernel has none of these: they are zero. */
-	BEHIND(HOST_GS_BASE, 3);
-	BEHIND(HOST_DS, 4);
-	BEHIND(HOST_ES, 5);
-	BEHIND(HOST_FS, 6);
-	BEHIND(HOST_GS, 7);
+	AFTER_VECTOR(HOST_GS_BASE, 3);
+	AFTER_VECTOR(HOST_DS, 4);
+	AFTER_VECTOR(HOST_ES, 5);
+	AFTER_VECTOR(HOST_FS, 6);
+	AFTER_VECTOR(HOST_GS, 7);
 	DEFINE(UM_FRAME_SIZE, offsetof(struct l4_frame, vector) + 8 * sizeof(long));
 
 	DEFINE(UM_POLLIN, POLLIN);
