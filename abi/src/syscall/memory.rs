@@ -81,7 +81,9 @@ calls! {
     ///   within the part of the Space that is the user's; or the server's window is not there; or
     ///   the small Space would not lie in the home.
     /// * `Occupied`: page tables, large pages, another Segment or a server are there. (A second
-    ///   server whose window begins elsewhere is `BadAddress`.) Or the small Space is in a home
+    ///   server whose window begins elsewhere is `BadAddress`. Where a server's window takes entries
+    ///   above directories, a table that leads to page tables is there from the first page on that
+    ///   was mapped, as long as the Space.) Or the small Space is in a home
     ///   already, or has something beyond its size, or shows a server whose window begins below
     ///   that.
     /// * `BadState`: the Segment, server or small Space is being deleted; or the Quota of `space`
@@ -200,7 +202,8 @@ calls! {
     /// * `BadArgument`: the Memory is not of addresses; or `alone` is above 1.
     /// * `Occupied`: there is another server, and it or this one is to be the only one.
     /// * `BadAddress`: the window does not begin where the kernel's part does, or does not end at
-    ///   `USER_END`; or it is not of whole segments (PowerPC).
+    ///   `USER_END`; or it is not of whole segments (PowerPC). Or it takes more entries than a
+    ///   translation table has: of the highest level of which one begins where the window does.
     /// * `BadState`: the Space or Memory is being deleted; or the Space is for aliens, a server
     ///   already, has threads, or something is mapped or attached.
     /// * `Unsupported`: this machine has no servers: `FEATURE_SERVERS` is missing in the

@@ -94,7 +94,7 @@ impl<P: Port> Kernel<P> {
             let record = self.pool[at];
             let base = record.base() as usize;
             let copy = P::Format::shared(entry, Rights(record.rights));
-            self.write_table_entries(record.owner(), base + range.start..base + end, copy);
+            self.write_upper_entries(record.owner(), 1, base + range.start..base + end, copy);
         }
     }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Servers: spaces that others show, so that it costs no switch of tables to enter them.
 //!
-//! A server has a window, the addresses from some place to the end of the users' part. Its
-//! directory's entries for the window are copied into each space that shows it (`share.rs`), where
-//! the processor keeps the space's own threads off them. So the server's threads run by the tables
-//! of such a space, if these are the processor's, and reach all that the space's threads reach.
-//! What they reach outside the window depends on whose tables these are: so a server maps nothing
-//! there.
+//! A server has a window, the addresses from some place to the end of the users' part. Its entries
+//! for the window are copied into each space that shows it (`share.rs`), where the processor keeps
+//! the space's own threads off them. They are entries of its directory; or, where there are tables
+//! above directories, of the highest level at which an entry begins where the window does, so that
+//! a window of any size is few entries. So the server's threads run by the tables of such a space,
+//! if these are the processor's, and reach all that the space's threads reach. What they reach
+//! outside the window depends on whose tables these are: so a server maps nothing there.
 //!
 //! All windows end at one address. So if there is only one server, no space shows anything else at
 //! its addresses, and the translations of its pages may stay when the tables change: it can be
@@ -16,7 +17,7 @@
 use crate::memory::class;
 use crate::port::Port;
 use crate::{Kernel, Memory, NOTHING, Owner, Result, Space};
-use abi::{Error, Kind, Rights, TABLE_SPAN, UserAddr, Word, call};
+use abi::{Error, Kind, Rights, TABLE_SPAN, USER_END, UserAddr, Word, call};
 use mmu::Format;
 use pool::{Link, Ref};
 
@@ -40,7 +41,9 @@ impl<P: Port> Kernel<P> {
             return Err(Error::BadState);
         }
         let Space { area_start, region, .. } = self.pool[space];
-        let fits = bytes / TABLE_SPAN <= P::Format::ENTRIES as Word;
+        let level = Self::window_level(area_start);
+        let tables = P::Format::tables_of_entry(level);
+        let fits = bytes / (TABLE_SPAN * tables as Word) <= P::Format::ENTRIES as Word;
         if area_start != UserAddr(base.0) || region.end.0 - base.0 != bytes || !fits {
             return Err(Error::BadAddress);
         }
@@ -59,10 +62,23 @@ impl<P: Port> Kernel<P> {
         // Tables that somebody has emptied may still be there.
         let places = P::Format::table_index(area_start)
             ..P::Format::table_index(area_start) + (bytes / TABLE_SPAN) as usize;
-        self.change_table_entries(Owner::Space(space), places, |entries| {
+        self.change_upper_entries(Owner::Space(space), level, places, |entries| {
             entries.iter_mut().for_each(|entry| *entry = P::Format::supervisor(*entry));
         });
         Ok(NOTHING)
+    }
+
+    /// The level of the entries that others get of a server whose window begins there: the highest
+    /// of which one begins there, and ends with the users' part.
+    pub(crate) fn window_level(window: UserAddr) -> u32 {
+        let begins = |level: &u32| {
+            let span = TABLE_SPAN * P::Format::tables_of_entry(*level) as Word;
+            window.is_aligned(span) && UserAddr(USER_END).is_aligned(span)
+        };
+        if window == UserAddr::default() {
+            return 1;
+        }
+        (2..P::Format::LEVELS).rev().find(begins).unwrap_or(1)
     }
 
     /// Whether the pages of an owner of tables are global.

@@ -4,6 +4,11 @@
 //! space's, in its home. Spaces with copies share the leaf tables. A list of uses at the
 //! directory's owner finds them.
 //!
+//! Of a server with a large window, the entries of which others have copies are those of a level
+//! above ([`shared_level`](Kernel::shared_level)): the spaces share its directories, too, and see
+//! at once what changes in them. Entries are numbered by the first leaf table that they lead to,
+//! whatever their level.
+//!
 //! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
 //! which one it is and where the copying goes on, and the next operation that changes, revokes or ends
 //! anything of it finishes that first. An operation has ended when all copies are written. Between its
@@ -48,9 +53,18 @@ impl<P: Port> Kernel<P> {
         P::HOMES && kind == attachment::SMALL_IN_HOME
     }
 
-    /// A directory's entry was written that others have copies of: those follow, in steps
-    /// ([`spread`](Self::spread)).
+    /// The level of those entries of an owner that others have copies of: 1 is a directory's.
+    pub(crate) fn shared_level(&self, owner: Owner) -> u32 {
+        match owner {
+            Owner::Space(space) if P::SERVERS => Self::window_level(self.pool[space].window),
+            _ => 1,
+        }
+    }
+
+    /// An entry was written that others have copies of, the one that leads to the leaf table
+    /// `index`: those follow, in steps ([`spread`](Self::spread)).
     pub(crate) fn entry_changed(&mut self, owner: Owner, index: usize) {
+        let index = index - index % P::Format::tables_of_entry(self.shared_level(owner));
         let region = &mut self.pool[owner.region()];
         debug_assert!(region.changing == 0, "a change while another one is copied");
         region.changing = index as u32 + 1;
@@ -77,7 +91,7 @@ impl<P: Port> Kernel<P> {
     /// A step of that.
     fn copy_to_some(&mut self, owner: Owner, index: usize) -> Progress {
         let region = owner.region();
-        let entry = self.table_entry(owner, index);
+        let entry = self.upper_entry(owner, self.shared_level(owner), index);
         for _ in 0..SPREAD {
             let Some(at) = self.pool[region].visit.get() else { break };
             self.pool[region].visit = self.pool[at].source_next;
@@ -92,8 +106,10 @@ impl<P: Port> Kernel<P> {
         let changed = core::mem::take(&mut self.pool[region].changing);
         match (owner, changed.checked_sub(1)) {
             (Owner::Space(server), Some(index)) if self.is_server(owner) => {
-                let start = P::Format::table_start(index as usize);
-                self.port.invalidate_shown(&mut self.pool, server, start..start + TABLE_SPAN);
+                let tables = P::Format::tables_of_entry(self.shared_level(owner));
+                let range = P::Format::table_start(index as usize)
+                    ..P::Format::table_start(index as usize + tables);
+                self.port.invalidate_shown(&mut self.pool, server, range);
             }
             _ => self.port.invalidate_all(),
         }
@@ -117,7 +133,8 @@ impl<P: Port> Kernel<P> {
     pub(crate) fn copy_entry(&mut self, at: Ref<Attachment>, index: usize, entry: Entry<P>) {
         let record = self.pool[at];
         let copy = P::Format::shared(entry, Rights(record.rights));
-        self.write_table_entry(record.owner(), record.base() as usize + index, copy);
+        let level = self.shared_level(record.directory());
+        self.write_upper_entry(record.owner(), level, record.base() as usize + index, copy);
     }
 
     /// `attach`: in steps, as there may be many entries.
@@ -224,19 +241,20 @@ impl<P: Port> Kernel<P> {
             let shown = shows && self.pool[space].region.end == address;
             return Err(if shown { Error::Occupied } else { Error::BadAddress });
         }
+        let level = self.shared_level(source.owner);
         let places = P::Format::table_index(address)
             ..P::Format::table_index(address) + (source.bytes / TABLE_SPAN) as usize;
         let mut index = places.start;
         while index < places.end {
-            index += match self.table_entries(owner, index..places.end) {
+            index += match self.upper_entries(owner, level, index..places.end) {
                 Ok(entries) if Self::first_used(entries).1 => return Err(Error::Occupied),
-                Ok(entries) => entries.len(),
+                Ok(entries) => entries.len() * P::Format::tables_of_entry(level),
                 Err(missing) => missing,
             };
         }
-        // What is attached has a directory's size at most: it lies in two of them, or in one.
-        self.make_directory(owner, places.start)?;
-        self.make_directory(owner, places.end - 1)?;
+        // What is attached has no more entries than a table: they are in two tables, or in one.
+        self.make_upper(owner, places.start, level)?;
+        self.make_upper(owner, places.end - 1, level)?;
         let made = self.attach_record(
             owner,
             source.owner.address(),
@@ -255,11 +273,13 @@ impl<P: Port> Kernel<P> {
             self.pool[made].large_tables = large_tables as u32;
         }
         self.pool[made].cursor = self.entries(made).start;
-        self.write_table_entries(owner, places, P::Format::shared(P::Format::empty(), rights));
+        let empty = P::Format::shared(P::Format::empty(), rights);
+        self.write_upper_entries(owner, level, places, empty);
         Ok(made)
     }
 
-    /// The entries of a directory of which an attachment's space has copies.
+    /// The leaf tables of a directory's owner to which the entries lead of which an attachment's
+    /// space has copies.
     fn entries(&self, at: Ref<Attachment>) -> Range<u32> {
         let record = &self.pool[at];
         record.index - record.base()..self.pool[record.directory().region()].tables()
@@ -270,9 +290,11 @@ impl<P: Port> Kernel<P> {
         let last = self.entries(at).end;
         let Attachment { cursor: first, .. } = self.pool[at];
         let source = self.pool[at].directory();
-        let end = (first + FILL).min(last);
-        for index in first as usize..end as usize {
-            let entry = self.table_entry(source, index);
+        let level = self.shared_level(source);
+        let span = P::Format::tables_of_entry(level);
+        let end = (first + FILL * span as u32).min(last);
+        for index in (first as usize..end as usize).step_by(span) {
+            let entry = self.upper_entry(source, level, index);
             if !P::Format::is_empty(entry) {
                 self.copy_entry(at, index, entry);
             }
@@ -309,7 +331,8 @@ impl<P: Port> Kernel<P> {
         }
         let range = P::Format::table_start(places.start)..P::Format::table_start(places.end);
         self.before(owner, range.clone(), Change::Remove);
-        self.write_table_entries(owner, places, P::Format::empty());
+        let level = self.shared_level(record.directory());
+        self.write_upper_entries(owner, level, places, P::Format::empty());
         self.flush(owner, range);
         if Self::is_servers(record.kind) {
             self.set_end(space, UserAddr(USER_END));

@@ -158,30 +158,32 @@ impl<P: Port> Kernel<P> {
             let at = index / span % P::Format::ENTRIES;
             let entries = self.pool[table].entries::<P::Format>().get(at..).unwrap_or_default();
             let entry = entries.first().copied().and_then(P::Format::decode_table);
+            // What an entry above the directories names is another's if it is a copy: a server's.
+            let own = entry.filter(|(_, shared)| !shared);
             let (physical, _) =
-                entry.ok_or_else(|| (index / span + Self::first_used(entries).0.max(1)) * span)?;
+                own.ok_or_else(|| (index / span + Self::first_used(entries).0.max(1)) * span)?;
             table = Ref::new(self.port.pool_address(physical));
         }
         Ok(table)
     }
 
-    /// The directory that names the owner's leaf table `index`.
-    fn directory(&self, owner: Owner, index: usize) -> Option<Ref<Table>> {
-        self.descend(owner, index, 1).ok()
-    }
-
-    /// The same, made if it is missing, and all that leads to it.
-    pub(crate) fn make_directory(&mut self, owner: Owner, index: usize) -> Result<Ref<Table>> {
+    /// The owner's table of level `to` that leads to the leaf table `index`, made if it is missing,
+    /// and all that leads to it.
+    pub(crate) fn make_upper(&mut self, owner: Owner, index: usize, to: u32) -> Result<Ref<Table>> {
         let mut table = self.pool[owner.region()].top.get().ok_or(Error::BadState)?;
-        for level in (2..=Self::top_level(owner)).rev() {
+        for level in (to + 1..=Self::top_level(owner)).rev() {
             let at = index / P::Format::tables_of_entry(level) % P::Format::ENTRIES;
             table = match self.entry(table, at).and_then(P::Format::decode_table) {
-                Some((physical, _)) => Ref::new(self.port.pool_address(physical)),
+                Some((physical, false)) => Ref::new(self.port.pool_address(physical)),
+                Some((_, true)) => return Err(Error::Occupied),
                 None => {
                     let made = self.allocate_table(self.quota_of(owner)?)?;
                     self.unlooked += LOOK;
-                    let entry = P::Format::table(self.port.physical(made.address()));
+                    let entry = self.own_entry(owner, made);
                     self.write_entries(table, at..at + 1, |entries| entries.fill(entry));
+                    if level == self.shared_level(owner) && self.has_copies(owner) {
+                        self.entry_changed(owner, index);
+                    }
                     made
                 }
             };
@@ -189,31 +191,59 @@ impl<P: Port> Kernel<P> {
         Ok(table)
     }
 
+    /// The entry of an owner's own for a table of its own.
+    fn own_entry(&self, owner: Owner, table: Ref<Table>) -> Entry<P> {
+        let entry = P::Format::table(self.port.physical(table.address()));
+        if self.is_server(owner) { P::Format::supervisor(entry) } else { entry }
+    }
+
     /// An entry of a table, by its index in that or in a row of such tables.
     pub(crate) fn entry(&self, table: Ref<Table>, index: usize) -> Option<Entry<P>> {
         self.pool[table].entries::<P::Format>().get(index % P::Format::ENTRIES).copied()
     }
 
-    /// The directory's entry for the owner's leaf table `index`.
-    pub(crate) fn table_entry(&self, owner: Owner, index: usize) -> Entry<P> {
-        self.directory(owner, index)
-            .and_then(|directory| self.entry(directory, index))
+    /// The owner's entry of this level that leads to the leaf table `index`.
+    pub(crate) fn upper_entry(&self, owner: Owner, level: u32, index: usize) -> Entry<P> {
+        self.descend(owner, index, level)
+            .ok()
+            .and_then(|table| self.entry(table, index / P::Format::tables_of_entry(level)))
             .unwrap_or_else(P::Format::empty)
     }
 
-    /// Directories' entries of an owner, from `index` up to `end` at most, as many as one directory
-    /// has of them; or how many are passed over because their directory is missing.
+    /// The directory's entry for the owner's leaf table `index`.
+    pub(crate) fn table_entry(&self, owner: Owner, index: usize) -> Entry<P> {
+        self.upper_entry(owner, 1, index)
+    }
+
+    /// Entries of this level of an owner for a range of leaf tables, as many as one table has of
+    /// them; or how many leaf tables are passed over because that table is missing.
+    pub(crate) fn upper_entries(
+        &self,
+        owner: Owner,
+        level: u32,
+        range: Range<usize>,
+    ) -> core::result::Result<&[Entry<P>], usize> {
+        let table = self
+            .descend(owner, range.start, level)
+            .map_err(|behind| behind.min(range.end) - range.start)?;
+        let (first, last) = Self::places(level, &range);
+        Ok(self.pool[table].entries::<P::Format>().get(first..last).unwrap_or_default())
+    }
+
+    /// The same of directories.
     pub(crate) fn table_entries(
         &self,
         owner: Owner,
         range: Range<usize>,
     ) -> core::result::Result<&[Entry<P>], usize> {
-        let directory = self
-            .descend(owner, range.start, 1)
-            .map_err(|behind| behind.min(range.end) - range.start)?;
-        let first = range.start % P::Format::ENTRIES;
-        let last = (first + range.len()).min(P::Format::ENTRIES);
-        Ok(self.pool[directory].entries::<P::Format>().get(first..last).unwrap_or_default())
+        self.upper_entries(owner, 1, range)
+    }
+
+    /// Where a table of this level has its entries for a range of leaf tables, as far as it has them.
+    fn places(level: u32, range: &Range<usize>) -> (usize, usize) {
+        let span = P::Format::tables_of_entry(level);
+        let first = range.start / span % P::Format::ENTRIES;
+        (first, (first + range.len().div_ceil(span)).min(P::Format::ENTRIES))
     }
 
     /// The owner's own leaf table `index`.
@@ -227,10 +257,24 @@ impl<P: Port> Kernel<P> {
     /// Writes a directory's entry of an owner, wherever that is visible.
     pub(crate) fn set_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
         let entry = if self.is_server(owner) { P::Format::supervisor(entry) } else { entry };
-        self.write_table_entry(owner, index, entry);
-        if !self.pool[owner.region()].uses.is_null() && self.smallness(owner).is_none() {
-            self.entry_changed(owner, index);
+        let is_new = P::Format::is_empty(self.table_entry(owner, index));
+        self.write_upper_entry(owner, 1, index, entry);
+        match owner {
+            _ if !self.has_copies(owner) => {}
+            // All who show it have it at once.
+            Owner::Space(server) if self.shared_level(owner) != 1 => {
+                let start = P::Format::table_start(index);
+                if !is_new {
+                    self.port.invalidate_shown(&mut self.pool, server, start..start + TABLE_SPAN);
+                }
+            }
+            _ => self.entry_changed(owner, index),
         }
+    }
+
+    /// Whether others have copies of an owner's entries, but for the home of a small space.
+    fn has_copies(&self, owner: Owner) -> bool {
+        !self.pool[owner.region()].uses.is_null() && self.smallness(owner).is_none()
     }
 
     /// Puts a leaf table into an owner's directory.
@@ -239,50 +283,64 @@ impl<P: Port> Kernel<P> {
         self.set_entry(owner, index, P::Format::table(physical));
     }
 
-    /// Writes the directory's entry of an owner for its leaf table `index`, if there is that
-    /// directory. (Apart from [`write_table_entries`](Self::write_table_entries): a Segment's entry
-    /// is copied so to many spaces in one step.)
-    pub(crate) fn write_table_entry(&mut self, owner: Owner, index: usize, entry: Entry<P>) {
-        if let Some(directory) = self.directory(owner, index) {
-            let at = index % P::Format::ENTRIES;
-            self.write_entries(directory, at..at + 1, |entries| entries.fill(entry));
+    /// Writes the entry of this level of an owner that leads to the leaf table `index`, if there is
+    /// the table that has it. (Apart from [`write_upper_entries`](Self::write_upper_entries): a
+    /// Segment's entry is copied so to many spaces in one step.)
+    pub(crate) fn write_upper_entry(
+        &mut self,
+        owner: Owner,
+        level: u32,
+        index: usize,
+        entry: Entry<P>,
+    ) {
+        if let Ok(table) = self.descend(owner, index, level) {
+            let at = index / P::Format::tables_of_entry(level) % P::Format::ENTRIES;
+            self.write_entries(table, at..at + 1, |entries| entries.fill(entry));
         }
-        if let Owner::Space(space) = owner {
+        if let Owner::Space(space) = owner
+            && level == 1
+        {
             self.port.directory_written(&mut self.pool, space, index..index + 1);
             self.bring_home(space, index..index + 1, entry);
         }
     }
 
-    /// Writes the same to directories' entries of an owner, as far as there are directories.
-    pub(crate) fn write_table_entries(
+    /// Writes the same to an owner's entries of this level for a range of leaf tables, as far as
+    /// there are tables that have them. The range begins and ends where such entries do.
+    pub(crate) fn write_upper_entries(
         &mut self,
         owner: Owner,
+        level: u32,
         range: Range<usize>,
         entry: Entry<P>,
     ) {
-        self.change_table_entries(owner, range.clone(), |entries| entries.fill(entry));
-        if let Owner::Space(space) = owner {
+        self.change_upper_entries(owner, level, range.clone(), |entries| entries.fill(entry));
+        if let Owner::Space(space) = owner
+            && level == 1
+        {
             self.bring_home(space, range, entry);
         }
     }
 
-    /// Changes directories' entries of an owner that is not small, as far as there are directories.
-    pub(crate) fn change_table_entries(
+    /// Changes such entries of an owner that is not small.
+    pub(crate) fn change_upper_entries(
         &mut self,
         owner: Owner,
+        level: u32,
         range: Range<usize>,
         change: impl Fn(&mut [Entry<P>]),
     ) {
         let mut index = range.start;
         while index < range.end {
-            let first = index % P::Format::ENTRIES;
-            let last = (first + (range.end - index)).min(P::Format::ENTRIES);
-            if let Some(directory) = self.directory(owner, index) {
-                self.write_entries(directory, first..last, &change);
+            let (first, last) = Self::places(level, &(index..range.end));
+            if let Ok(table) = self.descend(owner, index, level) {
+                self.write_entries(table, first..last, &change);
             }
-            index += last - first;
+            index += (last - first) * P::Format::tables_of_entry(level);
         }
-        if let Owner::Space(space) = owner {
+        if let Owner::Space(space) = owner
+            && level == 1
+        {
             self.port.directory_written(&mut self.pool, space, range);
         }
     }
@@ -322,7 +380,7 @@ impl<P: Port> Kernel<P> {
             return Err(Error::Occupied);
         }
         let quota = self.quota_of(owner)?;
-        self.make_directory(owner, index)?;
+        self.make_upper(owner, index, 1)?;
         self.allocate_table(quota)
     }
 

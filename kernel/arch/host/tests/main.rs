@@ -26,6 +26,7 @@ mod runners;
 mod servers;
 mod servers_model;
 mod steps;
+mod windows;
 
 /// A file that is no module here would be no test at all.
 #[test]

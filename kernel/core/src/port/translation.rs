@@ -83,7 +83,8 @@ pub trait Translation {
     /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing, unless `tables=uncached` has the tables read past the cache | as it is | as it is |
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
     /// Of the entries that name a space's leaf tables these were written, as far as there are
-    /// directories that have them. What places without a directory had is gone, too.
+    /// directories that have them. What places without a directory had is gone, too. It is not
+    /// called for a server that is shown by entries above directories.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -108,8 +109,9 @@ pub trait Translation {
     /// | loads the same directory again | drops the TLB | gives all spaces other contexts | writes CR4, for all PCIDs | empties the TLB |
     fn invalidate_all(&mut self);
     /// Entries of a server's directory for this range of it were changed, and all copies of them in
-    /// spaces that show it. Afterwards the processor uses no older translation of the range, in
-    /// whatever space. By default that is [`invalidate_all`](Self::invalidate_all).
+    /// spaces that show it, if these have copies of them and not of higher ones. Afterwards the
+    /// processor uses no older translation of the range, in whatever space. By default that is
+    /// [`invalidate_all`](Self::invalidate_all).
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|

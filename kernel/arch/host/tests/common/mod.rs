@@ -238,7 +238,7 @@ pub struct Found {
     pub rights: Rights,
     /// Whether an entry of a directory maps it, with its neighbours.
     pub large: bool,
-    /// Whether that entry, or the one for its table, is a copy of a Segment's.
+    /// Whether that entry, or one on the way to its table, is a copy of another's.
     pub shared: bool,
 }
 
@@ -273,7 +273,7 @@ fn check_tops(kernel: &Kernel<Host>, space: Ref<Space>) {
     );
 }
 
-/// Notes the entries of the directories that a table of this level leads to.
+/// Notes the entries of the owner's own directories that a table of this level leads to.
 fn note_tops(
     kernel: &Kernel<Host>,
     table: Ref<Table>,
@@ -290,7 +290,7 @@ fn note_tops(
         let index = first + i * HostFormat::tables_of_entry(level);
         if level == 1 {
             found.insert(index, *entry);
-        } else if let Some((physical, _)) = HostFormat::decode_table(*entry) {
+        } else if let Some((physical, false)) = HostFormat::decode_table(*entry) {
             note_tops(
                 kernel,
                 Ref::new(kernel.port.pool_address(physical)),
@@ -313,7 +313,7 @@ pub fn pages_of(kernel: &Kernel<Host>, space: Ref<Space>) -> Vec<Found> {
 }
 
 /// Notes what is found by way of a table of this level that begins with leaf table `first`. The
-/// entry for the table gives at most these rights, and is a Segment's or not.
+/// entry for the table gives at most these rights, and is a copy of another's or not.
 fn walk(
     kernel: &Kernel<Host>,
     table: Ref<Table>,
@@ -333,23 +333,23 @@ fn walk(
         };
         if level == 0 {
             note(i, HostFormat::decode(*entry).expect("a page"), false, shared);
-        } else if let Some((leaf, shared)) = HostFormat::decode_large(*entry) {
+        } else if let Some((leaf, is_copy)) = HostFormat::decode_large(*entry) {
             for page in 0..HostFormat::ENTRIES {
                 note(
                     page,
                     Leaf { physical: leaf.physical + page as Word * PAGE_SIZE, ..leaf },
                     true,
-                    shared,
+                    shared || is_copy,
                 );
             }
-        } else if let Some((physical, shared)) = HostFormat::decode_table(*entry) {
+        } else if let Some((physical, is_copy)) = HostFormat::decode_table(*entry) {
             let below = Ref::new(kernel.port.pool_address(physical));
             walk(
                 kernel,
                 below,
                 level - 1,
                 index,
-                (most.intersection(HostFormat::table_rights(*entry)), shared),
+                (most.intersection(HostFormat::table_rights(*entry)), shared || is_copy),
                 found,
             );
         }
