@@ -9,6 +9,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used)]
 #![warn(missing_docs)]
 
+pub mod area;
 pub mod armv5;
 pub mod block;
 pub mod descriptor;

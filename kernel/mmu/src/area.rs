@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! x86-64's entry area: all that a server at ring 1, and the processes of it, have of the kernel in
+//! their tables. What must not be touched is not there: in long mode no segment ends before the
+//! kernel, and the pages of the supervisor's are as open to ring 1 as to ring 0.
+//!
+//! The area is the last 2 MiB of all addresses: one table of pages, which the list [`PARTS`] fills.
+//! The kernel's own tables have some of these places, too, with what the processor needs of the
+//! kernel there: so whoever changes from one to the other goes on at the same address.
+//!
+//! Ring 0 may do no more with a page than ring 1: what the area's code does at ring 0 a server
+//! could do itself, so it gains nothing if it misleads that code. `CR0.WP` holds that.
+
+use crate::x86_64::bits::{ADDRESS, GLOBAL, LARGE, NO_EXECUTE, PRESENT, USER, WRITABLE};
+
+/// The area's first address.
+pub const BASE: u64 = 0xffff_ffff_ffe0_0000;
+/// Bytes of a page.
+const PAGE_SIZE: u64 = 4096;
+
+/// What a page of the area has: its place in the area's table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Page {
+    /// The code between a server and its alien, and from either to the kernel.
+    Text = 0,
+    /// Where each interrupt and exception goes: to that code.
+    Interrupts = 1,
+    /// Segment descriptors.
+    Segments = 2,
+    /// What only the kernel decides: its own table, and whose registers are to be kept where.
+    Constants = 3,
+    /// Words that the server may spoil, as they are about itself, and the stacks of entries.
+    Words = 4,
+    /// The task-state segment. In the kernel's tables the I/O bitmap follows.
+    Task = 8,
+}
+
+impl Page {
+    /// Its address.
+    #[must_use]
+    pub const fn address(self) -> u64 {
+        BASE + self as u64 * PAGE_SIZE
+    }
+}
+
+/// What a ring may do with a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Access {
+    /// Read it.
+    pub read: bool,
+    /// Write it.
+    pub write: bool,
+    /// Execute it.
+    pub execute: bool,
+}
+
+impl Access {
+    /// Nothing.
+    pub const NONE: Self = Self { read: false, write: false, execute: false };
+    /// Read it.
+    pub const READ: Self = Self { read: true, ..Self::NONE };
+    /// Read and write it.
+    pub const WRITE: Self = Self { write: true, ..Self::READ };
+    /// Read and execute it.
+    pub const EXECUTE: Self = Self { execute: true, ..Self::READ };
+}
+
+/// A page of the area.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Which one.
+    pub page: Page,
+    /// Whether each server has its own.
+    pub is_own: bool,
+    /// What rings 0, 1 and 3 may do.
+    pub rings: [Access; 3],
+}
+
+const fn part(page: Page, is_own: bool, supervisor: Access) -> Part {
+    Part { page, is_own, rings: [supervisor, supervisor, Access::NONE] }
+}
+
+/// All of it.
+pub const PARTS: [Part; 6] = [
+    part(Page::Text, false, Access::EXECUTE),
+    part(Page::Interrupts, false, Access::READ),
+    part(Page::Segments, false, Access::READ),
+    part(Page::Constants, true, Access::READ),
+    part(Page::Words, true, Access::WRITE),
+    part(Page::Task, false, Access::READ),
+];
+
+/// The entry that names a table of the area: each level but the last gives all to the supervisor.
+#[must_use]
+pub const fn table(physical: u64) -> u64 {
+    physical | PRESENT | WRITABLE
+}
+
+/// The entry of a part that is at a physical address.
+#[must_use]
+pub const fn entry(part: &Part, physical: u64) -> u64 {
+    let [most, ..] = part.rings;
+    physical
+        | PRESENT
+        | if most.write { WRITABLE } else { 0 }
+        | if most.execute { 0 } else { NO_EXECUTE }
+}
+
+/// What a ring may do with the page of an entry, by the processor's rules (Intel SDM volume 3,
+/// section 4.6), if what leads to it gives all: with `CR0.WP` set, and pages of users that no
+/// supervisor executes.
+#[must_use]
+pub const fn access(entry: u64, ring: u8) -> Access {
+    let is_users = entry & USER != 0;
+    if entry & PRESENT == 0 || ring == 3 && !is_users {
+        return Access::NONE;
+    }
+    let execute = entry & NO_EXECUTE == 0 && (ring == 3 || !is_users);
+    Access { read: true, write: entry & WRITABLE != 0, execute }
+}
+
+/// Fills the area's table: `physical` says where a page is.
+pub fn fill(table: &mut [u64], physical: impl Fn(Page) -> u64) {
+    for part in &PARTS {
+        if let Some(place) = table.get_mut(part.page as usize) {
+            *place = entry(part, physical(part.page));
+        }
+    }
+}
+
+/// The first place of an area's table with something that does not belong there: another page than
+/// the list has, at another address, or with another right.
+#[must_use]
+pub fn stray(table: &[u64], physical: impl Fn(Page) -> u64) -> Option<usize> {
+    table.iter().enumerate().position(|(place, found)| {
+        let part = PARTS.iter().find(|part| part.page as usize == place);
+        // The processor notes what it used.
+        let kept = ADDRESS | PRESENT | WRITABLE | USER | LARGE | GLOBAL | NO_EXECUTE;
+        found & kept != part.map_or(0, |part| entry(part, physical(part.page)))
+    })
+}
