@@ -8,6 +8,7 @@ mod area;
 mod arguments;
 mod attachments;
 mod capabilities;
+mod crossing;
 mod ending;
 mod far;
 mod homes;

@@ -8,6 +8,8 @@
 
 // The contract's frame is that of the processor that is compiled for.
 #[cfg(any(all(target_arch = "x86_64", target_os = "none"), feature = "wide"))]
+pub mod crossing;
+#[cfg(any(all(target_arch = "x86_64", target_os = "none"), feature = "wide"))]
 mod registers;
 mod saved;
 

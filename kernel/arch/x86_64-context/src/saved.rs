@@ -46,6 +46,8 @@ pub mod lazy {
     pub const FS: u32 = 1;
     /// It used an I/O port, and its space has some.
     pub const PORTS: u32 = 2;
+    /// It is a server's: it runs at ring 1, and only the slow way leads there.
+    pub const RING1: u32 = 4;
 }
 
 /// What stands beside the thread in `Cpu::loaded`.

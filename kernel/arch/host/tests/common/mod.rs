@@ -11,7 +11,7 @@ use arch_host::{Host, HostFormat, HostRegisters, Part};
 use kcore::port::{Change, Translation};
 use kcore::{Kernel, Owner, Slot, Space, Table, Thread};
 use mmu::{Format, Leaf};
-use pool::Ref;
+use pool::{Pool, Ref};
 use std::collections::BTreeMap;
 
 /// Selectors that the root server starts with, as arguments.
@@ -79,6 +79,11 @@ pub fn slot_of(kernel: &Kernel<Host>, space: Ref<Space>, selector: Word) -> Slot
 /// The object that a capability of a space's table names.
 pub fn named<T>(kernel: &Kernel<Host>, space: Ref<Space>, selector: Word) -> Ref<T> {
     slot_of(kernel, space, selector).object()
+}
+
+/// The same in the pool of any kernel.
+pub fn named_in<T>(pool: &Pool, space: Ref<Space>, selector: Word) -> Ref<T> {
+    pool[Space::slot(space, low(selector))].object()
 }
 
 /// Begins a system call in which an interrupt waits at each look; whether it is to be carried on.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Between a server and its alien without the kernel.
+//!
+//! A system call of an alien and the `run` that answers it change few words of the kernel's, and
+//! always the same: whose turn it is, and under which handle the alien waits. So the code of the
+//! entry area goes from one to the other and back without the kernel's data, as often as they
+//! like, as long as [`may_cross`] holds; that depends on the kernel's words only, so nobody
+//! changes it meanwhile. The next time that the kernel is entered, [`commit`] does at once what
+//! the portable kernel would have done at each crossing (`raise` and `run` of `fault.rs`).
+
+use crate::registers::state;
+use crate::saved::{FIXED_FLAGS, lazy, word};
+use abi::frame::vector;
+use abi::{Frame, MessageKind};
+use kcore::Thread;
+use kcore::thread::{SEQUENCE, flag, gate};
+use pool::{Pool, Ref};
+
+/// A server's thread, and the alien that it resumed last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    /// The server's thread.
+    pub server: Ref<Thread>,
+    /// The alien.
+    pub alien: Ref<Thread>,
+}
+
+/// Which of a pair runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Who {
+    /// The alien, and the server's thread waits in `run` for it.
+    Alien,
+    /// The server's thread, and the alien waits for `run`.
+    Server,
+}
+
+impl Pair {
+    /// Its thread that runs.
+    #[must_use]
+    pub const fn of(&self, who: Who) -> Ref<Thread> {
+        match who {
+            Who::Alien => self.alien,
+            Who::Server => self.server,
+        }
+    }
+}
+
+/// What the area has of a pair. The server writes it: it can forge all of it, and misleads itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Words {
+    /// The alien's handle.
+    pub handle: u32,
+    /// Where the server's thread goes on after its `run`.
+    pub rip: u64,
+    /// Its stack pointer then.
+    pub rsp: u64,
+}
+
+/// Whether a pair may cross both ways without the kernel, as often as it likes: each test of the
+/// fast paths that depends on the kernel's words (`fast/alien.S`: A1 to A3, R3 to R5). `top` is the
+/// priority of the most urgent ready thread (`Cpu::top`).
+#[must_use]
+pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32) -> bool {
+    let (server, alien) = (&pool[pair.server], &pool[pair.alien]);
+    let is_pair = alien.is_alien()
+        && !server.is_alien()
+        && alien.lazy & !lazy::FS == 0
+        && server.lazy & !lazy::RING1 == 0
+        && alien.handler.object::<Thread>() == pair.server
+        && alien.partner.is(pair.server);
+    let is_simple = server.signals == 0
+        && server.flags & flag::EXPIRED == 0
+        && alien.flags & flag::EXPIRED == 0
+        && server.priority >= top
+        && alien.priority >= top;
+    let waits = match who {
+        Who::Alien => {
+            alien.gate == gate::READY
+                && server.state() == gate::RUN
+                && server.partner.is(pair.alien)
+        }
+        Who::Server => server.gate == gate::READY && alien.gate == gate::REPLY | gate::ALIEN,
+    };
+    is_pair && is_simple && waits
+}
+
+/// What the code leaves of a frame as it is at a system call: it writes only the registers. So the
+/// frame has to have the rest when the alien goes on, and the pair may cross only then.
+pub fn prepare(frame: &mut Frame, alien: &Thread) {
+    frame.fs_base = state(alien).fs_base;
+    frame.vector = vector::SYSTEM_CALL;
+    (frame.error, frame.address, frame.changed) = (0, 0, 0);
+}
+
+/// Whether the frame has it.
+#[must_use]
+pub fn is_prepared(frame: &Frame, alien: &Thread) -> bool {
+    frame.fs_base == state(alien).fs_base
+        && frame.vector == vector::SYSTEM_CALL
+        && frame.error | frame.address | frame.changed == 0
+}
+
+/// Brings a pair up to date that may have crossed since `believed` ran: `found` runs now. Whose
+/// registers these are, the caller saves in its context; those of the other are as its last
+/// crossing has left them.
+pub fn commit(pool: &mut Pool, pair: Pair, believed: Who, found: Who, words: &Words) {
+    let sequence = !(SEQUENCE - 1);
+    let alien = &mut pool[pair.alien];
+    alien.handle = alien.handle & !sequence | words.handle & sequence;
+    if found != believed {
+        let badge = alien.handler.badge();
+        alien.partner = pair.server.link();
+        match found {
+            Who::Server => {
+                (alien.sending, alien.badge) = (MessageKind::Alien as u32, badge);
+                alien.gate = gate::REPLY | gate::ALIEN;
+            }
+            Who::Alien => alien.gate = gate::READY,
+        }
+    }
+    let server = &mut pool[pair.server];
+    match found {
+        Who::Server if believed == Who::Alien => {
+            server.gate = gate::READY;
+            server.sending = MessageKind::Call as u32;
+        }
+        Who::Server => {}
+        Who::Alien => {
+            server.partner = pair.alien.link();
+            // The portable code resumes it: it is the one that knows of the area.
+            server.gate = gate::RUN | gate::SLOW;
+            for (register, value) in [
+                (word::RIP, words.rip),
+                (word::RSP, words.rsp),
+                (word::RFLAGS, FIXED_FLAGS),
+                (word::VECTOR, vector::SYSTEM_CALL),
+            ] {
+                server.context[register] = value;
+            }
+        }
+    }
+}
