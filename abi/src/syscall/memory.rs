@@ -162,7 +162,8 @@ calls! {
     /// * `r1`: the rights in bits 5 to 0, 0 if nothing can be reached there; bit 6: what is there
     ///   is not cached.
     /// * `r2`: how many bytes the same entry is for, at a multiple of that: `PAGE_SIZE` or
-    ///   `TABLE_SPAN`.
+    ///   `TABLE_SPAN`; where nothing is and the processor has more than two levels of tables, also
+    ///   what an entry of a higher level is for.
     /// * `r3`: the page's offset in the Memory; all ones if it is no page of that, or `memory` is 0.
     ///
     /// # Errors

@@ -47,7 +47,11 @@ impl<P: Port> Kernel<P> {
 
     /// The page at an address, as a processor finds it, and the bytes that its entry is for.
     fn translate(&self, space: Ref<Space>, address: UserAddr) -> (Option<Leaf>, Word) {
-        let entry = self.table_entry(Owner::Space(space), P::Format::table_index(address));
+        let (owner, index) = (Owner::Space(space), P::Format::table_index(address));
+        if let Some(tables) = self.missing(owner, index) {
+            return (None, tables as Word * TABLE_SPAN);
+        }
+        let entry = self.table_entry(owner, index);
         if let Some((large, _)) = P::Format::decode_large(entry) {
             let physical =
                 large.physical + (address.align_down(PAGE_SIZE) - address.align_down(TABLE_SPAN));

@@ -167,6 +167,15 @@ impl<P: Port> Kernel<P> {
         Ok(table)
     }
 
+    /// Leaf tables that an entry above the directories spans by which the owner has no directory
+    /// for the leaf table `index`: the highest such entry. `None` if there is a directory.
+    pub(crate) fn missing(&self, owner: Owner, index: usize) -> Option<usize> {
+        (2..=Self::top_level(owner))
+            .rev()
+            .find(|level| self.descend(owner, index, level - 1).is_err())
+            .map(P::Format::tables_of_entry)
+    }
+
     /// The owner's table of level `to` that leads to the leaf table `index`, made if it is missing,
     /// and all that leads to it.
     pub(crate) fn make_upper(&mut self, owner: Owner, index: usize, to: u32) -> Result<Ref<Table>> {

@@ -226,7 +226,12 @@ fn lookup_tells(bed: &mut Bed) -> Result<(), Why> {
     good(unmap(SPACE, ADDRESS, PAGE))?;
     check("unmapped", seen(ADDRESS)? == NOTHING)?;
     let empty = good(QUOTA.create_space(0, bed.slot()))?;
-    check("no table", good(empty.lookup(ADDRESS, None))? == Found { bytes: TABLE_SPAN, ..NOTHING })
+    // Where there are more than two levels of tables, those of higher levels are missing, too.
+    let found = good(empty.lookup(ADDRESS, None))?;
+    check("no table", found == Found { bytes: found.bytes, ..NOTHING })?;
+    check("it is a table's", found.bytes.is_multiple_of(TABLE_SPAN) && found.bytes > 0)?;
+    good(map(empty, ADDRESS, bed.ram, 0, PAGE, RW))?;
+    check("beside a table", good(empty.lookup(ADDRESS ^ TABLE_SPAN, None))?.bytes == TABLE_SPAN)
 }
 
 fn lookup_of_others(bed: &mut Bed) -> Result<(), Why> {

@@ -66,7 +66,7 @@ pub struct Bound {
 pub struct Found {
     /// What may be done there.
     pub rights: Rights,
-    /// Bytes that one entry of a translation table is for there.
+    /// Bytes that one entry of a translation table, of whatever level, is for there.
     pub bytes: Word,
     /// The page's offset in the Memory that was named, if it is one of its pages.
     pub offset: Option<Word>,

@@ -402,6 +402,30 @@ fn what_is_empty_takes_no_time() {
     }
 }
 
+/// A hole is as large as the entry, of whatever level, by which nothing is there.
+#[test]
+fn a_hole_is_told_as_a_whole() {
+    let (mut kernel, _) = set_up();
+    let bytes = |level: u32| TABLE_SPAN * HostFormat::ENTRIES.pow(level) as Word;
+    let highest = HostFormat::LEVELS - 2;
+    let place = bytes(highest);
+    let hole = |kernel: &mut Kernel<Host>, address: Word| {
+        let [_, rights, bytes, ..] =
+            succeeds(kernel, Op::Lookup, [SPACES[1], address, slot::RAM, 0]);
+        assert_eq!(rights, 0, "{address:#x}");
+        bytes
+    };
+    assert_eq!(hole(&mut kernel, place), bytes(highest), "without any table");
+    let record =
+        MapRecord::new(MapRecord::MAP, SPACES[1], place, MEMORIES, 0, PAGE_SIZE, Rights::READ);
+    assert_eq!(map(&mut kernel, record), 0);
+    assert_eq!(hole(&mut kernel, place + PAGE_SIZE), PAGE_SIZE, "in a table");
+    for level in 0..=highest {
+        let beside = hole(&mut kernel, place + bytes(level));
+        assert_eq!(beside, bytes(level), "beside what entries of level {level} have");
+    }
+}
+
 /// An address above all others is not taken for one of them.
 #[test]
 fn nothing_is_above_the_end() {

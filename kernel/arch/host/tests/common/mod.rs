@@ -429,6 +429,11 @@ pub fn check_lookup(
             let told = [found.rights.0 as Word, size, found.physical - base];
             assert_eq!([rights, bytes, offset], told, "{address:?}");
         }
-        None => assert_eq!(rights, 0, "{address:?}"),
+        None => {
+            assert_eq!(rights, 0, "{address:?}");
+            let hole = address.align_down(bytes);
+            let is_in = |found: &Found| found.address.offset_from(hole) < bytes;
+            assert!(!pages.iter().any(is_in), "{bytes:#x} bytes at {address:?} are not empty");
+        }
     }
 }
