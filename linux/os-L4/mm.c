@@ -279,7 +279,7 @@ static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned
 /* All tables of an entry are gone, as where Linux's page tables have more than two levels.  The same for each of them. */
 static int sync_gone_tables(struct mm_struct *mm, struct l4_space *space, unsigned long at)
 {
-	pud_t *pud = pud_offset(p4d_offset(pgd_offset(mm, at), at), at);
+	pud_t *pud = l4_pud_of(mm, at);
 	unsigned long end = (at & PUD_MASK) + PUD_SIZE;
 	int err = 0;
 
@@ -290,14 +290,6 @@ static int sync_gone_tables(struct mm_struct *mm, struct l4_space *space, unsign
 			err = -ENOMEM;
 	pud_mkuptodate(*pud);
 	return err;
-}
-
-/* Where a table ends, or a range.  pmd_addr_end() is the range's end where Linux's page tables have two levels. */
-static unsigned long table_end(unsigned long at, unsigned long end)
-{
-	unsigned long next = (at & PMD_MASK) + PMD_SIZE;
-
-	return next - 1 < end - 1 ? next : end;
 }
 
 static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, unsigned long at, unsigned long end)
@@ -314,7 +306,7 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 				err = -ENOMEM;
 			continue;
 		}
-		next = table_end(at, end);
+		next = l4_table_end(at, end);
 		if (pmd_present(*pmd)) {
 			pte_t *pte = pte_offset_kernel(pmd, at);
 			pte_t *other = sync_gone(space, pte, pte + (next - at) / PAGE_SIZE, at, &err);

@@ -16,12 +16,25 @@ static __always_inline void *l4_linear_map(unsigned long physical)
 	return __binary_start + physical;
 }
 
+static __always_inline pud_t *l4_pud_of(struct mm_struct *mm, unsigned long at)
+{
+	return pud_offset(p4d_offset(pgd_offset(mm, at), at), at);
+}
+
 /* The entry of the table that has a page.  NULL: there is no table of such entries. */
 static __always_inline pmd_t *l4_pmd_of(struct mm_struct *mm, unsigned long at)
 {
-	pud_t *pud = pud_offset(p4d_offset(pgd_offset(mm, at), at), at);
+	pud_t *pud = l4_pud_of(mm, at);
 
 	return pud_present(*pud) ? pmd_offset(pud, at) : NULL;
+}
+
+/* Where a table ends, or a range.  pmd_addr_end() is the range's end where Linux's page tables have two levels. */
+static inline unsigned long l4_table_end(unsigned long at, unsigned long end)
+{
+	unsigned long next = (at & PMD_MASK) + PMD_SIZE;
+
+	return next - 1 < end - 1 ? next : end;
 }
 
 /* Walks to a user address.  Returns its entry, or 0 if that has not all of these bits. */

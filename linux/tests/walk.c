@@ -123,38 +123,57 @@ static void compare_page(struct mm_struct *mm, unsigned long at, pte_t pte, bool
 	      marked ? " (marked)" : "", want, want ? offset_of_page(pte) : 0, found.rights & RIGHTS, found.offset);
 }
 
-/* Compares pages of one table. */
-static void compare_table(struct mm_struct *mm, unsigned long at, unsigned long end)
+/*
+ * Compares pages of one table of Linux's.  The microkernel is known to have nothing before `empty`; returns up to where that is so
+ * afterwards.
+ */
+static unsigned long compare_table(struct mm_struct *mm, pte_t *pte, unsigned long at, unsigned long end, unsigned long empty)
 {
-	struct found found = { };
-	pmd_t *pmd = l4_pmd_of(mm, at);
-	bool there = pmd && pmd_present(*pmd);
 	u32 space = mm == &init_mm ? L4_SPACE : mm->context.id.pid;
-	bool gone = pmd ? pmd_newpage(*pmd) : pud_newpage(*pud_offset(p4d_offset(pgd_offset(mm, at), at), at));
-	unsigned long known = at;
 
-	for (; at < end; at += PAGE_SIZE) {
-		pte_t pte = there ? *pte_offset_kernel(pmd, at) : __pte(0);
-		bool marked = there ? pte_get_bits(pte, _PAGE_NEWPAGE | _PAGE_NEWPROT) : gone;
+	for (; at < end; at += PAGE_SIZE, pte++) {
+		struct found found = { };
 
-		if (at >= known) {
+		if (at >= empty) {
 			found = look(space, at);
-			/* A hole may be known in one step.  If Linux has no table here either, this table is done. */
-			known = found.rights ? at + PAGE_SIZE : ALIGN_DOWN(at, found.bytes) + found.bytes;
-			if (!there && known >= end)
-				return;
+			if (!found.rights)
+				empty = ALIGN_DOWN(at, found.bytes) + found.bytes;
 		}
-		compare_page(mm, at, pte, marked, found);
+		compare_page(mm, at, *pte, pte_get_bits(*pte, _PAGE_NEWPAGE | _PAGE_NEWPROT), found);
 	}
+	return empty;
+}
+
+/* The same where Linux has no table.  It may have had one whose pages the microkernel still has: `gone`. */
+static unsigned long compare_hole(struct mm_struct *mm, unsigned long at, unsigned long end, bool gone, unsigned long empty)
+{
+	u32 space = mm == &init_mm ? L4_SPACE : mm->context.id.pid;
+
+	for (at = max(at, empty); at < end;) {
+		struct found found = look(space, at);
+
+		if (found.rights) {
+			compare_page(mm, at, __pte(0), gone, found);
+			at += PAGE_SIZE;
+		} else {
+			at = empty = ALIGN_DOWN(at, found.bytes) + found.bytes;
+		}
+	}
+	return empty;
 }
 
 static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
 {
-	unsigned long next;
+	unsigned long next, empty = 0;
 
 	for (; at < end; at = next) {
-		next = l4_pmd_of(mm, at) ? pmd_addr_end(at, end) : pgd_addr_end(at, end);
-		compare_table(mm, at, next);
+		pmd_t *pmd = l4_pmd_of(mm, at);
+
+		next = pmd ? l4_table_end(at, end) : pgd_addr_end(at, end);
+		if (pmd && pmd_present(*pmd))
+			empty = compare_table(mm, pte_offset_kernel(pmd, at), at, next, empty);
+		else
+			empty = compare_hole(mm, at, next, pmd ? pmd_newpage(*pmd) : pud_newpage(*l4_pud_of(mm, at)), empty);
 	}
 }
 

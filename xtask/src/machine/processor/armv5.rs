@@ -43,7 +43,7 @@ const LINUX: Linux = Linux {
         // It has no ports, but a coprocessor; what a program does with its status is ignored.
         attacks: ["`ports` died: invalid instruction", "`interrupts` ended with code 7"],
         // A page of the microkernel has four tables.
-        reclaims: 4,
+        reclaims: ("1448K", 4),
         debian: Some(Debian {
             has_breakpoints: false,
             shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"],

@@ -105,9 +105,9 @@ pub struct Expected {
     /// How the attacks on I/O ports, or on what it has in place of them, and on the interrupt flag
     /// end.
     pub attacks: [&'static str; 2],
-    /// How often a server with more page tables than memory for them has to reclaim some, at least:
-    /// a page has more or fewer tables.
-    pub reclaims: u64,
+    /// The quota of a server with more page tables than memory for them, and how often it has to
+    /// reclaim some, at least: tables span more or less, and a page has more or fewer of them.
+    pub reclaims: (&'static str, u64),
     /// What tests of Debian expect, if there is one.
     pub debian: Option<Debian>,
 }

@@ -46,7 +46,7 @@ const LINUX: Linux = Linux {
             "`ports` died: privileged instruction",
             "`interrupts` died: privileged instruction",
         ],
-        reclaims: 10,
+        reclaims: ("1448K", 10),
         debian: Some(Debian {
             has_breakpoints: true,
             shown: ["3[0-9][0-9]", "i686", "fpu( .*)? cmov"],

@@ -46,7 +46,7 @@ const LINUX: Linux = Linux {
             "`ports` died: invalid or privileged instruction",
             "`interrupts` died: invalid or privileged instruction",
         ],
-        reclaims: 10,
+        reclaims: ("1448K", 10),
         debian: None,
     },
 };

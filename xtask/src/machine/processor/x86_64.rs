@@ -53,7 +53,7 @@ const LINUX: Linux = Linux {
             "`ports` died: privileged instruction",
             "`interrupts` died: privileged instruction",
         ],
-        reclaims: 10,
+        reclaims: ("2144K", 10),
         debian: None,
     },
 };
