@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64.
 
-use abi::state::THREAD_POINTER;
+use abi::state::{DEBUG, THREAD_POINTER};
 use abi::{Frame, Word, call};
 use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
@@ -134,6 +134,9 @@ pub mod code {
         loads_code_selector: "xor eax, eax", ".byte 0x8e, 0xc8", "syscall", "ud2";
         /// Goes on with what is on the stack, in words of 32 bits.
         returns_by_stack: ".byte 0xcf";
+        /// Writes the selector of SS to where the argument says, and tells it by an invalid
+        /// instruction; then loads it from there, and makes a system call at once.
+        loads_stack_selector: "mov eax, ss", "mov [rsi], ax", "ud2", "mov ss, [rsi]", "syscall", "ud2";
         /// Reads the selectors of DS and FS, and tells it.
         reads_selectors: "xor eax, eax", "xor edx, edx", "mov eax, fs", "mov edx, ds", "ud2";
         /// Asks what the processor can do, and tells it by an invalid instruction.
@@ -184,4 +187,14 @@ pub mod code {
 pub fn set_thread_pointer(thread: Thread, address: Word) -> Result<()> {
     let part = THREAD_POINTER.into();
     sys::call(call::SetState { thread: thread.into(), part, values: [address, 0] }).map(|_| ())
+}
+
+/// Sets a debug register of a thread; the last status.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_debug(thread: Thread, index: Word, value: Word) -> Result<Word> {
+    let part = Word::from(DEBUG) + index;
+    sys::call(call::SetState { thread: thread.into(), part, values: [value, 0] })
+        .map(|[status, ..]| status)
 }

@@ -48,7 +48,7 @@ pub const INSTRUCTION: usize = offset_of!(Frame, rip) / 8;
 
 /// Values of `Frame::vector`: 0 to 31 are the processor's exceptions.
 pub mod vector {
-    /// Debug exception (single step).
+    /// Debug exception (single step, breakpoint registers).
     pub const DEBUG: u64 = 1;
     /// Invalid opcode.
     pub const INVALID_OPCODE: u64 = 6;

@@ -3,7 +3,7 @@
 
 use crate::saved::{FIXED_FLAGS, hw, lazy, selector, word};
 use abi::frame::{self, CHANGED_STATE, GENERAL, USER_FLAGS};
-use abi::state::THREAD_POINTER;
+use abi::state::{DEBUG, THREAD_POINTER};
 use abi::{Error, Frame, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
@@ -42,8 +42,8 @@ const TRAP_FLAG: u64 = 1 << 8;
 pub struct State {
     /// The base of FS.
     pub fs_base: u64,
-    /// Nothing yet: debug registers.
-    unused: [u64; 6],
+    /// Debug registers 0 to 3, 6 and 7.
+    pub debug: [u64; 6],
 }
 const _: () = assert!(size_of::<State>() == STATE_WORDS * size_of::<Word>());
 
@@ -53,16 +53,45 @@ pub fn state(thread: &Thread) -> &State {
     bytemuck::cast_ref(&thread.lazy_state)
 }
 
+/// A thread's rarely loaded state, for writing. Who changes it sees to `Thread::lazy`.
+pub fn state_mut(thread: &mut Thread) -> &mut State {
+    bytemuck::cast_mut(&mut thread.lazy_state)
+}
+
+fn set_part(thread: &mut Thread, part: u32, present: bool) {
+    thread.lazy = thread.lazy & !part | if present { part } else { 0 };
+}
+
 /// Sets the base of FS. An address that is no user's is refused: the processor takes none that is
 /// not canonical.
 fn set_fs_base(thread: &mut Thread, base: u64) -> Result<(), Error> {
     if base >= USER_END {
         return Err(Error::BadArgument);
     }
-    let state: &mut State = bytemuck::cast_mut(&mut thread.lazy_state);
-    state.fs_base = base;
-    thread.lazy = thread.lazy & !lazy::FS | if base == 0 { 0 } else { lazy::FS };
+    state_mut(thread).fs_base = base;
+    set_part(thread, lazy::FS, base != 0);
     Ok(())
+}
+
+/// Sets a debug register, and returns and clears the status register. A breakpoint that is not
+/// aligned covers the aligned bytes around its address, all of them users'.
+fn set_debug(thread: &mut Thread, index: u64, value: u64) -> Result<u64, Error> {
+    /// DR7: local enables, conditions and lengths; not general detect, not global enables.
+    const CONTROL: u64 = 0xffff_0055;
+    let slot = match index {
+        0..=3 if value < USER_END => index as usize,
+        7 if value & !(CONTROL | 0x3ff) == 0 => 5,
+        _ => return Err(Error::BadArgument),
+    };
+    // Breakpoints at I/O ports would want CR4.DE. Nobody needs them.
+    if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
+        return Err(Error::BadArgument);
+    }
+    let debug = &mut state_mut(thread).debug;
+    debug[slot] = if slot == 5 { value & CONTROL } else { value };
+    let (status, used) = (core::mem::take(&mut debug[4]), debug[5] != 0);
+    set_part(thread, lazy::DEBUG, used);
+    Ok(status)
 }
 
 /// Whether no user's instruction can be where a thread is to go on: `iretq` and `sysretq` would
@@ -155,9 +184,12 @@ impl Registers for X86_64 {
     }
 
     fn set_state(thread: &mut Thread, item: u64, values: [u64; 2]) -> Result<u64, Error> {
-        if item != u64::from(THREAD_POINTER) {
-            return Err(Error::BadArgument);
+        const POINTER: u64 = THREAD_POINTER as u64;
+        const FIRST: u64 = DEBUG as u64;
+        match item {
+            POINTER => set_fs_base(thread, values[0]).map(|()| 0),
+            FIRST.. => set_debug(thread, item - FIRST, values[0]),
+            _ => Err(Error::BadArgument),
         }
-        set_fs_base(thread, values[0]).map(|()| 0)
     }
 }

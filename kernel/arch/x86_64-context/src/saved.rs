@@ -48,6 +48,8 @@ pub mod lazy {
     pub const PORTS: u32 = 2;
     /// It is a server's: it runs at ring 1, and only the slow way leads there.
     pub const RING1: u32 = 4;
+    /// A breakpoint is enabled.
+    pub const DEBUG: u32 = 4;
 }
 
 /// What stands beside the thread in `Cpu::loaded`.

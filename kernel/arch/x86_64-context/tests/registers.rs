@@ -3,12 +3,13 @@
 #![cfg(feature = "wide")]
 
 use abi::frame::{CHANGED_STATE, GENERAL, USER_FLAGS};
+use abi::state::DEBUG;
 use abi::{Error, Frame, USER_END, UserAddr};
 use bytemuck::Zeroable;
 use kcore::Thread;
 use kcore::port::Registers;
 use proptest::prelude::*;
-use x86_64_context::{FIXED_FLAGS, X86_64, goes_nowhere, lazy, selector, state, word};
+use x86_64_context::{FIXED_FLAGS, X86_64, goes_nowhere, lazy, selector, state, state_mut, word};
 
 fn thread() -> Box<Thread> {
     let mut thread = Box::new(Thread::zeroed());
@@ -43,6 +44,29 @@ proptest! {
         prop_assert_eq!(answer, if base < USER_END { Ok(0) } else { Err(Error::BadArgument) });
         prop_assert_eq!(state(&thread).fs_base, if base < USER_END { base } else { 0 });
     }
+
+    #[test]
+    fn a_breakpoint_is_at_an_address_of_users(index in 0..9u64, value in any::<u64>(), shift in 0..64u32) {
+        let (value, mut thread) = (value >> shift, thread());
+        let answer = X86_64::set_state(&mut thread, u64::from(DEBUG) + index, [value, 0]);
+        let is_address = index < 4 && value < USER_END;
+        let ports = (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2);
+        let is_control = index == 7 && value >> 32 == 0 && value & 0xfc00 == 0 && !ports;
+        prop_assert_eq!(answer, if is_address || is_control { Ok(0) } else { Err(Error::BadArgument) });
+        let debug = state(&thread).debug;
+        prop_assert!(debug[..4].iter().all(|address| *address < USER_END) && debug[4] == 0);
+        // No more than local enables, conditions and lengths.
+        prop_assert_eq!(debug[5], if is_control { value & 0xffff_0055 } else { 0 });
+        prop_assert_eq!(thread.lazy & lazy::DEBUG != 0, debug[5] != 0);
+    }
+}
+
+#[test]
+fn the_status_of_breakpoints_is_taken_once() {
+    let mut thread = thread();
+    state_mut(&mut thread).debug[4] = 5;
+    let mut take = || X86_64::set_state(&mut thread, u64::from(DEBUG), [0, 0]);
+    assert_eq!((take(), take()), (Ok(5), Ok(0)));
 }
 
 #[test]

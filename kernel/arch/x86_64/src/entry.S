@@ -134,8 +134,9 @@ machine:
     jmp bug
 
 // A debug exception, on a stack of its own. In the kernel it is the user's single step, which strikes at the first instruction of an
-// entry on some processors, as nobody sets a breakpoint: the step is over then. From user mode it is as any other exception, and
-// goes on with the words that it would have pushed at `Cpu::current`.
+// entry on some processors, or the user's breakpoint at a word from which SS was loaded right before it: the kernel has no
+// breakpoint. It is over then. From user mode it is as any other exception, and goes on with the words that it would have pushed at
+// `Cpu::current`.
 debug:
     cmp word ptr [rsp + 24], {kernel_code}
     jne 1f

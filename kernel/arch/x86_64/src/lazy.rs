@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded rarely: the base of FS, the I/O bitmap, the FPU.
+//! State that is loaded rarely: the base of FS, the I/O bitmap, breakpoints, the FPU.
 //!
-//! A thread's base of FS and its ports are loaded on each way out to it, if it has any, and taken
-//! away on the way out to another. But an alien's base stays while its handler runs, which has none
+//! A thread's base of FS, its ports and its breakpoints are loaded on each way out to it, if it has
+//! any, and taken away on the way out to another. But an alien's base stays while its handler runs, which has none
 //! of its own: so fast paths lead there and back (`fast/alien.S`). Registers of the FPU stay there
 //! until another thread uses them: it traps for all but their owner.
 
@@ -24,6 +24,8 @@ pub struct Lazy {
     last: Link<Thread>,
     /// Whether that thread has one.
     has_base: bool,
+    /// Whether debug registers are set, which are that thread's, too.
+    has_breakpoints: bool,
     /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
     /// opened only for a space whose map lies there.
     io_map: Link<PortMap>,
@@ -55,13 +57,14 @@ fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
 }
 
 impl Lazy {
-    /// Nothing is loaded, and the FPU traps.
+    /// Nothing is loaded, and the FPU traps. Breakpoints of who booted the kernel are taken away.
     pub const fn new() -> Self {
         Self {
             fpu_owner: Link::NULL,
             is_open: false,
             last: Link::NULL,
             has_base: false,
+            has_breakpoints: true,
             io_map: Link::NULL,
             has_ports: false,
         }
@@ -95,6 +98,7 @@ impl Lazy {
                 regs::set_fs_base(state(t).fs_base);
             }
             self.has_base = has_base;
+            self.show_breakpoints(t);
         }
         self.show_ports(pool, next, t.lazy & lazy::PORTS != 0);
         self.open_fpu(has_fpu);
@@ -121,6 +125,17 @@ impl Lazy {
             self.has_ports = map.is_some();
             gdt::open_io(self.has_ports);
         }
+    }
+
+    /// A thread with breakpoints goes no fast path, so nobody else runs with them.
+    fn show_breakpoints(&mut self, t: &Thread) {
+        let has_breakpoints = t.lazy & lazy::DEBUG != 0;
+        if has_breakpoints {
+            regs::load_debug(&state(t).debug);
+        } else if self.has_breakpoints {
+            regs::load_debug(&[0; 6]);
+        }
+        self.has_breakpoints = has_breakpoints;
     }
 
     fn open_fpu(&mut self, open: bool) {

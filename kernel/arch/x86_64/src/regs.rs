@@ -247,6 +247,30 @@ pub fn clear_selectors() -> bool {
     were_loaded
 }
 
+/// Loads debug registers 0 to 3, 6 and 7.
+pub fn load_debug(values: &[u64; 6]) {
+    let [a, b, c, d, status, control] = *values;
+    // SAFETY: `set_debug` of `x86_64_context` lets no address of the kernel and no reserved bit in.
+    // DR7 is cleared first, so that no half-set breakpoint is live.
+    unsafe {
+        asm!("mov dr7, {}", in(reg) 0_u64);
+        asm!("mov dr0, {}", in(reg) a);
+        asm!("mov dr1, {}", in(reg) b);
+        asm!("mov dr2, {}", in(reg) c);
+        asm!("mov dr3, {}", in(reg) d);
+        asm!("mov dr6, {}", in(reg) status);
+        asm!("mov dr7, {}", in(reg) control);
+    }
+}
+
+/// Takes the debug status register, and clears it.
+pub fn take_debug_status() -> u64 {
+    let status: u64;
+    // SAFETY: reads and clears a status register.
+    unsafe { asm!("mov {0}, dr6", "mov dr6, {1}", out(reg) status, in(reg) 0_u64) };
+    status
+}
+
 /// Sets the base of FS.
 pub fn set_fs_base(base: u64) {
     // SAFETY: every processor of this kind has it, the kernel does not use FS, and the base is an

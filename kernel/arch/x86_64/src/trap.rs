@@ -11,7 +11,7 @@ use kcore::port::Processor as _;
 use kcore::{Kernel, Thread};
 use plat_pc::pic;
 use pool::Ref;
-use x86_64_context::{goes_nowhere, word};
+use x86_64_context::{goes_nowhere, state_mut, word};
 
 /// The FPU trapped.
 const NO_FPU: u64 = 7;
@@ -40,7 +40,12 @@ pub extern "C" fn enter() {
         }
         vector::PAGE_FAULT => page_fault(kernel, current),
         vector::GENERAL_PROTECTION if use_ports(kernel, current) => {}
-        _ => kernel.exception(),
+        _ => {
+            if cause == vector::DEBUG {
+                state_mut(&mut kernel.pool[current]).debug[4] = regs::take_debug_status();
+            }
+            kernel.exception();
+        }
     }
     leave(kernel);
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is loaded rarely: the base of FS, registers of SSE; and selectors, which no thread keeps.
+//! What is loaded rarely: the base of FS, breakpoints, registers of SSE; and selectors, which no
+//! thread keeps.
 
+use crate::alien;
 use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next, start};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, bytes, check, fails, fill, good};
 use abi::frame::{CHANGED_STATE, vector};
-use abi::{Error, Frame, Op, Rights, USER_END, Word};
+use abi::{Error, Frame, Op, Rights, Tag, USER_END, Word};
 use macadamia::cap::{frame, set_frame};
 use macadamia::ipc::{Received, reply_wait};
 use macadamia::map::map;
 use macadamia::sys;
-use processor::{Words, code, set_thread_pointer};
+use processor::{INVALID_BYTES, Words, code, set_debug, set_thread_pointer};
 
 pub const CASES: &[Case] = &[
     ("each_thread_has_its_own_thread_pointer", pointers),
@@ -17,7 +19,12 @@ pub const CASES: &[Case] = &[
     ("a_selector_of_one_thread_is_not_seen_by_another", selectors),
     ("a_thread_that_loads_a_selector_keeps_its_thread_pointer", pointer_stays),
     ("what_a_boot_loader_may_leave_is_nobodys", no_remains),
-    ("there_are_no_debug_registers_to_set", no_debug_registers),
+    ("parts_that_there_are_not_are_refused", other_parts),
+    ("breakpoints_that_are_no_users_are_refused", bad_breakpoints),
+    ("a_breakpoint_stays_with_its_thread", breakpoint),
+    ("a_watched_word_stops_its_writer", watched),
+    ("an_aliens_breakpoint_is_not_its_handlers", alien_breakpoint),
+    ("a_breakpoint_where_ss_is_loaded_from_is_not_the_kernels", stack_selector),
     ("each_thread_has_its_own_registers_of_sse", |bed| floats(bed, code::floats(), 16)),
     ("each_thread_has_its_own_registers_of_avx", avx),
 ];
@@ -107,14 +114,119 @@ fn no_remains(bed: &mut Bed) -> Result<(), Why> {
     check("sysenter", is_fault && f.rip == ADDRESS)
 }
 
-fn no_debug_registers(bed: &mut Bed) -> Result<(), Why> {
+/// Debug registers 4 to 6 are none that are set.
+fn other_parts(bed: &mut Bed) -> Result<(), Why> {
     let thread = launch(bed, code::invalid())?;
     next()?;
-    for part in [1, 2, 7, Word::MAX] {
-        let words = [thread.0, part, ADDRESS, 0];
+    for part in [1, 2, 7, 15, 20, 21, 22, 24, Word::MAX] {
+        let words = [thread.0, part, 0, 0];
         fails(sys::call_with(Op::SetState, words).map(|_| ()), Error::BadArgument)?;
     }
     Ok(())
+}
+
+/// The register that says which breakpoints there are, and what it says of the first: that it stops
+/// before an instruction, or after a write to eight bytes.
+const CONTROL: Word = 7;
+const EXECUTED: Word = 1;
+const WRITTEN: Word = 1 | 1 << 16 | 2 << 18;
+/// In the status: the first breakpoint was met.
+const MET: Word = 1;
+
+fn bad_breakpoints(bed: &mut Bed) -> Result<(), Why> {
+    let thread = launch(bed, code::invalid())?;
+    next()?;
+    let refused =
+        |index, value| fails(set_debug(thread, index, value).map(|_| ()), Error::BadArgument);
+    for index in 0..4 {
+        [USER_END, !USER_END, Word::MAX].into_iter().try_for_each(|at| refused(index, at))?;
+        good(set_debug(thread, index, USER_END - 1))?;
+        // Of I/O ports.
+        refused(CONTROL, EXECUTED | 2 << (16 + 4 * index))?;
+    }
+    // Accesses to debug registers, and what there is not.
+    refused(CONTROL, EXECUTED | 1 << 13)?;
+    refused(CONTROL, EXECUTED | 1 << 32)
+}
+
+/// Two threads stand before the same code; one meets the breakpoint.
+fn breakpoint(bed: &mut Bed) -> Result<(), Why> {
+    const AT: Word = ADDRESS + INVALID_BYTES + 1;
+    /// In the flags: no breakpoint is met before one instruction.
+    const RESUME: Word = 1 << 16;
+    let code = [code::invalid(), code::nop(), code::nop(), code::invalid()].concat();
+    let first = launch(bed, &code)?;
+    let one = next()?;
+    good(set_debug(first, 0, AT))?;
+    check("nothing was met yet", good(set_debug(first, CONTROL, EXECUTED))? & MET == 0)?;
+    start(bed, SPACE, 0)?;
+    go_on(next()?)?;
+    let (r, mut f) = one;
+    f.skip_invalid();
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    let f = frame();
+    check("before the instruction", r.words[0] == vector::DEBUG && f.rip == AT)?;
+    set_frame(&Frame { rflags: f.rflags | RESUME, ..f });
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("it goes on", r.words[0] == vector::INVALID_OPCODE)?;
+    check("the status tells which", good(set_debug(first, CONTROL, 0))? & MET != 0)?;
+    check("once", good(set_debug(first, CONTROL, 0))? & MET == 0)
+}
+
+fn watched(bed: &mut Bed) -> Result<(), Why> {
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    let thread = launch_with(bed, code::writes(), DATA + 4)?;
+    let (r, mut f) = next()?;
+    let after = f.rip;
+    good(set_debug(thread, 0, DATA))?;
+    good(set_debug(thread, CONTROL, WRITTEN))?;
+    f.skip_invalid();
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    let f = frame();
+    check("after the write", r.words[0] == vector::DEBUG && f.rip == after)?;
+    check("which was met", good(set_debug(thread, CONTROL, 0))? & MET != 0)?;
+    set_frame(&f);
+    let r = good(reply_wait(r.handle, WHOLE))?;
+    check("then the next instruction", r.words[0] == vector::INVALID_OPCODE)
+}
+
+/// Right after SS is loaded no breakpoint is reported: it is reported after the next instruction,
+/// in the kernel if that is a system call. (QEMU 10 does not wait.)
+fn stack_selector(bed: &mut Bed) -> Result<(), Why> {
+    const READ: Word = 1 | 3 << 16 | 1 << 18;
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    let thread = launch_with(bed, code::loads_stack_selector(), DATA)?;
+    let (r, mut f) = next()?;
+    good(set_debug(thread, 0, DATA))?;
+    good(set_debug(thread, CONTROL, READ))?;
+    f.skip_invalid();
+    f.r[0] = Tag::new(Op::Identify, 0, 0).0.into();
+    set_frame(&f);
+    let mut r = good(reply_wait(r.handle, WHOLE))?;
+    if r.words[0] == vector::DEBUG {
+        set_frame(&frame());
+        r = good(reply_wait(r.handle, WHOLE))?;
+    }
+    let is_made = frame().r[0] != Word::from(Tag::new(Op::Identify, 0, 0).0);
+    check("the call was made", r.words[0] == vector::INVALID_OPCODE && is_made)
+}
+
+/// The handler writes to where its alien's breakpoint is, and nothing stops it.
+fn alien_breakpoint(bed: &mut Bed) -> Result<(), Why> {
+    const PLACE: Word = ADDRESS + PAGE - 8;
+    let alien = alien::launch(bed, code::system_calls())?;
+    good(set_debug(alien.thread, 0, PLACE))?;
+    good(set_debug(alien.thread, CONTROL, WRITTEN))?;
+    let mut handle = alien.bound.handle;
+    for _ in 0..3 {
+        let r = alien.run(handle)?;
+        check("a system call", r.words[0] == vector::SYSTEM_CALL)?;
+        fill(PLACE, 8, &[1; 8]);
+        handle = r.handle;
+    }
+    check("nobody met it", good(set_debug(alien.thread, CONTROL, 0))? & MET == 0)
 }
 
 /// The registers of AVX, if the processor has them and the kernel lets users have them.
