@@ -2,7 +2,7 @@
 //! x86-64's part of the header.
 
 use crate::Port;
-use abi::arch::x86_64::{frame, layout, message};
+use abi::arch::x86_64::{frame, layout, message, state};
 use core::mem::offset_of;
 use frame::Frame;
 
@@ -37,6 +37,7 @@ pub fn header() -> String {
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT as u32),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL as u32),
         ("CHANGED_STATE", frame::CHANGED_STATE as u32),
+        ("STATE_DEBUG", state::DEBUG),
     ];
     let mut frame: Vec<_> = GENERAL
         .iter()

@@ -3,8 +3,6 @@
 #include <linux/kernel.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <uapi/asm/debugreg.h>
-#include <asm/processor-flags.h>
 #include <asm/trapnr.h>
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/abi.h"
@@ -24,30 +22,6 @@ static void note(u32 trap, u32 error)
 void l4_note_step(void)
 {
 	note(X86_TRAP_DB, 0);
-}
-
-/* A single step, a breakpoint, or `int1`, which shows no cause. */
-static void debug_exception(struct uml_pt_regs *regs)
-{
-	unsigned long *own = current->thread.arch.debugregs;
-	u32 cause = l4_debug_status(current), control = own[DR_CONTROL];
-	int code = TRAP_BRKPT, i;
-
-	/* The processor also reports breakpoints that are not enabled. */
-	for (i = 0; i < 4; i++) {
-		if (!(control >> i * DR_ENABLE_SIZE & 3))
-			cause &= ~(DR_TRAP0 << i);
-		/* A breakpoint on an instruction comes before the instruction.  With RF it does not come again. */
-		else if (cause & DR_TRAP0 << i && !(control >> (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE) & 3))
-			UPT_EFLAGS(regs) |= X86_EFLAGS_RF;
-	}
-	own[DR_STATUS] = cause & (DR_STEP | DR_TRAP_BITS);
-	if (cause & DR_STEP)
-		code = TRAP_TRACE;
-	else if (cause & DR_TRAP_BITS)
-		code = TRAP_HWBKPT;
-	note(X86_TRAP_DB, 0);
-	force_sig_fault(SIGTRAP, code, (void __user *)UPT_IP(regs));
 }
 
 void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame)
@@ -78,7 +52,7 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 		trap = X86_TRAP_GP;
 	switch (trap) {
 	case X86_TRAP_DB:
-		debug_exception(regs);
+		l4_debug_exception(regs);
 		return;
 	case X86_TRAP_MF:
 	case X86_TRAP_XF:

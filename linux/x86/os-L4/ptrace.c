@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ptrace: registers, register sets, single steps, breakpoints, traced system calls.  This does what arch/x86 does
- * (kernel/ptrace.c, kernel/step.c).  Upstream's file passes half of it on to its host.
+ * ptrace: registers and register sets.  This does what arch/x86 does (kernel/ptrace.c); step.c and breakpoints.c have the rest.
+ * Upstream's file passes half of it on to its host.
  */
-#include <linux/audit.h>
 #include <linux/elf.h>
 #include <linux/kernel.h>
-#include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/user.h>
 #include <asm/processor-flags.h>
 #include <asm/ptrace-abi.h>
-#include <uapi/asm/debugreg.h>
 #include <sysdep/ptrace.h>
-#include "../../../um/os-L4/l4_syscall.h"
-#include "../../../um/os-L4/user_thread.h"
 #include "debug.h"
 #include "regset.h"
 #include "selectors.h"
@@ -149,170 +143,6 @@ const struct user_regset_view *task_user_regset_view(struct task_struct *task)
 	return &view;
 }
 
-/* Whether the next instruction loads the flags.  Afterwards the trap flag is the program's own. */
-static bool sets_flags(struct task_struct *task)
-{
-	u8 code[15];
-	int i, n = access_process_vm(task, registers(task)[HOST_IP], code, sizeof(code), FOLL_FORCE);
-
-	for (i = 0; i < n; i++) {
-		switch (code[i]) {
-		case 0x9d:	/* popf */
-		case 0xcf:	/* iret */
-			return true;
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0x64 ... 0x67:
-		case 0xf0:
-		case 0xf2:
-		case 0xf3:
-			continue;
-		default:
-			return false;
-		}
-	}
-	return false;
-}
-
-void user_enable_single_step(struct task_struct *task)
-{
-	unsigned long *flags = &registers(task)[HOST_EFLAGS], old = *flags;
-
-	set_tsk_thread_flag(task, TIF_SINGLESTEP);
-	set_tsk_thread_flag(task, TIF_HOST_THREAD);
-	*flags |= X86_EFLAGS_TF;
-	if (sets_flags(task))
-		clear_tsk_thread_flag(task, TIF_FORCED_TF);
-	else if (!(old & X86_EFLAGS_TF))
-		set_tsk_thread_flag(task, TIF_FORCED_TF);
-}
-
-void user_disable_single_step(struct task_struct *task)
-{
-	clear_tsk_thread_flag(task, TIF_SINGLESTEP);
-	if (test_and_clear_tsk_thread_flag(task, TIF_FORCED_TF)) {
-		registers(task)[HOST_EFLAGS] &= ~X86_EFLAGS_TF;
-		set_tsk_thread_flag(task, TIF_HOST_THREAD);
-	}
-}
-
-void ptrace_disable(struct task_struct *task)
-{
-	user_disable_single_step(task);
-}
-
-/* DR7 has two bits for each breakpoint that enable it, and above them four for its condition. */
-static unsigned int enabled(unsigned long control, int i)
-{
-	return control >> i * DR_ENABLE_SIZE & 3;
-}
-
-static unsigned int condition(unsigned long control, int i)
-{
-	return control >> (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE) & 0xf;
-}
-
-/* Whether a breakpoint may have this address and condition. */
-static bool acceptable(unsigned long address, unsigned int condition)
-{
-	unsigned int bytes = (condition >> 2) + 1;
-
-	/* Not on I/O ports, not of 8 bytes; on instructions only of one byte. */
-	if ((condition & 3) == 2 || bytes == 3 || ((condition & 3) == DR_RW_EXECUTE && bytes != 1))
-		return false;
-	return address < TASK_SIZE && bytes <= TASK_SIZE - address && !(address & (bytes - 1));
-}
-
-/* The debug control register (DR7) for the processor: of the two enabling bits it gets the local one. */
-static u32 debug_control(const unsigned long *own)
-{
-	u32 control = 0;
-	int i;
-
-	for (i = 0; i < 4; i++)
-		if (enabled(own[DR_CONTROL], i))
-			control |= DR_LOCAL_ENABLE << i * DR_ENABLE_SIZE |
-				   condition(own[DR_CONTROL], i) << (DR_CONTROL_SHIFT + i * DR_CONTROL_SIZE);
-	return control;
-}
-
-/* Gives the user thread the task's debug registers. */
-static int set_breakpoints(struct task_struct *task)
-{
-	const unsigned long *own = task->thread.arch.debugregs;
-	struct l4_thread *t = l4_thread_bound(task);
-	u32 i, status = 0;
-
-	if (!t)
-		return -EAGAIN;
-	for (i = 0; i < 4; i++)
-		status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + i, own[i], 0);
-	status |= l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_DEBUG + 7, debug_control(own), 0);
-	return status ? -EINVAL : 0;
-}
-
-u32 l4_debug_status(struct task_struct *task)
-{
-	struct l4_regs r;
-
-	if (l4_call_out(L4_OP_SET_STATE, l4_thread_of(task)->slot, L4_STATE_DEBUG + 7,
-			debug_control(task->thread.arch.debugregs), 0, &r))
-		return 0;
-	return r.r1;
-}
-
-static int set_debug_register(struct task_struct *task, unsigned int n, unsigned long value)
-{
-	unsigned long *own = task->thread.arch.debugregs, old;
-	int i;
-
-	switch (n) {
-	case DR_FIRSTADDR ... DR_LASTADDR:
-		i = n;
-		if (!acceptable(value, enabled(own[DR_CONTROL], i) ? condition(own[DR_CONTROL], i) : DR_RW_WRITE))
-			return -EINVAL;
-		break;
-	case DR_STATUS:
-		own[DR_STATUS] = value ^ DR6_RESERVED;
-		return 0;
-	case DR_CONTROL:
-		/* These bits are reserved, or have another meaning. */
-		value &= ~0xfc00UL;
-		for (i = 0; i < 4; i++)
-			if (enabled(value, i) && !acceptable(own[i], condition(value, i)))
-				return -EINVAL;
-		break;
-	default:
-		return -EIO;
-	}
-	old = own[n];
-	own[n] = value;
-	if (!set_breakpoints(task))
-		return 0;
-	own[n] = old;
-	return -ENOSPC;
-}
-
-static unsigned long debug_register(struct task_struct *task, unsigned int n)
-{
-	unsigned long value = task->thread.arch.debugregs[n];
-
-	return n == DR_STATUS ? value ^ DR6_RESERVED : value;
-}
-
-/* Whether an offset into struct user is that of a debug register. */
-static bool is_debug_register(unsigned long at)
-{
-	return at >= offsetof(struct user, u_debugreg[0]) && at <= offsetof(struct user, u_debugreg[7]);
-}
-
-static unsigned int debug_number(unsigned long at)
-{
-	return (at - offsetof(struct user, u_debugreg[0])) / sizeof(long);
-}
-
 static int get_set(struct task_struct *task, int n, void __user *to)
 {
 	return copy_regset_to_user(task, &view, n, 0, sets[n].n * sets[n].size, to) ? -EIO : 0;
@@ -326,7 +156,7 @@ static int set_set(struct task_struct *task, int n, const void __user *from)
 long arch_ptrace(struct task_struct *task, long request, unsigned long at, unsigned long data)
 {
 	void __user *user = (void __user *)data;
-	unsigned long value = 0;
+	unsigned long value;
 
 	switch (request) {
 	case PTRACE_PEEKUSR:
@@ -334,15 +164,12 @@ long arch_ptrace(struct task_struct *task, long request, unsigned long at, unsig
 		if (at % sizeof(long) || at >= sizeof(struct user))
 			return -EIO;
 		if (request == PTRACE_PEEKUSR) {
-			if (at < FRAME_SIZE * sizeof(long))
-				value = getreg(task, at);
-			else if (is_debug_register(at))
-				value = debug_register(task, debug_number(at));
+			value = at < FRAME_SIZE * sizeof(long) ? getreg(task, at) : l4_debug_register(task, at);
 			return put_user(value, (unsigned long __user *)user);
 		}
 		if (at < FRAME_SIZE * sizeof(long))
 			return putreg(task, at, data);
-		return is_debug_register(at) ? set_debug_register(task, debug_number(at), data) : -EIO;
+		return l4_set_debug_register(task, at, data);
 	case PTRACE_GETREGS:
 		return get_set(task, SET_GENERAL, user);
 	case PTRACE_SETREGS:
@@ -361,30 +188,4 @@ long arch_ptrace(struct task_struct *task, long request, unsigned long at, unsig
 		return (int)at < 0 ? -EIO : tls_write(task, at, user, false);
 	}
 	return ptrace_request(task, request, at, data);
-}
-
-int syscall_trace_enter(struct pt_regs *regs)
-{
-	struct uml_pt_regs *r = &regs->regs;
-	bool emulated = test_thread_flag(TIF_SYSCALL_EMU);
-
-	audit_syscall_entry(UPT_SYSCALL_NR(r), UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r),
-			    UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r));
-	if (!emulated && !test_thread_flag(TIF_SYSCALL_TRACE))
-		return 0;
-	return ptrace_report_syscall_entry(regs) || emulated;
-}
-
-void syscall_trace_leave(struct pt_regs *regs)
-{
-	bool step = test_thread_flag(TIF_SINGLESTEP) && !test_thread_flag(TIF_SYSCALL_EMU);
-
-	audit_syscall_exit(regs);
-	/* A single step over a system call ends after it. */
-	if (step) {
-		l4_note_step();
-		force_sig_fault(SIGTRAP, TRAP_BRKPT, (void __user *)PT_REGS_IP(regs));
-	} else if (test_thread_flag(TIF_SYSCALL_TRACE)) {
-		ptrace_report_syscall_exit(regs, 0);
-	}
 }

@@ -37,12 +37,12 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 	void __user *ip = (void __user *)UPT_IP(regs);
 	int code;
 
+	if (trap == X86_TRAP_DB) {
+		l4_debug_exception(regs);
+		return;
+	}
 	note(trap, error);
 	switch (trap) {
-	case X86_TRAP_DB:
-		/* A single step: there are no breakpoints of the processor. */
-		force_sig_fault(SIGTRAP, TRAP_TRACE, ip);
-		break;
 	case X86_TRAP_MF:
 	case X86_TRAP_XF:
 		code = l4_fp_exception(trap == X86_TRAP_XF);

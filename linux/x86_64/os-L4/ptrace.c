@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ptrace: registers, register sets, single steps, traced system calls.  This does what arch/x86 does (kernel/ptrace.c,
- * kernel/step.c), but for breakpoints of the processor: the microkernel has none.
+ * ptrace: registers and register sets.  This does what arch/x86 does (kernel/ptrace.c); step.c and breakpoints.c have the rest.
  */
-#include <linux/audit.h>
 #include <linux/elf.h>
+#include <linux/init.h>
 #include <linux/kernel.h>
-#include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/user.h>
 #include <asm/processor-flags.h>
@@ -150,69 +147,6 @@ const struct user_regset_view *task_user_regset_view(struct task_struct *task)
 	return &view;
 }
 
-/* Whether the next instruction loads the flags.  Afterwards the trap flag is the program's own. */
-static bool sets_flags(struct task_struct *task)
-{
-	u8 code[15];
-	int i, n = access_process_vm(task, registers(task)[HOST_IP], code, sizeof(code), FOLL_FORCE);
-
-	for (i = 0; i < n; i++) {
-		switch (code[i]) {
-		case 0x9d:	/* popf */
-		case 0xcf:	/* iret */
-			return true;
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0x40 ... 0x4f:
-		case 0x64 ... 0x67:
-		case 0xf0:
-		case 0xf2:
-		case 0xf3:
-			continue;
-		default:
-			return false;
-		}
-	}
-	return false;
-}
-
-void user_enable_single_step(struct task_struct *task)
-{
-	unsigned long *flags = &registers(task)[HOST_EFLAGS], old = *flags;
-
-	set_tsk_thread_flag(task, TIF_SINGLESTEP);
-	set_tsk_thread_flag(task, TIF_HOST_THREAD);
-	*flags |= X86_EFLAGS_TF;
-	if (sets_flags(task))
-		clear_tsk_thread_flag(task, TIF_FORCED_TF);
-	else if (!(old & X86_EFLAGS_TF))
-		set_tsk_thread_flag(task, TIF_FORCED_TF);
-}
-
-void user_disable_single_step(struct task_struct *task)
-{
-	clear_tsk_thread_flag(task, TIF_SINGLESTEP);
-	if (test_and_clear_tsk_thread_flag(task, TIF_FORCED_TF)) {
-		registers(task)[HOST_EFLAGS] &= ~X86_EFLAGS_TF;
-		set_tsk_thread_flag(task, TIF_HOST_THREAD);
-	}
-}
-
-void ptrace_disable(struct task_struct *task)
-{
-	user_disable_single_step(task);
-}
-
-/* Debug registers read as 0.  DR7 may be written 0, and nothing else. */
-static int put_debug_register(unsigned long at, unsigned long value)
-{
-	if (at < offsetof(struct user, u_debugreg[0]) || at > offsetof(struct user, u_debugreg[7]))
-		return -EIO;
-	return value ? -ENOSPC : 0;
-}
-
 static int get_set(struct task_struct *task, int n, void __user *to)
 {
 	return copy_regset_to_user(task, &view, n, 0, sets[n].n * sets[n].size, to) ? -EIO : 0;
@@ -226,16 +160,20 @@ static int set_set(struct task_struct *task, int n, const void __user *from)
 long arch_ptrace(struct task_struct *task, long request, unsigned long at, unsigned long data)
 {
 	void __user *user = (void __user *)data;
+	unsigned long value;
 
 	switch (request) {
 	case PTRACE_PEEKUSR:
 	case PTRACE_POKEUSR:
 		if (at % sizeof(long) || at >= sizeof(struct user))
 			return -EIO;
-		if (request == PTRACE_PEEKUSR)
-			return put_user(at < sizeof(struct user_regs_struct) ? getreg(task, at) : 0,
-					(unsigned long __user *)user);
-		return at < sizeof(struct user_regs_struct) ? putreg(task, at, data) : put_debug_register(at, data);
+		if (request == PTRACE_PEEKUSR) {
+			value = at < sizeof(struct user_regs_struct) ? getreg(task, at) : l4_debug_register(task, at);
+			return put_user(value, (unsigned long __user *)user);
+		}
+		if (at < sizeof(struct user_regs_struct))
+			return putreg(task, at, data);
+		return l4_set_debug_register(task, at, data);
 	case PTRACE_GETREGS:
 		return get_set(task, SET_GENERAL, user);
 	case PTRACE_SETREGS:
@@ -248,30 +186,4 @@ long arch_ptrace(struct task_struct *task, long request, unsigned long at, unsig
 		return arch_prctl(task, data, (unsigned long __user *)at);
 	}
 	return ptrace_request(task, request, at, data);
-}
-
-int syscall_trace_enter(struct pt_regs *regs)
-{
-	struct uml_pt_regs *r = &regs->regs;
-	bool emulated = test_thread_flag(TIF_SYSCALL_EMU);
-
-	audit_syscall_entry(UPT_SYSCALL_NR(r), UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r),
-			    UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r));
-	if (!emulated && !test_thread_flag(TIF_SYSCALL_TRACE))
-		return 0;
-	return ptrace_report_syscall_entry(regs) || emulated;
-}
-
-void syscall_trace_leave(struct pt_regs *regs)
-{
-	bool step = test_thread_flag(TIF_SINGLESTEP) && !test_thread_flag(TIF_SYSCALL_EMU);
-
-	audit_syscall_exit(regs);
-	/* A single step over a system call ends after it. */
-	if (step) {
-		l4_note_step();
-		force_sig_fault(SIGTRAP, TRAP_BRKPT, (void __user *)PT_REGS_IP(regs));
-	} else if (test_thread_flag(TIF_SYSCALL_TRACE)) {
-		ptrace_report_syscall_exit(regs, 0);
-	}
 }

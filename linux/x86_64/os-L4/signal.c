@@ -17,6 +17,7 @@
 #include <kern_util.h>
 #include <sysdep/ptrace.h>
 #include "fpu.h"
+#include "restart.h"
 #include "selectors.h"
 
 /* Flags that sigreturn restores. */
@@ -99,40 +100,12 @@ static bool setup_rt_frame(struct ksignal *ksig, unsigned long *gp, const sigset
 	return true;
 }
 
-static bool came_from_system_call(const unsigned long *gp)
-{
-	return (long)gp[HOST_ORIG_AX] != -1;
-}
-
-/* Restarts a system call.  The number is the same, or that of restart_syscall(). */
-static void restart_system_call(unsigned long *gp, unsigned long nr)
-{
-	gp[HOST_AX] = nr;
-	gp[HOST_IP] -= 2;
-}
-
 static void handle_signal(struct ksignal *ksig, struct pt_regs *regs)
 {
 	unsigned long *gp = regs->regs.gp;
 	bool stepping, done;
 
-	if (came_from_system_call(gp)) {
-		switch ((long)gp[HOST_AX]) {
-		case -ERESTART_RESTARTBLOCK:
-		case -ERESTARTNOHAND:
-			gp[HOST_AX] = -EINTR;
-			break;
-		case -ERESTARTSYS:
-			if (!(ksig->ka.sa.sa_flags & SA_RESTART)) {
-				gp[HOST_AX] = -EINTR;
-				break;
-			}
-			fallthrough;
-		case -ERESTARTNOINTR:
-			restart_system_call(gp, gp[HOST_ORIG_AX]);
-			break;
-		}
-	}
+	restart_after(ksig, gp);
 	/* The frame must not have a debugger's trap flag.  The debugger gets the step at the handler's first instruction. */
 	stepping = test_thread_flag(TIF_SINGLESTEP);
 	if (stepping)
@@ -156,18 +129,7 @@ void do_signal(struct pt_regs *regs)
 		handle_signal(&ksig, regs);
 		return;
 	}
-	if (came_from_system_call(gp)) {
-		switch ((long)gp[HOST_AX]) {
-		case -ERESTARTNOHAND:
-		case -ERESTARTSYS:
-		case -ERESTARTNOINTR:
-			restart_system_call(gp, gp[HOST_ORIG_AX]);
-			break;
-		case -ERESTART_RESTARTBLOCK:
-			restart_system_call(gp, __NR_restart_syscall);
-			break;
-		}
-	}
+	restart_at_once(gp);
 	restore_saved_sigmask();
 }
 

@@ -2,6 +2,7 @@
 /* The base of FS, which is a program's thread pointer: one of the registers of its frame. */
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <sysdep/ptrace.h>
 #include "../../../um/os-L4/subarch.h"
 #include "../../../um/os-L4/user_thread.h"
@@ -24,5 +25,7 @@ int arch_l4_load_state(struct task_struct *task)
 	struct l4_frame *f = (struct l4_frame *)l4_thread_of(task)->frame;
 
 	f->changed |= L4_CHANGED_STATE;
+	/* It has no breakpoints of the program before. */
+	memset(task->thread.arch.debugregs, 0, sizeof(task->thread.arch.debugregs));
 	return 0;
 }

@@ -159,6 +159,101 @@ int own_steps(void)
 	return 1;
 }
 
+static volatile long watched[4];
+
+static void __attribute__((noinline)) passed(void)
+{
+	watched[3]++;
+	asm volatile ("");
+}
+
+static long debug(int pid, int n, long value)
+{
+	return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[n]), value);
+}
+
+static long debug_register(int pid, int n)
+{
+	return ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, u_debugreg[n]), 0);
+}
+
+/* The child goes on to a breakpoint, and says which. */
+static int stops_by(int pid, long which)
+{
+	siginfo_t si;
+
+	CHECK(goes_on(pid, PTRACE_CONT));
+	CHECK(!ptrace(PTRACE_GETSIGINFO, pid, 0, &si) && si.si_code == TRAP_HWBKPT);
+	CHECK((debug_register(pid, 6) & 0xf) == which);
+	return 1;
+}
+
+/* Breakpoints of the processor. */
+int breakpoints(void)
+{
+	struct user_regs_struct regs;
+	int pid = fork(), status, round;
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		watched[0] = 1;
+		watched[1] = 2;
+		passed();
+		passed();
+		_exit(watched[3]);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+	CHECK(debug(pid, 4, 0) == -1 && errno == EIO);
+	/* None of the kernel's, none of ports, none across what is watched at a time. */
+	CHECK(debug(pid, 0, -4096) == -1 && errno == EINVAL);
+	CHECK(!debug(pid, 0, (long)&watched[1]));
+	CHECK(debug(pid, 7, 0x00020001) == -1 && errno == EINVAL);
+	CHECK(debug(pid, 7, 0x00080001) == -1 && errno == EINVAL);
+	CHECK(!debug_register(pid, 7));
+	CHECK(!debug(pid, 0, (long)&watched[1] + 4));
+	CHECK(debug(pid, 7, 0x00090001) == -1 && errno == EINVAL);
+	/* Register 0: writes to eight bytes; 2: an instruction. */
+	CHECK(!debug(pid, 0, (long)&watched[1]) && !debug(pid, 2, (long)passed));
+	CHECK(!debug(pid, 7, 0x00090101 | 0x10));
+	CHECK(debug_register(pid, 7) == (0x00090101 | 0x10) && debug_register(pid, 0) == (long)&watched[1]);
+	/* This process has none of them. */
+	watched[1] = 7;
+	passed();
+	CHECK(stops_by(pid, 1) && ptrace(PTRACE_PEEKDATA, pid, &watched[1], 0) == 2);
+	CHECK(!debug(pid, 6, 0));
+	/* Each time it comes there, and goes on. */
+	for (round = 0; round < 2; round++) {
+		CHECK(stops_by(pid, 4));
+		CHECK(!ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.rip == (unsigned long)passed);
+		CHECK(ptrace(PTRACE_PEEKDATA, pid, &watched[3], 0) == round);
+	}
+	CHECK(!debug(pid, 7, 0));
+	CHECK(!ptrace(PTRACE_CONT, pid, 0, 0));
+	return wait_for(pid, 2 << 8);
+}
+
+/* A new program has none of those that were the old one's. */
+int breakpoints_of_exec(void)
+{
+	char *args[] = { "abi", "as", "control", NULL };
+	int pid = fork(), status;
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		execv("/proc/self/exe", args);
+		_exit(1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status));
+	CHECK(!debug(pid, 0, (long)as) && !debug(pid, 7, 1));
+	/* Of exec. */
+	CHECK(goes_on(pid, PTRACE_CONT));
+	CHECK(!debug_register(pid, 0) && !debug_register(pid, 7));
+	CHECK(!ptrace(PTRACE_CONT, pid, 0, 0));
+	return wait_for(pid, 0);
+}
+
 /* System calls that a debugger carries out. */
 int emulation(void)
 {

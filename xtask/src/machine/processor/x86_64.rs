@@ -29,9 +29,14 @@ const LINUX: Linux = Linux {
     ours: &[
         ("linux/x86_64/os-L4", "arch/x86/um/os-L4"),
         // What both have of the processor.
+        ("linux/x86/os-L4/breakpoints.c", "arch/x86/um/os-L4"),
         ("linux/x86/os-L4/cpuid.h", "arch/x86/um/os-L4"),
         ("linux/x86/os-L4/cpuinfo.c", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/debug.h", "arch/x86/um/os-L4"),
         ("linux/x86/os-L4/random.c", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/restart.h", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/server_thread.c", "arch/x86/um/os-L4"),
+        ("linux/x86/os-L4/step.c", "arch/x86/um/os-L4"),
         ("linux/x86/os-L4/syscalls.c", "arch/x86/um/os-L4"),
         ("linux/x86/os-L4/vdso-image.S", "arch/x86/um/os-L4"),
         ("linux/x86/asm/vdso", "arch/x86/um/asm/vdso"),
