@@ -3,7 +3,7 @@
 //! is for, and ends the machine; machines with little RAM and with much; and Linux.
 
 use super::tally::{Test, on_pc64, slow, test};
-use super::{arm, disk, linux, net, server};
+use super::{arm, debian, disk, linux, net, server};
 use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
@@ -35,6 +35,8 @@ pub const ALL: &[Test] = &[
         on_pc64(|| disk::survives(Interface::Virtio, 2))
     }),
     slow("pc64.linux.walk", "`linux.walk` is the PC's", || on_pc64(server::walk)),
+    slow("pc64.linux.debian", "it installs Debian", || on_pc64(debian::debian)),
+    slow("pc64.linux.debian.batch", "it installs Debian", || on_pc64(debian::batch)),
 ];
 
 /// Where RAM is that 32 bits do not reach.

@@ -46,8 +46,9 @@ const LINUX: Linux = Linux {
         reclaims: ("1448K", 4),
         debian: Some(Debian {
             has_breakpoints: false,
+            pointer: 4,
             shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"],
-            jimtcl: 5355,
+            jimtcl: Some(5355),
         }),
     },
 };

@@ -116,9 +116,11 @@ pub struct Expected {
 pub struct Debian {
     /// Whether gdb can stop a program by the processor's breakpoints.
     pub has_breakpoints: bool,
+    /// Bytes of a pointer.
+    pub pointer: u32,
     /// MiB of memory that `top` shows of the board, the architecture and the flags that `lscpu`
     /// does: as `grep -E` takes them.
     pub shown: [&'static str; 3],
-    /// Of the tests of Jim Tcl 0.81 those that pass.
-    pub jimtcl: u32,
+    /// Of the tests of Jim Tcl 0.81 those that pass, if they ran there once.
+    pub jimtcl: Option<u32>,
 }

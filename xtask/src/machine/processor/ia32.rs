@@ -49,10 +49,11 @@ const LINUX: Linux = Linux {
         reclaims: ("1448K", 10),
         debian: Some(Debian {
             has_breakpoints: true,
+            pointer: 4,
             shown: ["3[0-9][0-9]", "i686", "fpu( .*)? cmov"],
             // On a Debian for i386 of its own five more do, which ask for IPv6; the others ask for
             // something that is not configured.
-            jimtcl: 5350,
+            jimtcl: Some(5350),
         }),
     },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64.
 
-use super::facts::{Configuration, Expected, Facts, Header, Linux, Plan};
+use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
 use abi::arch::x86_64::layout::AREAS;
 use image::layout::x86_64::LAYOUT;
 
@@ -59,7 +59,12 @@ const LINUX: Linux = Linux {
             "`interrupts` died: privileged instruction",
         ],
         reclaims: ("2144K", 10),
-        debian: None,
+        debian: Some(Debian {
+            has_breakpoints: true,
+            pointer: 8,
+            shown: ["3[0-9][0-9]", "x86_64", "fpu( .*)? lm"],
+            jimtcl: None,
+        }),
     },
 };
 
