@@ -128,6 +128,80 @@ int avx(void)
 	return wait_for(pid, 0);
 }
 
+static char *fpu_of(void *context)
+{
+	return (char *)((ucontext_t *)context)->uc_mcontext.fpregs;
+}
+
+/* What a frame says of more than fxsave saves is for software, by words: first that there is more, then how much. */
+static unsigned int *software_of(void *context)
+{
+	return (unsigned int *)(fpu_of(context) + 464);
+}
+
+static void deny_more(int sig, siginfo_t *si, void *context)
+{
+	software_of(context)[0] = 0;
+}
+
+static void claim_too_much(int sig, siginfo_t *si, void *context)
+{
+	software_of(context)[4] = 1 << 20;
+}
+
+static void claim_too_little(int sig, siginfo_t *si, void *context)
+{
+	software_of(context)[4] = 512;
+}
+
+static void spoil_end(int sig, siginfo_t *si, void *context)
+{
+	*(unsigned int *)(fpu_of(context) + software_of(context)[4]) = 0;
+}
+
+/* A part that no processor has. */
+static void spoil_parts(int sig, siginfo_t *si, void *context)
+{
+	*(unsigned long *)(fpu_of(context) + 512) |= 1UL << 61;
+}
+
+/* After a handler that changed its frame so, what fxsave does not save is as at a program's beginning. */
+static int loses_more(void (*handler)(int, siginfo_t *, void *))
+{
+	const double in[4] = { 1, 2, 3, 4 };
+	double out[4] = { 0 };
+	long nr = __NR_kill;
+
+	catch(SIGUSR1, handler, 0);
+	asm volatile ("vmovupd %2, %%ymm5; syscall; vmovupd %%ymm5, %1"
+		      : "+a" (nr), "=m" (out) : "m" (in), "D" ((long)getpid()), "S" ((long)SIGUSR1) : "rcx", "r11", "xmm5", "memory");
+	CHECK(!nr && out[0] == 1 && out[1] == 2 && !out[2] && !out[3]);
+	return 1;
+}
+
+/* A frame need not have what fxsave does not save, and what it says of that need not be true. */
+int avx_frames(void)
+{
+	int pid;
+
+	if (!has_avx()) {
+		printf("# no avx\n");
+		return 1;
+	}
+	CHECK(loses_more(deny_more));
+	CHECK(loses_more(claim_too_much));
+	CHECK(loses_more(claim_too_little));
+	CHECK(loses_more(spoil_end));
+	pid = fork();
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		catch(SIGUSR2, spoil_parts, 0);
+		raw(__NR_kill, raw(__NR_getpid, 0, 0, 0), SIGUSR2, 0);
+		raw(__NR_exit, 0, 0, 0);
+	}
+	return wait_for(pid, SIGSEGV);
+}
+
 int fpu_fork(void)
 {
 	double in[2] = { 5, 6 }, out[2], x87;
