@@ -13,6 +13,7 @@ pub use crate::arch::current::layout::{
 };
 use crate::{PAGE_SIZE, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
+use core::mem::offset_of;
 
 /// Bytes of a slot that are used.
 pub const SLOT_USED: u32 = FPU_OFFSET + FPU_SIZE;
@@ -76,6 +77,23 @@ pub struct Utcb {
     /// Reserved, zero.
     pub reserved: [u32; RESERVED],
 }
+
+/// Where a slot has its fields `accept`, `pending` and `fpu`, in bytes, on a processor whose words
+/// have `word` bytes: for a contract of another processor than the one that this crate is compiled
+/// for.
+#[must_use]
+pub const fn fields(word: usize) -> [usize; 3] {
+    let accept = crate::tag::MAX_WORDS as usize * word;
+    // Before the last one lie six fields of 32 bits, and an address.
+    [accept, accept + 4, accept + 6 * 4 + word]
+}
+// Each processor's compiler compares them.
+const _: () = {
+    let [accept, pending, fpu] = fields(size_of::<Word>());
+    assert!(accept == offset_of!(Utcb, accept), "`accept` is elsewhere");
+    assert!(pending == offset_of!(Utcb, pending), "`pending` is elsewhere");
+    assert!(fpu == offset_of!(Utcb, fpu), "`fpu` is elsewhere");
+};
 
 /// Values of [`Utcb::fpu`].
 pub mod fpu {

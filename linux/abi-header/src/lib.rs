@@ -84,7 +84,7 @@ fn header(port: &Port) -> String {
     ] {
         define(&format!("KIND_{name}"), (kind as u32) << Delivery::KIND_SHIFT);
     }
-    let [accept, pending, fpu] = in_utcb(port.word.1);
+    let [accept, pending, fpu] = utcb::fields(port.word.1);
     for (name, value) in [
         ("TAG_OP_SHIFT", Tag::OP_SHIFT),
         ("TAG_POLL", Tag::POLL),
@@ -211,26 +211,8 @@ fn header(port: &Port) -> String {
     text
 }
 
-/// Where a slot has its fields `accept`, `pending` and `fpu`, with words of so many bytes: the crate
-/// `abi` is compiled for those of one processor.
-const fn in_utcb(word: usize) -> [usize; 3] {
-    let accept = abi::tag::MAX_WORDS as usize * word;
-    // Before the last one lie six fields of 32 bits, and an address.
-    [accept, accept + 4, accept + 6 * 4 + word]
-}
-
 #[cfg(test)]
 mod tests {
-    use core::mem::{offset_of, size_of};
-
-    #[test]
-    fn fields_of_a_slot_are_where_abi_has_them() {
-        let [accept, pending, fpu] = super::in_utcb(size_of::<abi::Word>());
-        assert_eq!(accept, offset_of!(abi::utcb::Utcb, accept));
-        assert_eq!(pending, offset_of!(abi::utcb::Utcb, pending));
-        assert_eq!(fpu, offset_of!(abi::utcb::Utcb, fpu));
-    }
-
     /// C takes a definition that is repeated, and no other one of the same name.
     #[test]
     fn a_name_has_one_value() {
