@@ -3,7 +3,7 @@
 //! is for, and ends the machine; machines with little RAM and with much; and Linux.
 
 use super::tally::{Test, on_pc64, slow, test};
-use super::{arm, debian, disk, linux, net, server};
+use super::{arm, debian, dialogue, disk, linux, net, server};
 use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
@@ -33,6 +33,12 @@ pub const ALL: &[Test] = &[
     slow("pc64.linux.net", "`linux.net` is the PC's", || on_pc64(|| net::transfers(net::guest()))),
     slow("pc64.linux.disk", "`linux.disk` is the PC's", || {
         on_pc64(|| disk::survives(Interface::Virtio, 2))
+    }),
+    slow("pc64.linux.faults", "`linux.faults` is the PC's", || on_pc64(server::faults)),
+    slow("pc64.linux.attack", "`linux.attack` is the PC's", || on_pc64(dialogue::attack)),
+    slow("pc64.linux.memory", "`linux.memory` is the PC's", || on_pc64(linux::memory)),
+    slow("pc64.linux.two", "`linux.two` is the PC's", || {
+        on_pc64(|| dialogue::two_beside(Interface::Virtio))
     }),
     slow("pc64.linux.walk", "`linux.walk` is the PC's", || on_pc64(server::walk)),
     slow("pc64.linux.debian", "it installs Debian", || on_pc64(debian::debian)),
