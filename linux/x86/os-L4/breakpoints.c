@@ -162,7 +162,8 @@ unsigned long l4_debug_register(struct task_struct *task, unsigned long at)
 {
 	unsigned int n = debug_number(at);
 
-	if (!is_debug_register(at))
+	/* As for a change: what a task has that begins another program is of the one before. */
+	if (!is_debug_register(at) || !l4_thread_bound(task))
 		return 0;
 	return n == DR_STATUS ? task->thread.arch.debugregs[n] ^ DR6_RESERVED : task->thread.arch.debugregs[n];
 }

@@ -10,6 +10,7 @@
 #include <asm/current.h>
 #include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/user_space.h"
+#include "vsyscall.h"
 
 struct seq_file;
 
@@ -71,10 +72,14 @@ static inline void arch_l4_before_unmap_all(struct l4_space *space) { }
 static inline void arch_l4_before_sync(struct mm_struct *mm, struct l4_space *space, unsigned long end) { }
 static inline int arch_l4_before_run(struct l4_space *space) { return 0; }
 static inline void arch_l4_switched(struct l4_space *space) { }
-static inline bool arch_l4_page_fault(struct mm_struct *mm, unsigned long address) { return false; }
 static inline void arch_l4_interrupted(struct l4_space *space) { }
 static inline void arch_l4_note_event(void) { }
 static inline void arch_l4_show(struct seq_file *m) { }
+
+static inline bool arch_l4_page_fault(struct mm_struct *mm, unsigned long address)
+{
+	return unlikely((address & PAGE_MASK) == L4_VSYSCALL_PAGE) && l4_vsyscall(address);
+}
 
 static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
 {

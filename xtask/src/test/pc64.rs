@@ -42,7 +42,6 @@ pub const ALL: &[Test] = &[
     }),
     slow("pc64.linux.walk", "`linux.walk` is the PC's", || on_pc64(server::walk)),
     slow("pc64.linux.debian", "it installs Debian", || on_pc64(debian::debian)),
-    slow("pc64.linux.debian.batch", "it installs Debian", || on_pc64(debian::batch)),
 ];
 
 /// Where RAM is that 32 bits do not reach.

@@ -107,6 +107,35 @@ static int find(const char *name, unsigned long *start, unsigned long *end)
 	return found;
 }
 
+/* The page that there was before there was a vDSO: three functions, and nothing to read. */
+int vsyscalls(void)
+{
+	int (*timeofday)(struct timeval *, void *) = (void *)0xffffffffff600000;
+	time_t (*seconds)(time_t *) = (void *)0xffffffffff600400;
+	long (*getcpu)(unsigned int *, unsigned int *, void *) = (void *)0xffffffffff600800;
+	struct timeval before, tv, after;
+	unsigned int cpu = 77;
+	time_t now = 0;
+	int pid;
+
+	CHECK(!raw(__NR_gettimeofday, (long)&before, 0, 0) && !timeofday(&tv, NULL) && !raw(__NR_gettimeofday, (long)&after, 0, 0));
+	CHECK(!timercmp(&tv, &before, <) && !timercmp(&after, &tv, <));
+	CHECK(seconds(&now) == now && now >= tv.tv_sec);
+	CHECK(!getcpu(&cpu, NULL, NULL) && cpu < 1024);
+	RAISES(SIGSEGV, SEGV_MAPERR, (void)*(volatile char *)0xffffffffff600000);
+	RAISES(SIGSEGV, SI_KERNEL, ((void (*)(void))0xffffffffff600001)());
+	RAISES(SIGSEGV, SI_KERNEL, ((void (*)(void))0xffffffffff600c00)());
+	RAISES(SIGSEGV, SI_KERNEL, seconds((time_t *)8));
+	pid = fork();
+	if (!pid) {
+		if (!forbid_calls())
+			raw(__NR_exit, 1, 0, 0);
+		seconds(NULL);
+		raw(__NR_exit, 2, 0, 0);
+	}
+	return wait_for(pid, SIGSYS);
+}
+
 /* A process may move its vDSO: clocks go on at the new place. */
 int moved_vdso(void)
 {

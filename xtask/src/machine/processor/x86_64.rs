@@ -58,7 +58,7 @@ const LINUX: Linux = Linux {
             "`ports` died: privileged instruction",
             "`interrupts` died: privileged instruction",
         ],
-        reclaims: ("2144K", 10),
+        reclaims: ("2112K", 10),
         debian: Some(Debian {
             has_breakpoints: true,
             pointer: 8,
