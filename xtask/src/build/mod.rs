@@ -23,6 +23,7 @@ use crate::process::{aside, cargo, run};
 use anyhow::{Context, Result, bail, ensure};
 pub use flat::Flat;
 use model_core::Rule;
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,11 @@ use std::sync::{Mutex, PoisonError};
 
 /// Where bare-metal builds go, apart from the host's.
 const FOLDER: &str = "target/bare";
+
+/// The crates of the standard library.
+const LIBRARY: [&str; 3] = ["core", "alloc", "compiler_builtins"];
+/// A system that all boards have.
+const SMALLEST: &str = "systems/hello.toml";
 
 /// What a boot loader needs.
 #[derive(Clone)]
@@ -142,17 +148,79 @@ pub fn cargo_bare(subcommand: &str) -> process::Command {
 
 /// The same for another target.
 pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
+    let mut cargo = without_library(subcommand, target);
+    cargo.arg(format!("-Zbuild-std={}", LIBRARY.join(",")));
+    cargo.arg("-Zbuild-std-features=compiler-builtins-mem");
+    cargo
+}
+
+/// The same without the standard library.
+fn without_library(subcommand: &str, target: &str) -> process::Command {
     let mut cargo = cargo();
     cargo
         .arg(subcommand)
         .env("RUSTC_BOOTSTRAP", "1")
         .args(["--release", "--target", target, "--target-dir", FOLDER])
-        .args([
-            "-Zjson-target-spec",
-            "-Zbuild-std=core,alloc,compiler_builtins",
-            "-Zbuild-std-features=compiler-builtins-mem",
-        ]);
+        .arg("-Zjson-target-spec");
     cargo
+}
+
+/// A cargo command for the board that only checks: with the standard library that programs are
+/// linked with, which cargo would otherwise compile once more for this.
+///
+/// # Errors
+/// If the library does not compile.
+pub fn cargo_check(subcommand: &str) -> Result<process::Command> {
+    let mut cargo = without_library(subcommand, &board::chosen().target);
+    // What separates flags is no character of a path.
+    let flags = format!("--sysroot\x1f{}", sysroot()?.display());
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
+    Ok(cargo)
+}
+
+/// What cargo says of something that it made.
+#[derive(Deserialize)]
+struct Made {
+    #[serde(default)]
+    target: MadeFrom,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+#[derive(Deserialize, Default)]
+struct MadeFrom {
+    name: String,
+}
+
+/// A folder in which the compiler finds the standard library of the board that was chosen.
+fn sysroot() -> Result<PathBuf> {
+    let mut plan = plan(Path::new(SMALLEST), Options::default())?;
+    let _components = building(Part::Components)?;
+    let output = plan
+        .cargo
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(process::Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(output.status.success(), "{SMALLEST} does not compile: see the messages above");
+    let target = Path::new(&board::chosen().target).file_stem().context("a target has a name")?;
+    let sysroot = std::path::absolute(FOLDER)?.join("sysroot").join(target);
+    let place = sysroot.join("lib/rustlib").join(target).join("lib");
+    if place.exists() {
+        std::fs::remove_dir_all(&place)?;
+    }
+    std::fs::create_dir_all(&place)?;
+    for line in std::str::from_utf8(&output.stdout)?.lines() {
+        let Made { target, filenames } = serde_json::from_str(line)?;
+        let is_library = |file: &&PathBuf| file.extension().is_some_and(|kind| kind == "rlib");
+        if !LIBRARY.contains(&target.name.as_str()) {
+            continue;
+        }
+        for file in filenames.iter().filter(is_library) {
+            std::fs::hard_link(file, place.join(file.file_name().context("a file has a name")?))?;
+        }
+    }
+    Ok(sysroot)
 }
 
 /// The machine model's plugin for QEMU, and what it is to look at (docs/model.md).

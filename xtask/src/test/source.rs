@@ -2,7 +2,7 @@
 //! Tests of the source, and what is tested on this machine.
 
 use super::tally::{DOCUMENTS, Test, slow, test};
-use crate::build::{self, Options, Seed, cargo_bare, cargo_for};
+use crate::build::{self, Options, Seed, cargo_check, cargo_for};
 use crate::machine::{board, processor};
 use crate::process::run;
 use crate::{check, manual, pages, quotes};
@@ -146,7 +146,7 @@ fn clippy_bare() -> Result<()> {
     for board in board::all()? {
         let name = board.name();
         board::with(board, || {
-            let mut command = cargo_bare("clippy");
+            let mut command = cargo_check("clippy")?;
             command.arg("--quiet");
             crates.programs(&name).for_each(|package| _ = command.args(["-p", package]));
             run(command.args(["--", "-D", "warnings"]))
