@@ -6,10 +6,11 @@ use abi::{Op, Word};
 use anyhow::Result;
 use arch_host::POOL_BASE;
 use fastrand::Rng;
-use kcore::port::Registers;
+use kcore::port::{CONTEXT_WORDS, Registers};
+use kcore::thread::gate;
 use kcore::{Space, Thread};
 use mmu::Format;
-use pool::Ref;
+use pool::{Link, Ref};
 use std::collections::BTreeMap;
 
 /// The simulated port, with a processor's registers and translation tables.
@@ -122,7 +123,7 @@ pub trait Processor: Sized {
     /// Segment has addresses.
     const HIGH_RANGE: u32 = 0x5010_0000;
     /// Spaces without threads that the port needs.
-    const EMPTY_SPACES: u32;
+    const EMPTY_SPACES: u32 = 0;
     /// The ways that the entry code can take, and how often each must have been taken in ten
     /// thousand events.
     const WAYS: &'static [(&'static str, u64)];
@@ -130,7 +131,10 @@ pub trait Processor: Sized {
     const EVENTS: u64;
     /// Tests that are hardly ever the only one before a wrong result, by their names, with the
     /// reason.
-    const HARDLY_NEEDED: &'static [(&'static str, &'static str)];
+    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+    /// Words of the context that a thread keeps which waits in a system call: it is resumed with a
+    /// message and these.
+    const KEPT: &'static [usize] = &[];
 
     /// Reads the code.
     fn read(elf: &Elf) -> Result<Self>;
@@ -145,7 +149,9 @@ pub trait Processor: Sized {
     fn missed(&self, executed: &Executed) -> Vec<String>;
 
     /// What a thread is to have of rarely used state: arguments of `set_state` after the thread.
-    fn state(is_alien: bool, rng: &mut Rng) -> Vec<[u32; 3]>;
+    fn state(_is_alien: bool, _rng: &mut Rng) -> Vec<[u32; 3]> {
+        Vec::new()
+    }
 
     /// A thread saved its registers by a system call.
     fn by_system_call(thread: &mut Thread);
@@ -225,11 +231,37 @@ pub trait Processor: Sized {
     }
 
     /// Clears what has no meaning in the state that a thread is in.
-    fn normalise(thread: &mut Thread, who: Who);
+    ///
+    /// By default registers of a thread that runs, which are in the processor, and all but
+    /// [`KEPT`](Self::KEPT) of one that waits in a call or for one.
+    fn normalise(thread: &mut Thread, who: Who) {
+        if who.runs {
+            keep(thread, &[]);
+        } else if matches!(thread.gate, gate::OPEN | gate::REPLY) {
+            keep(thread, Self::KEPT);
+        }
+        forget_peer(thread);
+    }
 
     /// Executes the way out, to the thread that runs after an event.
     fn leave(&self, _: &mut Kernel<Self>, _: &mut Rng) -> Result<Option<Run<Self::Left>>> {
         Ok(None)
+    }
+}
+
+/// Clears all of a thread's context but these words.
+pub fn keep(thread: &mut Thread, words: &[usize]) {
+    let before = std::mem::replace(&mut thread.context, [0; CONTEXT_WORDS]);
+    words.iter().for_each(|index| thread.context[*index] = before[*index]);
+}
+
+/// Clears a partner and a badge that have no meaning in the state that a thread is in.
+pub fn forget_peer(thread: &mut Thread) {
+    if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
+        thread.partner = Link::NULL;
+    }
+    if thread.state() != gate::SENDING {
+        thread.badge = 0;
     }
 }
 

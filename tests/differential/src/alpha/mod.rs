@@ -8,7 +8,7 @@ mod machine;
 mod rules;
 
 use crate::elf::Elf;
-use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, all};
 use abi::Op;
 use abi::frame::vector;
 use alpha_context::{hw, tag, word};
@@ -17,9 +17,8 @@ use arch_host::HostFormat;
 use code::Code;
 use entry::Entered;
 use fastrand::Rng;
-use kcore::thread::gate;
 use kcore::{Space, Thread};
-use pool::{Link, Ref};
+use pool::Ref;
 use rules::Left;
 
 /// The portable kernel with Alpha's registers.
@@ -44,11 +43,10 @@ impl Processor for Alpha {
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
-    const EMPTY_SPACES: u32 = 0;
     const WAYS: &'static [(&'static str, u64)] =
         &[("calls", 25), ("replies", 25), ("to another space", 25)];
     const EVENTS: u64 = 120_000;
-    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+    const KEPT: &'static [usize] = &[word::SP, word::PC];
 
     fn read(elf: &Elf) -> Result<Self> {
         Ok(Self { code: Code::read(elf)? })
@@ -65,10 +63,6 @@ impl Processor for Alpha {
 
     fn missed(&self, executed: &Executed) -> Vec<String> {
         self.code.missed(executed)
-    }
-
-    fn state(_: bool, _: &mut Rng) -> Vec<[u32; 3]> {
-        Vec::new()
     }
 
     fn by_system_call(thread: &mut Thread) {
@@ -122,21 +116,5 @@ impl Processor for Alpha {
         outcome: &Outcome<Left>,
     ) -> Result<()> {
         rules::check(kernel, entered, outcome)
-    }
-
-    fn normalise(thread: &mut Thread, who: Who) {
-        if who.runs || matches!(thread.gate, gate::OPEN | gate::REPLY) {
-            // Who runs has them in the processor. Who waits is resumed with a message and these.
-            let kept = [word::SP, word::PC];
-            let count = if who.runs { 0 } else { kept.len() };
-            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
-            kept[..count].iter().for_each(|index| thread.context[*index] = before[*index]);
-        }
-        if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
-            thread.partner = Link::NULL;
-        }
-        if thread.state() != gate::SENDING {
-            thread.badge = 0;
-        }
     }
 }

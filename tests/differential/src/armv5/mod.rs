@@ -53,7 +53,6 @@ impl Processor for Armv5 {
         &[Op::Call, Op::ReplyWait, Op::Run, Op::MapRun, Op::MapReplyWait, Op::Map, Op::Cache];
     const PAGES: u32 = 40;
     const LOW_END: u32 = SLOT_BYTES;
-    const EMPTY_SPACES: u32 = 0;
     const WAYS: &'static [(&'static str, u64)] = &[
         ("calls", LEAST),
         ("replies", LEAST),
@@ -73,7 +72,6 @@ impl Processor for Armv5 {
         ("given up as a frame's domain is closed", LEAST),
     ];
     const EVENTS: u64 = 200_000;
-    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
 
     fn read(elf: &Elf) -> Result<Self> {
         Ok(Self { code: Code::read(elf)? })

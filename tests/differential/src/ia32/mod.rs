@@ -10,7 +10,9 @@ mod rules;
 mod spaces;
 
 use crate::elf::Elf;
-use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who};
+use crate::processor::{
+    Event, Executed, Found, Outcome, Places, Processor, Run, Who, forget_peer, keep,
+};
 use abi::frame::{BY_SYSEXIT, vector};
 use abi::state::tls::{PAGES, PRESENT};
 use abi::{Op, Rights, UserAddr, Word};
@@ -21,7 +23,7 @@ use fastrand::Rng;
 use ia32_context::word;
 use kcore::Thread;
 use kcore::thread::gate;
-use pool::{Link, Ref};
+use pool::Ref;
 use rules::Left;
 use spaces::{HOMES, SMALL_BYTES, Spaces};
 
@@ -249,10 +251,6 @@ impl Processor for Ia32 {
         let waits_fast =
             matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
         let frame_elsewhere = thread.gate == gate::REPLY | gate::ALIEN;
-        let keep = |thread: &mut Thread, words: &[usize]| {
-            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
-            words.iter().for_each(|index| thread.context[*index] = before[*index]);
-        };
         if who.runs || frame_elsewhere {
             keep(thread, &[]);
         } else if waits_fast {
@@ -269,16 +267,9 @@ impl Processor for Ia32 {
             (thread.context[word::EBP + 1], thread.context[word::CS], thread.context[word::SS]) =
                 (0, 0, 0);
         }
-        if thread.state() == gate::READY && !thread.is_alien()
-            || matches!(thread.state(), gate::OPEN)
-        {
-            thread.partner = Link::NULL;
-        }
+        forget_peer(thread);
         if frame_elsewhere {
             thread.fault_address = UserAddr(0);
-        }
-        if thread.state() != gate::SENDING {
-            thread.badge = 0;
         }
     }
 }

@@ -7,17 +7,16 @@ mod machine;
 mod rules;
 
 use crate::elf::Elf;
-use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who};
+use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run};
 use abi::Op;
 use abi::frame::vector;
 use anyhow::Result;
 use code::{Code, TESTS};
 use entry::{CALL, Entered, STACK};
 use fastrand::Rng;
-use kcore::thread::gate;
 use kcore::{Space, Thread};
 use mips_context::{hw, word};
-use pool::{Link, Ref};
+use pool::Ref;
 use rules::Left;
 
 /// The portable kernel with MIPS's registers and translation tables.
@@ -39,11 +38,10 @@ impl Processor for Mips {
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
-    const EMPTY_SPACES: u32 = 0;
     const WAYS: &'static [(&'static str, u64)] =
         &[("calls", 25), ("replies", 25), ("to another space", 25)];
     const EVENTS: u64 = 300_000;
-    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
+    const KEPT: &'static [usize] = &[word::GPR + STACK, word::PC];
 
     fn read(elf: &Elf) -> Result<Self> {
         Ok(Self { code: Code::read(elf)? })
@@ -59,10 +57,6 @@ impl Processor for Mips {
 
     fn missed(&self, executed: &Executed) -> Vec<String> {
         self.code.missed(executed)
-    }
-
-    fn state(_: bool, _: &mut Rng) -> Vec<[u32; 3]> {
-        Vec::new()
     }
 
     fn by_system_call(thread: &mut Thread) {
@@ -128,24 +122,6 @@ impl Processor for Mips {
         outcome: &Outcome<Left>,
     ) -> Result<()> {
         rules::check(&self.code, kernel, entered, outcome)
-    }
-
-    fn normalise(thread: &mut Thread, who: Who) {
-        let waits_fast = matches!(thread.gate, gate::OPEN | gate::REPLY);
-        if who.runs || waits_fast {
-            // Who runs has them in the processor. Who waits is resumed with a message and the first
-            // two.
-            let kept = [word::GPR + STACK, word::PC];
-            let count = if who.runs { 0 } else { kept.len() };
-            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
-            kept[..count].iter().for_each(|index| thread.context[*index] = before[*index]);
-        }
-        if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
-            thread.partner = Link::NULL;
-        }
-        if thread.state() != gate::SENDING {
-            thread.badge = 0;
-        }
     }
 }
 

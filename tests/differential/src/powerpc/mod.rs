@@ -66,7 +66,6 @@ impl Processor for PowerPc {
     ];
     const PAGES: u32 = 40;
     const LOW_END: u32 = 1 << 28;
-    const EMPTY_SPACES: u32 = 0;
     const WAYS: &'static [(&'static str, u64)] = &[
         ("calls", LEAST),
         ("replies", LEAST),
@@ -95,7 +94,6 @@ impl Processor for PowerPc {
         ("with a reservation", LEAST),
     ];
     const EVENTS: u64 = 600_000;
-    const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
 
     fn read(elf: &Elf) -> Result<Self> {
         Ok(Self { code: Code::read(elf)? })
@@ -111,10 +109,6 @@ impl Processor for PowerPc {
 
     fn missed(&self, executed: &Executed) -> Vec<String> {
         self.code.missed(executed)
-    }
-
-    fn state(_: bool, _: &mut Rng) -> Vec<[u32; 3]> {
-        Vec::new()
     }
 
     fn by_system_call(thread: &mut Thread) {

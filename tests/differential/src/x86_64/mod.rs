@@ -9,7 +9,9 @@ mod rules;
 mod spaces;
 
 use crate::elf::Elf;
-use crate::processor::{Event, Executed, Found, Outcome, Places, Processor, Run, Who, all};
+use crate::processor::{
+    Event, Executed, Found, Outcome, Places, Processor, Run, Who, all, forget_peer, keep,
+};
 use abi::frame::{CHANGED_STATE, USER_FLAGS, vector};
 use abi::state::THREAD_POINTER;
 use abi::{Frame, Op, USER_END, UserAddr, Word};
@@ -19,7 +21,7 @@ use entry::{CALL, Entered};
 use fastrand::Rng;
 use kcore::Thread;
 use kcore::thread::gate;
-use pool::{Link, Ref};
+use pool::Ref;
 use rules::Left;
 use x86_64_context::lazy::PORTS;
 use x86_64_context::{FIXED_FLAGS, word};
@@ -47,7 +49,6 @@ impl Processor for X86_64 {
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
-    const EMPTY_SPACES: u32 = 0;
     const WAYS: &'static [(&'static str, u64)] = &[
         ("calls", 25),
         ("replies", 25),
@@ -215,7 +216,7 @@ impl Processor for X86_64 {
             matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED);
         if thread.gate == gate::REPLY | gate::ALIEN {
             // An alien's registers are in its handler's memory, and so is the fault's address.
-            thread.context = [0; kcore::port::CONTEXT_WORDS];
+            keep(thread, &[]);
             thread.fault_address = UserAddr(0);
         }
         if who.runs || waits_fast || who.is_brief {
@@ -224,14 +225,8 @@ impl Processor for X86_64 {
             let kept = [&[word::RSP, word::RIP][..], &CALL].concat();
             let count = if who.runs { 0 } else { 2 };
             let count = if who.is_brief { kept.len() } else { count };
-            let before = std::mem::replace(&mut thread.context, [0; kcore::port::CONTEXT_WORDS]);
-            kept[..count].iter().for_each(|index| thread.context[*index] = before[*index]);
+            keep(thread, &kept[..count]);
         }
-        if thread.state() == gate::READY && !thread.is_alien() || thread.state() == gate::OPEN {
-            thread.partner = Link::NULL;
-        }
-        if thread.state() != gate::SENDING {
-            thread.badge = 0;
-        }
+        forget_peer(thread);
     }
 }
