@@ -16,9 +16,6 @@ const NAME_BYTES: usize = 23;
 /// can start no program.
 pub(super) const LEAST_RAM: u32 = 16 << 20;
 
-/// Bytes of the kernel's memory, at most, on every board (`arch_common::boot`).
-const MOST_POOL: u32 = 248 << 20;
-
 impl Description {
     /// Everything that can be wrong with what was read.
     pub(super) fn check(&self, board: &Board) -> Result<()> {
@@ -310,7 +307,8 @@ impl Description {
     fn check_threads(&self, board: &Board) -> Result<()> {
         // An eighth of the memory is the kernel's, up to a limit. What lies after its last object
         // has no thread, no thread has the first entry, and the root server is one.
-        let pool = (self.sources.long(&self.memory)? / 8).min(MOST_POOL.into()) as u32;
+        let most = board.processor.most_pool;
+        let pool = (self.sources.long(&self.memory)? / 8).min(most.into()) as u32;
         let all = (pool / BYTES_A_THREAD).saturating_sub(3);
         // Each component has a native space. So does the root server, and another one for threads
         // that wait.

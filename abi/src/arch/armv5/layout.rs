@@ -17,6 +17,8 @@ pub const AREA_START: u32 = 0xC000_0000;
 pub const AREA_END: u32 = AREA_START + (1 << 20);
 /// How many native spaces there can be.
 pub const AREAS: u32 = 256;
+/// Bytes of the kernel's memory, at most.
+pub const MOST_POOL: u32 = 248 << 20;
 /// Address of the kernel information page, the same in all spaces; aliens can read it, too.
 pub const KIP_ADDRESS: u32 = 0xD000_0000;
 /// Address of the first space's first page of UTCB slots.

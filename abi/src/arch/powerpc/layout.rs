@@ -15,6 +15,8 @@ pub const AREA_START: u32 = 0;
 pub const AREA_END: u32 = 4 << 20;
 /// How many native spaces there can be; 0: as many as kernel memory lasts for.
 pub const AREAS: u32 = 0;
+/// Bytes of the kernel's memory, at most.
+pub const MOST_POOL: u32 = 64 << 20;
 /// Address of the kernel information page in native spaces.
 pub const KIP_ADDRESS: u32 = 0x1000;
 /// Address of the first UTCB slot.

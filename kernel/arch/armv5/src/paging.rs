@@ -9,6 +9,7 @@ use crate::layout::{
 };
 use crate::panic::Versatile;
 use crate::regs;
+use abi::arch::armv5::layout::MOST_POOL;
 use abi::utcb::KIP_ADDRESS;
 use abi::{PAGE_SIZE, PhysAddr};
 use arch_common::boot::{Mapping, map_pages, pages};
@@ -64,9 +65,12 @@ pub fn get(section: usize) -> u32 {
     unsafe { (*DIRECTORY.get()).0[section] }
 }
 
+// The pool ends where the board's registers appear.
+const _: () = assert!(MOST_POOL <= DEVICES - POOL_BASE);
+
 impl Mapping for Versatile {
     const PAGE: u32 = SECTION_BYTES;
-    const POOL: RangeInclusive<u32> = 4 * SECTION_BYTES..=DEVICES - POOL_BASE;
+    const POOL: RangeInclusive<u32> = 4 * SECTION_BYTES..=MOST_POOL;
     const IMAGE: Range<u32> = IMAGE;
     const SYMBOLS: Range<u32> = SYMBOLS;
 

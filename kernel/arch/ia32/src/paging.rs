@@ -7,6 +7,7 @@ use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE};
 use crate::panic::Pc;
 use crate::regs;
 use abi::PAGE_SIZE;
+use abi::arch::ia32::layout::MOST_POOL;
 use arch_common::boot::{Mapping, map_pages, pages};
 use arch_common::place;
 use arch_common::shared::{Page, Shared};
@@ -120,9 +121,12 @@ pub fn peek(physical: u32) -> u32 {
     (0..4).fold(0, |word, i| word | byte(physical.wrapping_add(i)) << (8 * i))
 }
 
+// The pool ends where the boot image is mapped.
+const _: () = assert!(MOST_POOL <= IMAGE - POOL_BASE);
+
 impl Mapping for Pc {
     const PAGE: u32 = LARGE_PAGE;
-    const POOL: RangeInclusive<u32> = 2 * LARGE_PAGE..=IMAGE - POOL_BASE;
+    const POOL: RangeInclusive<u32> = 2 * LARGE_PAGE..=MOST_POOL;
     const IMAGE: Range<u32> = IMAGE..SYMBOLS;
     const SYMBOLS: Range<u32> = SYMBOLS..PEEK;
 

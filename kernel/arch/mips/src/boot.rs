@@ -5,6 +5,7 @@
 use crate::layout::{POOL, REACHED, physical, reached};
 use crate::options::number;
 use crate::panic::Malta;
+use abi::arch::mips::layout::MOST_POOL;
 use abi::{PAGE_SIZE, PhysAddr};
 use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
 use arch_common::platform::refuse;
@@ -32,7 +33,7 @@ fn move_up(bytes: u32, ram_end: u32) -> Range {
 
 impl Mapping for Malta {
     const PAGE: u32 = 2 << 20;
-    const POOL: RangeInclusive<u32> = 4 << 20..=64 << 20;
+    const POOL: RangeInclusive<u32> = 4 << 20..=MOST_POOL;
     const IMAGE: ops::Range<u32> = 0..REACHED;
     const SYMBOLS: ops::Range<u32> = 0..REACHED;
 

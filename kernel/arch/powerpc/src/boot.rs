@@ -7,6 +7,7 @@ use crate::layout::{IMAGE, REACHED};
 use crate::options::{Options, number};
 use crate::panic::AmigaOne;
 use crate::regs;
+use abi::arch::powerpc::layout::MOST_POOL;
 use abi::{PAGE_SIZE, PhysAddr};
 use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
 use arch_common::platform::refuse;
@@ -33,7 +34,7 @@ fn move_up(bytes: u32, ram_end: u32) -> Range {
 
 impl Mapping for AmigaOne {
     const PAGE: u32 = abi::TABLE_SPAN;
-    const POOL: RangeInclusive<u32> = abi::TABLE_SPAN..=64 << 20;
+    const POOL: RangeInclusive<u32> = abi::TABLE_SPAN..=MOST_POOL;
     const IMAGE: ops::Range<u32> = 0..REACHED;
     const SYMBOLS: ops::Range<u32> = 0..REACHED;
 

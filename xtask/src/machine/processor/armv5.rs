@@ -2,7 +2,7 @@
 //! ARMv5TE.
 
 use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
-use abi::arch::armv5::layout::{AREAS, LOCKED_RANGES, RELOCATION_SLOTS};
+use abi::arch::armv5::layout::{AREAS, LOCKED_RANGES, MOST_POOL, RELOCATION_SLOTS};
 use image::layout::armv5::LAYOUT;
 
 /// All of it.
@@ -12,6 +12,7 @@ pub static FACTS: Facts = Facts {
     layout: LAYOUT,
     areas: AREAS,
     most_mib: 3 << 10,
+    most_pool: MOST_POOL,
     relocation_slots: RELOCATION_SLOTS,
     locked_ranges: LOCKED_RANGES,
     has_virtual_caches: true,

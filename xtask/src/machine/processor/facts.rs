@@ -18,6 +18,8 @@ pub struct Facts {
     pub areas: u32,
     /// The most RAM of a machine that the kernel uses, in MiB.
     pub most_mib: u32,
+    /// Bytes of the kernel's memory, at most.
+    pub most_pool: u32,
     /// Slots that spaces can be relocated to.
     pub relocation_slots: u32,
     /// Ranges of lines of a cache that can be locked.

@@ -2,7 +2,7 @@
 //! IA-32.
 
 use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
-use abi::arch::ia32::layout::AREAS;
+use abi::arch::ia32::layout::{AREAS, MOST_POOL};
 use image::layout::ia32::LAYOUT;
 
 /// All of it.
@@ -12,6 +12,7 @@ pub static FACTS: Facts = Facts {
     layout: LAYOUT,
     areas: AREAS,
     most_mib: 3 << 10,
+    most_pool: MOST_POOL,
     relocation_slots: 0,
     locked_ranges: 0,
     has_virtual_caches: false,

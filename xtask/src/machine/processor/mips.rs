@@ -2,7 +2,7 @@
 //! MIPS, 64 bits.
 
 use super::facts::Facts;
-use abi::arch::mips::layout::AREAS;
+use abi::arch::mips::layout::{AREAS, MOST_POOL};
 use image::layout::mips::LAYOUT;
 
 /// All of it.
@@ -11,6 +11,7 @@ pub static FACTS: Facts = Facts {
     contract: Some(&["--no-default-features", "--features", "mips"]),
     // What kseg0 reaches below the devices.
     most_mib: 256,
+    most_pool: MOST_POOL,
     layout: LAYOUT,
     areas: AREAS,
     relocation_slots: 0,

@@ -2,7 +2,7 @@
 //! x86-64.
 
 use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
-use abi::arch::x86_64::layout::AREAS;
+use abi::arch::x86_64::layout::{AREAS, MOST_POOL};
 use image::layout::x86_64::LAYOUT;
 
 /// All of it.
@@ -13,6 +13,7 @@ pub static FACTS: Facts = Facts {
     areas: AREAS,
     // What has 40 bits of physical addresses, as QEMU's usual models, has room for twice of it.
     most_mib: 512 << 10,
+    most_pool: MOST_POOL,
     relocation_slots: 0,
     locked_ranges: 0,
     has_virtual_caches: false,
