@@ -61,7 +61,7 @@ pub fn doctor() -> Result<()> {
         ("qemu-system-arm", "--version", "qemu-system-arm (10 or later, from backports)"),
         ("qemu-system-ppc", "--version", "qemu-system-ppc (10 or later, from backports)"),
         ("qemu-system-mips64", "--version", "qemu-system-mips (10 or later, from backports)"),
-        ("bochs", "--help", "bochs bochsbios vgabios bochs-term bochs-x"),
+        ("bochs", "--help", "bochs bochsbios vgabios bochs-x"),
         ("Xvfb", "-help", "xvfb"),
         ("grub-mkrescue", "--version", "grub-pc-bin grub-efi-amd64-bin grub-common xorriso mtools"),
         ("xorriso", "--version", "xorriso"),
