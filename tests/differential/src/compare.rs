@@ -10,10 +10,15 @@ use kcore::thread::{ANCHOR, BYTES, flag, gate};
 use kcore::{Cpu, Scheduler, Thread};
 use pool::Ref;
 
+/// The pool is looked through in blocks of so many bytes: an event changes few of them.
+const BLOCK: usize = 1024;
+
 /// What both found. It is kept from event to event, as the pool is large.
 #[derive(Default)]
 pub struct Before {
     pool: Vec<u8>,
+    /// Of each block whether the portable kernel has changed it; empty until that is asked for.
+    changed: Vec<bool>,
     sched: Scheduler,
     top: u32,
 }
@@ -23,7 +28,20 @@ impl Before {
     pub fn note<P: Processor>(&mut self, kernel: &mut Kernel<P>) {
         self.pool.clear();
         self.pool.extend_from_slice(kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()));
+        self.changed.clear();
         (self.sched, self.top) = (kernel.sched, kernel.port.cpu().top);
+    }
+
+    /// Of each block whether one of the two has written to it: the portable kernel, after whose
+    /// event the pool is `now`, or the assembly, to these words.
+    fn touched(&mut self, now: &[u8], words: &[(usize, [u8; 4])]) -> Vec<bool> {
+        if self.changed.is_empty() {
+            let blocks = self.pool.chunks(BLOCK).zip(now.chunks(BLOCK));
+            self.changed.extend(blocks.map(|(before, now)| before != now));
+        }
+        let mut touched = self.changed.clone();
+        words.iter().for_each(|(offset, _)| touched[offset / BLOCK] = true);
+        touched
     }
 
     /// Exchanges words of the pool with those there.
@@ -73,17 +91,20 @@ pub fn compare<P: Processor>(
     let written = outcome.written.iter().filter(|(at, _)| is_pool::<P>(kernel, **at));
     let mut written: Vec<_> =
         written.map(|(at, word)| ((at - POOL_BASE) as usize, word.to_ne_bytes())).collect();
+    let now = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes());
+    let touched = before.touched(now, &written);
     before.exchange(&mut written);
-    let result = same_pool(paths, kernel, &before.pool, (me, current));
+    let result = same_pool(paths, kernel, (&before.pool, &touched), (me, current));
     before.exchange(&mut written);
     result
 }
 
-/// The pool by the assembly is as it is now: all that has a meaning.
+/// The pool by the assembly is as it is now: all that has a meaning. Only blocks that were `touched`
+/// can differ.
 fn same_pool<P: Processor>(
     paths: &P,
     kernel: &Kernel<P>,
-    assembly: &[u8],
+    (assembly, touched): (&[u8], &[bool]),
     (me, current): (Ref<Thread>, Ref<Thread>),
 ) -> Result<Vec<Ref<Thread>>> {
     let portable = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes());
@@ -94,7 +115,7 @@ fn same_pool<P: Processor>(
     starts.sort_unstable_by_key(|(start, _)| *start);
     let (mut done, mut brief) = (0, Vec::new());
     for (start, thread) in starts {
-        same(assembly, portable, done..start)?;
+        same([assembly, portable], touched, done..start)?;
         done = start + BYTES as usize;
         let [a, p] = [&assembly[start..done], &portable[start..done]]
             .map(bytemuck::pod_read_unaligned::<Thread>);
@@ -110,23 +131,32 @@ fn same_pool<P: Processor>(
         )
         .with_context(|| format!("thread at {:#x}", thread.address()))?;
     }
-    same(assembly, portable, done..portable.len())?;
+    same([assembly, portable], touched, done..portable.len())?;
     Ok(brief)
 }
 
 /// A part of the pool that is no thread's.
-fn same(assembly: &[u8], portable: &[u8], range: std::ops::Range<usize>) -> Result<()> {
-    let (a, p) = (&assembly[range.clone()], &portable[range.clone()]);
-    if a == p {
-        return Ok(());
+fn same(
+    [assembly, portable]: [&[u8]; 2],
+    touched: &[bool],
+    range: std::ops::Range<usize>,
+) -> Result<()> {
+    for block in (range.start / BLOCK..range.end.div_ceil(BLOCK)).filter(|block| touched[*block]) {
+        let start = range.start.max(block * BLOCK);
+        let part = start..range.end.min((block + 1) * BLOCK);
+        let (a, p) = (&assembly[part.clone()], &portable[part]);
+        if a == p {
+            continue;
+        }
+        let at = a.iter().zip(p).position(|(a, p)| a != p).unwrap_or_default();
+        bail!(
+            "memory at {:#x} differs: {:#x}, by the assembly {:#x}",
+            POOL_BASE as usize + start + at,
+            p[at],
+            a[at]
+        )
     }
-    let at = a.iter().zip(p).position(|(a, p)| a != p).unwrap_or_default();
-    bail!(
-        "memory at {:#x} differs: {:#x}, by the assembly {:#x}",
-        POOL_BASE as usize + range.start + at,
-        p[at],
-        a[at]
-    )
+    Ok(())
 }
 
 /// A thread by the assembly, and by the portable kernel.
