@@ -11,6 +11,7 @@ use kcore::thread::gate;
 use kcore::{Space, Thread};
 use mmu::Format;
 use pool::{Link, Ref};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The simulated port, with a processor's registers and translation tables.
@@ -96,7 +97,7 @@ pub struct Places {
 }
 
 /// How often the instruction at an address was executed with its condition met, and how often not.
-pub type Executed = BTreeMap<u32, [u64; 2]>;
+pub type Executed = FxHashMap<u32, [u64; 2]>;
 
 /// The fast paths of a processor: its registers, a machine that executes its instructions, and what
 /// is special about it.
