@@ -60,13 +60,15 @@ pub struct Server {
 /// Bytes that no compression and no repetition gets right.
 pub fn bytes(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
-    let mut next = || {
+    let mut all = Vec::with_capacity(count.next_multiple_of(4));
+    while all.len() < count {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        state
-    };
-    (0..count.div_ceil(4)).flat_map(|_| next().to_le_bytes()).take(count).collect()
+        all.extend_from_slice(&state.to_le_bytes());
+    }
+    all.truncate(count);
+    all
 }
 
 pub fn checksum(bytes: &[u8]) -> String {
