@@ -342,7 +342,7 @@ pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
     tally.end(start)
 }
 
-/// Runs these tests in their order, as many at a time as there are processors.
+/// Runs these tests in their order, one more at a time than there are processors: some wait.
 fn side_by_side(tests: &[&Entry], kept: &Kept) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -350,7 +350,7 @@ fn side_by_side(tests: &[&Entry], kept: &Kept) -> Vec<Outcome> {
             .map(|test| test.run(kept))
             .collect::<Vec<_>>()
     };
-    let count = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let count = 1 + std::thread::available_parallelism().map_or(1, NonZero::get);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
         workers
