@@ -75,7 +75,10 @@ pub fn make() -> Result<PathBuf> {
 /// If it has a warning.
 pub fn document() -> Result<()> {
     let mut command = cargo();
-    run(command.args(["doc", "--quiet", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+    // There are no examples: asked for them, cargo takes other crates with the features that they have
+    // for tests, as it does for Clippy, and compiles none of them once more.
+    command.args(["doc", "--quiet", "--no-deps", "--lib", "--bins", "--examples"]);
+    run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Puts the documentation of these crates into the book's folder, with a page that lists them.
