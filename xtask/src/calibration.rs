@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine model's constants with their sources, and how far it is from published figures.
-//! Method: docs/model.md.
+//! Prints the constants of the machine model, each with its source, and compares published figures
+//! with the model's. The method is in docs/model.md.
+//!
+//! It owns the command `model`. It does not know how the model counts: `model_core` does.
 
 use crate::build::{self, Model};
 use crate::catalogue::names;

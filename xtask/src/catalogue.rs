@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The names that a command takes: which there are, what each is, and which one was probably meant.
+//! The names that a command takes: which systems, boards and CPU models there are, what each is,
+//! and which name the user probably meant.
+//!
+//! It owns the folders in which descriptions lie, and the form of lists. It does not know what a
+//! description says, except the comment at its head.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks of the source itself, and of the machine it is built on.
+//! Checks of the source, and of the machine on which it is built (`doctor`).
+//!
+//! It owns what a check reports. It runs no emulator and builds nothing; the list of tests is in
+//! `test::source`.
 
 mod circle;
 mod crates;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running a built system in QEMU or Bochs.
+//! Runs a built system in QEMU or Bochs: makes the command line, connects the terminal, and waits
+//! for the end.
+//!
+//! It owns the machine while it runs. It does not know what runs in it: Linux's commands are
+//! `guest`'s, and tests are in `test`.
 
 use crate::build::{Built, Disk, Model};
 use crate::linux::server::{self, Native};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Build, image, run, test: all build logic there is. `./macadamia` calls it.
+//! The build tool: it builds, makes images, runs and tests. The script `./macadamia` calls it.
+//!
+//! This file owns the command line: it reads the arguments and calls the modules. It has no build
+//! logic of its own. Which module may use which is the `order` in `Cargo.toml`.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The manual's pages of system calls: made of the comments of the crate `abi`, and held against
-//! them.
+//! The manual's page of system calls: it is made from the comments of the crate `abi`, and compared
+//! with them.
 //!
-//! Each operation has a first sentence and the sections `# Returns` and `# Errors`, which are
-//! lists where there is more than a sentence. An item of the errors begins with their names. Its
-//! arguments are the fields of its structure. A section `# Arguments` before the others has what is
-//! in no field: what the call looks at of the tag, and of the UTCB.
+//! Each operation has a first sentence and the sections `# Returns` and `# Errors`, which are lists
+//! if they have more than a sentence. An item of the errors begins with the errors' names. The
+//! arguments are the fields of the operation's structure. A section `# Arguments` before the others
+//! describes what is in no field: what the call reads of the tag and of the UTCB.
+//!
+//! This module owns docs/system-calls.md, and by `contract` docs/contract.md. It does not know what
+//! a call does.
 
 mod comment;
 mod contract;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The documents as a book: docs/SUMMARY.md says in which order. Nothing is there twice: pages are
-//! chapters as they are.
+//! The documents as a book; docs/SUMMARY.md has the order. Nothing is there twice: the pages
+//! themselves are the chapters.
 //!
-//! A link leads to a page, with a heading's anchor or without, or to a file or folder of the tree.
-//! If it is one to a file of source, its title is text that stands there:
-//! `[`send`](../kernel/core/src/ipc.rs "fn send(")`. So a person who gives a thing that a page
-//! explains another name finds the page. Titles that are quotes of numbers are those of `quotes`. A
-//! block of code after a line `From [file](path):` is an excerpt of that file.
+//! A link leads to a page, with a heading's anchor or without one, or to a file or folder of the
+//! tree. If it leads to a file of source, its title is text of that file:
+//! `[`send`](../kernel/core/src/ipc.rs "fn send(")`. So if a name changes in the source, the check
+//! finds the page that explains it. Titles that are quotes of numbers belong to `quotes`. A block
+//! of code after a line `From [file](path):` is an excerpt of that file.
+//!
+//! This module owns docs/book, and what a page may contain. It does not know which tests there are:
+//! `test` checks the commands of pages.
 
 mod chapters;
 mod excerpts;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a system spends its instructions: `profile` (docs/model.md).
+//! Where a system spends its instructions: the command `profile` (docs/model.md, *Profiles*).
+//!
+//! It owns the folder `profile` of a system. It does not know how samples become call paths:
+//! `model_profile` does.
 
 use crate::build::{self, Built, Model, Options, Seed, Wire};
 use crate::emulator::{self, Machine};

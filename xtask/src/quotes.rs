@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers that documents quote. A quote is a link whose title says of what the number is.
+//! Numbers that documents quote. A quote is a link whose title says which number it is.
 //!
-//! * Of a figure in the benchmark book's tables it is the name: `[577](figures.md
-//!   "pager.fault.cycles")`. Another column than ours comes after that: `[1.06](figures.md
-//!   "linux.fork.small.ratio ours/alone")`. The number is right if it is what the table says,
-//!   rounded to the digits that it has.
-//! * Of a file or folder it is `lines`: `[2,300](../linux/arm "lines")`; or `lines` and the names
-//!   of what is meant in the folder: `[140](../linux/arm/os-L4 "lines start.S syscall.S")`. The
-//!   number is right if it is near: see [`TOLERANCE`].
+//! * If it is a figure of the benchmark book's tables, the title is the figure's name:
+//!   `[577](figures.md "pager.fault.cycles")`. The name of another column than *ours* follows:
+//!   `[1.06](figures.md "linux.fork.small.ratio ours/alone")`. The quote is right if it is the
+//!   table's number, rounded to the digits of the quote.
+//! * If it is a number of lines of a file or folder, the title is `lines`:
+//!   `[2,300](../linux/arm "lines")`; or `lines` and the names of those that count in the folder:
+//!   `[140](../linux/arm/os-L4 "lines start.S syscall.S")`. The quote is right if it is near the
+//!   number: see [`TOLERANCE`].
 //!
-//! [`check`] finds those that are wrong. `./macadamia manual` mends them, and so does `./macadamia
-//! bench --table` with its tables.
+//! [`check`] finds wrong quotes. `./macadamia manual` corrects them, and so does `./macadamia bench
+//! --table`, with its tables.
+//!
+//! This module owns the form of quotes. It does not know how a figure was measured.
 
 mod lines;
 

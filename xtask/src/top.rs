@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `./macadamia top`: runs a system and shows what its web server says of components and network
-//! (docs/ip.md), again and again.
+//! The command `top`: runs a system and shows again and again what the system's web server says
+//! about components and the network (docs/ip.md).
+//!
+//! It owns the table on the terminal. It does not know how the numbers come about: the web server
+//! sends them as text.
 
 use crate::build::{self, Options, Wire};
 use crate::catalogue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files for both Linuxes besides the program: of the Debian archive, and of the project.
+//! Files that a run adds for both Linuxes in addition to its program, from the Debian archive and
+//! from the project.
 
 use crate::guest::insert;
 use crate::linux::root::Insert;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a network frame takes, by parts: samples of streams, by whose code they are in.
+//! The cost of a network frame by parts: samples of streams say in whose code they are.
 
 use super::program::{Program, timeout};
 use crate::build::Model;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How three functions that make VSIDs fill PowerPC's hashed table (docs/powerpc.md, *Spaces*).
+//! How well three functions that make VSIDs fill PowerPC's hashed table (docs/powerpc.md,
+//! *Spaces*).
 
 use crate::process::show;
 use anyhow::Result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the runs of the whole book counted, kept run by run under the commit: it takes hours, and
-//! one that was interrupted goes on.
+//! The counts of each run of the whole book, kept under the commit: the book takes hours, and
+//! continues after an interruption.
 
 use crate::process::{aside, git};
 use anyhow::{Context, Result, ensure};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The benchmark book: runs what it needs, has it put together by the crate `book`, and
-//! writes it. How it is read: docs/bench.md.
+//! The benchmark book: runs what the requested sections need, has the crate `book` put it together,
+//! and writes it. docs/bench.md says how to read it.
+//!
+//! It owns `bench/report` and the tables of docs/figures.md. It does not know what a figure means
+//! or what its goal is: `bench/sections` does.
 
 pub mod alpha;
 mod files;

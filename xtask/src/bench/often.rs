@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which functions of Linux often run, here and alone: the list by which both are laid out
-//! (`linux/order/functions`), by samples.
+//! Makes the list of functions of Linux that often run, here and on Linux alone, from samples:
+//! `linux/order/functions`, by which both are laid out.
 
 use super::program::{Program, timeout};
 use crate::build::{self, Model};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A neighbour of the measured system: it is behind the network card, asks the system for answers,
-//! and ends the run. Each frame is a datagram between two ports of the loopback interface.
+//! A neighbour of the measured system, behind the network card: it asks the system questions, and
+//! ends the run. Each frame is a datagram between two ports of the loopback interface.
 
 use crate::build::Wire;
 use crate::machine::network::cable;

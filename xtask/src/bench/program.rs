@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run's program for Linux, and who is behind the network card.
+//! A run's program for Linux, and the neighbour behind the network card, if the run has one.
 
 use super::files;
 use super::ping::{Peer, Questions};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One program of the book: on Macadamia, and on Linux alone if it is for Linux.
+//! One program of the book: runs it on Macadamia, and on Linux alone if it is a program for Linux.
 
 use super::ping::Peer;
 use super::program::{Program, Ran, peer, timeout};

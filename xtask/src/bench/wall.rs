@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bench wall`: what operations of Linux take by the clock, in QEMU beside Linux alone; `bench
-//! wall-net`: what its network takes. No figures of the book: an emulator's time is not a machine's
-//! (each CR3 write empties the emulator's TLB).
+//! Times by the clock, in QEMU, here and on Linux alone: of Linux's operations (`bench wall`), of
+//! its network (`bench wall-net`), and of datagrams (`bench wall-echo`). They are no figures of the
+//! book, because an emulator's time is not a machine's: each write of CR3 empties the emulator's
+//! TLB.
 
 use super::program::{PEERS, Program};
 use super::run::by_the_clock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system for a machine on which no boot loader runs: one file that the emulator puts into
+//! A system for a machine on which no boot loader runs: one file, which the emulator puts into
 //! memory.
 
 use crate::machine::words;

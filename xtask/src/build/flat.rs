@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system for a boot loader that takes one file beside the kernel, the boot image with the symbols
-//! after it; and, if it takes no ELF file either, as QEMU's for ARM and U-Boot, the kernel as it lies
-//! in memory.
+//! A system for a boot loader that takes one file in addition to the kernel: the boot image, with
+//! the symbols after it. If the loader takes no ELF file, as QEMU's for ARM and U-Boot, it gets the
+//! kernel as it lies in memory.
 
 use crate::machine::processor::Processor;
 use crate::process::aside;

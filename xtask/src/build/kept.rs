@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that an emulator can read while they are built again: each is there at once and whole, and
-//! a run has links of its own to those of one build.
+//! Files that an emulator can read while they are built again: each file is replaced as a whole,
+//! and a run has links of its own to the files of one build.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};

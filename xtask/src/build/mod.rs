@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Building for the bare machine, and putting a system together.
+//! Builds for the bare machine, and puts a system together: the kernel, the components, the boot
+//! image, the disks.
+//!
+//! It owns `out/NAME`, and what a run can be asked for ([`Options`]). It does not start an
+//! emulator.
 
 mod direct;
 mod flat;

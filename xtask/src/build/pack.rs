@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Making a boot image out of ELF files and a description.
+//! Makes a boot image from ELF files and a complete description. It does not know where the files
+//! come from.
 
 use crate::description::{Description, OnDeath, text_of};
 use crate::linux::root::{self, Insert};

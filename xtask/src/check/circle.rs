@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Circles of arrows.
+//! Finds a circle in a graph of arrows. It does not know what the arrows mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 

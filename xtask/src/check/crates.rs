@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a crate is, as its manifest says it in `[package.metadata.macadamia]`, and what layers
-//! there are, as that of the workspace says it.
+//! The crates: what the manifest of each says in `[package.metadata.macadamia]`, and which layers
+//! there are by the manifest of the workspace. It checks dependencies between crates, and the
+//! numbers of uses of unsafe code.
 
 use super::files::{files, has_extension, read};
 use super::modules;

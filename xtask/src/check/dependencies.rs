@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the project is made of that others wrote: from where, under which licence, and whether it
-//! is there twice; and that each file of the project's own says its licence.
+//! Code of others in the project: where it comes from, under which licence, and whether a crate is
+//! there in two versions; and whether each file of the project states its licence.
 
 use super::files::{files, has_extension, read};
 use crate::process::cargo;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files of the tree.
+//! Lists and reads the files of the tree.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};

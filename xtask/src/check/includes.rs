@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which file of Linux's host layer includes which: no circle of headers.
+//! Which file of Linux's host layer includes which: finds a circle of headers.
 
 use super::circle;
 use std::collections::{BTreeMap, BTreeSet};

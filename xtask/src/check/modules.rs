@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which file of a crate names which: no circle of files. A file names another one by a path from
-//! `crate`, `super`, `self` or one of its own modules; a name that a module only passes on (`pub
-//! use`) counts as that of its origin.
+//! Which file of a crate uses which: finds a circle of files. A file uses another one by a path
+//! from `crate`, `super`, `self` or one of its own modules; a name that a module only passes on
+//! (`pub use`) counts as that of its origin.
 
 use super::circle;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What docs/porting.md says of all ports: which files each has, and which files outside of its own
-//! folders a port has to touch.
+//! Compares docs/porting.md with the tree: which files each port has, and which files outside of
+//! its own folders a port has to change.
 
 use super::crates::Crates;
 use super::files::{files, has_extension, read};

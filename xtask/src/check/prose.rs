@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What of a file is for readers: the text of a page, comments and messages of a source, without
-//! names in backticks.
+//! The parts of a file that are for readers: the text of a page; comments and messages of a source
+//! file; in both without names in backticks.
 
 use super::files::has_extension;
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Words that make readers stumble: `docs/words.toml` has each with the word that is used instead.
-//! Documents, comments and messages do without them. A line that needs one says so: `sic:` and the
-//! word, in a comment of the page or source.
+//! Words that make readers stumble: `docs/words.toml` has each, with the word that is used instead.
+//! Documents, comments and messages must not contain them. A line that needs one has `sic:` and the
+//! word in a comment.
 
 use super::files::{files, read};
 use super::prose::{Part, reader};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description must not say, and what it should not.
+//! What a description must not say (an error), and what it should not say (a warning).
 
 use super::described::BYTES_A_THREAD;
 use super::sources::spanned;

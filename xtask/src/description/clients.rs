@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is the same of all keys by which a component becomes the client of a server: the network's
+//! What is common to all keys that make a component the client of a server: of the network's
 //! switch, the screen, a disk, an IP server.
 
 use super::{Component, Description};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network of a description: what each component with `net` and the switch are given
+//! The network of a description: what the switch and each component with `net` are given
 //! (docs/net.md).
 
 use super::clients::Service;

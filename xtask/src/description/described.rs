@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A description that is complete: what the keys of the file lead to stands in it, and so does what
-//! they leave to the board and to this tool.
+//! A complete description: it contains what the keys of the file lead to, and the values that they
+//! leave to the board and to this tool.
 
 use super::key::Key;
 use super::sources::{Sources, at, spanned};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The devices of a description: what its board says of each becomes a component.
+//! The devices of a description: each becomes a component, with the keys of the board's file.
 
 use super::sources::{Mistake, spanned};
 use super::{net, screen};

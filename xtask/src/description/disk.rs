@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says of a component's disk: `disk = true`, or which part.
+//! What a description says about a component's disk: `disk = true`, or which part of it.
 
 use super::key::Braces;
 use serde::Deserialize;

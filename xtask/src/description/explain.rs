@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A description with everything that it leaves to the tool and to the board: what `build --explain`
-//! prints.
+//! Prints a complete description as a file: `build --explain`.
 
 use super::{Component, Description, screen};
 use crate::linux::server;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A description that asks for more memory than its board has gets what there is.
+//! Reduces the memory of a description that asks for more than its board has.
 
 use super::check::LEAST_RAM;
 use super::sources::{Sources, spanned};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! System descriptions: reading `systems/*.toml` and checking them. The reference is
-//! docs/systems.md. Every mistake is an error with file, line and what to do.
+//! System descriptions: reads `systems/*.toml` and checks them. The reference is docs/systems.md.
+//!
+//! Each mistake is an error with file, line and what to do. This folder owns the meaning of every
+//! key, and turns a description into a complete one. It does not know how a system is built or run.
 
 pub mod check;
 mod clients;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says of a component's network: `net = true`, or with an address, or that it
-//! has others behind it.
+//! What a description says about a component's network: `net = true`, or an address, or that the
+//! component bridges other addresses.
 
 use super::key::Braces;
 use super::sources::Mistake;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disks of a description: what each component with `disk` and the disk's server are given
+//! The disks of a description: what the disk server and each component with `disk` are given
 //! (docs/disk.md).
 
 use super::clients::Service;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests of this folder's files read.
+//! Descriptions that the tests of this folder read.
 
 use super::{Description, parse as read};
 use crate::machine::board::Board;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says of the screen: `screen = true`, or which part of it a component has; and
-//! the screen's own size and keys.
+//! What a description says about the screen: `screen = true`, or which part a component has; and
+//! the size and the keys of the screen itself.
 
 use super::key::Braces;
 use anyhow::{Result, anyhow};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets of a description: what each component with `sockets` and its IP server are given
+//! The sockets of a description: what the IP server and each component with `sockets` are given
 //! (docs/ip.md).
 
 use super::clients::Service;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where mistakes are: the text of a description and of its board, and errors with file and line.
+//! The places of mistakes: the text of a description and of its board's file, and errors with file
+//! and line.
 
 use crate::catalogue::near;
 use anyhow::{Result, anyhow};

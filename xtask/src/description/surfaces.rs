@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The screen of a description: what each component with `screen` and the screen server are given
+//! The screen of a description: what the screen server and each component with `screen` are given
 //! (docs/screen.md).
 
 use super::clients::Service;

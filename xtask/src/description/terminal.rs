@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The device `terminal` of a description, which shows the console on a part of the screen: the two
-//! write what the other one reads, and notify each other.
+//! The device `terminal` of a description, which shows the console on a part of the screen: the
+//! terminal and the console share two tapes, and notify each other.
 
 use super::sources::spanned;
 use super::{Description, Peer, Share};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A screen for the Linuxes of a description that says nothing of one (`--screen`).
+//! Adds a screen for the Linuxes of a description that does not mention one (`--screen`).
 
 use super::screen::{Input, SCREEN};
 use crate::linux::server;

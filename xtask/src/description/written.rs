@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a description says, as it is written: tables and keys of the file.
+//! A description as the file has it: its tables and keys, before anything is added. Only this file
+//! knows the syntax.
 
 use super::key::Key;
 use super::sources::{at, spanned};

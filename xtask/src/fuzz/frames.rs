@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What comes on the second serial line.
+//! Frames that come on the second serial line.
 
 use super::{Chance, all, damage};
 use crate::guest::batch::{Batch, Fetch, Frame};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Input that nobody would write: sound input with changes, and chance. Code that reads it neither
-//! panics nor hangs.
+//! Input that nobody would write: correct input with random changes, and random bytes. Code that
+//! reads such input must neither panic nor hang.
 //!
-//! A few thousand cases are part of the host tests. [`CASES`] asks for more (`./macadamia test
+//! A few thousand cases are part of the host tests; [`CASES`] asks for more (`./macadamia test
 //! host.fuzz`).
 
 mod frames;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One command in Linux without a terminal: its output, its exit status, files in and out.
 //!
-//! Linux's driver (`linux/os-L4/batch.c`) sends frames on the second serial line: a byte
-//! of stream, two of length, the bytes. Of each command there are any number of
-//! frames with output and one with its wait status; of each file frames with its
-//! contents and one with an error or 0.
+//! Linux's driver (`linux/os-L4/batch.c`) sends frames on the second serial line. A frame has a
+//! byte that names its stream, two bytes of length, and the data. A command has any number of
+//! frames with output, and one with its wait status; a file has frames with its contents, and one
+//! with an error or 0.
 
 use crate::build::Built;
 use crate::emulator::{self, Headless, Machine};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs run in Linux, on Macadamia and on the bare machine.
+//! Runs programs in Linux, on Macadamia and on the bare machine, with the same root file system.
+//!
+//! It owns what is common to both: the files that a run adds, the clock, the time limit. It does
+//! not know what a program measures or checks.
 
 pub mod batch;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! BusyBox with Debian's options for its static one, built of Debian's source as its authors made
-//! it.
+//! BusyBox, built from Debian's source with Debian's options for its static one.
 
 use super::{folder, packages};
 use crate::machine::board;

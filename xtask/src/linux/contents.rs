@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Disks that this tool can make.
+//! The contents of disks that this tool can make.
 
 use serde::{Deserialize, Serialize};
 

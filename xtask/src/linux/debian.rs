@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Debian disk, and what comes from Debian's archive: packages and source packages, fetched
-//! once and kept under `target/linux`.
+//! The Debian disk, and what comes from Debian's archive: packages and source packages, which are
+//! fetched once and kept below `target/linux`.
 
 pub mod installed;
 mod tree;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Linux's Makefile reads of its tree: the sources and headers that it notes beside each
-//! object, in `.NAME.cmd`, and what says how to build.
+//! Which files Linux's build read: the sources and headers that its Makefile notes next to each
+//! object, in `.NAME.cmd`, and the files that say how to build.
 
 use anyhow::Result;
 use std::collections::BTreeSet;

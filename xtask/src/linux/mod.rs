@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux: the server, built of patched source; root file systems for it; Debian's packages and its
-//! disk. What is made here is the same on every machine that runs it.
+//! Linux: the server, built from patched source; root file systems for it; Debian's packages and
+//! disk.
+//!
+//! It owns `target/linux`. What is made here depends on the processor only, not on the system that
+//! uses it. It does not know descriptions, emulators or tests.
 
 mod busybox;
 pub mod contents;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that can be small (docs/small-spaces.md): linked with musl, which finds what belongs to
-//! a thread at offsets that are not negative; and position-independent, so that they need not lie
-//! where others do.
+//! Programs that can be small (docs/small-spaces.md). They are linked with musl, which finds
+//! thread-local data at offsets that are not negative, and they are position-independent, so they
+//! can lie anywhere in their region.
 
 use super::{busybox, folder, packages};
 use crate::machine::board;

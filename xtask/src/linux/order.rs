@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where Linux's functions lie, in a server and in Linux alone by the same rule: those of
-//! `linux/order/functions` side by side, in that order. `./macadamia bench order` makes the list.
-//! To measure what their places do there are other layouts, with pads between them.
+//! The order of Linux's functions in memory, by the same rule in a server and in Linux alone: the
+//! functions of `linux/order/functions` come first, next to each other, in that order. `./macadamia
+//! bench order` makes that list.
+//!
+//! To measure how much the places of functions matter, there are other layouts, with padding
+//! between them.
 
 use crate::linux::files;
 use crate::linux::patched::put;

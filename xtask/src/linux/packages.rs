@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Debian's packages for the board's processor, by a private apt configuration: this machine's own
-//! is left alone.
+//! Debian's packages for the board's processor, by an apt configuration of its own: it does not
+//! change that of this machine.
 
 use super::{files, folder};
 use crate::machine::board;

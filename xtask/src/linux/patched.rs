@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A source tree out of an archive, with patches: after an edit of a patch only the files that
-//! change are written again, so that `make` compiles what depends on them.
+//! A source tree from an archive and patches. After a patch was edited, only files whose contents
+//! change are written again, so that `make` compiles only what depends on them.
 //!
-//! Beside the tree are a folder with the archive's own version of each file that a patch touches
+//! Next to the tree are a folder with the archive's version of each file that a patch touches
 //! (`NAME.upstream`), and a stamp of what the tree was made from (`NAME.unpacked`).
+//!
+//! It does not know what it unpacks.
 
 use crate::process::{aside, run};
 use anyhow::{Context, Result, ensure};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk of programs for a processor for which Debian has no packages: they are built of
-//! Debian's source packages, as `linux/programs/recipes.toml` says. Each is built once, and again
-//! when its recipe has changed.
+//! The disk of programs for a processor for which Debian has no packages: they are built from
+//! Debian's source packages, as `linux/programs/recipes.toml` says. Each package is built once, and
+//! again when its recipe has changed.
 
 use super::contents::Contents;
 use super::debian::make;

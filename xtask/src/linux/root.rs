@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux's first root file systems: of the shell, of what mounts a disk, and with files of a run in
-//! them.
+//! Linux's first root file systems: that of the shell, the one that mounts a disk, and both with
+//! files of a run.
 
 use super::patched::put;
 use super::{Part, building, busybox, files, folder, musl, packages};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Linux server: Debian's packaged source, our patches and host layer, built and
-//! cached under `target/linux`; and Linux for the machine itself.
+//! Builds the Linux server, from Debian's source, our patches and our host layer; and Linux for the
+//! bare machine, with which the server is compared. Both are kept below `target/linux`.
 
 use super::patched::{self, put};
 use super::{depends, order};

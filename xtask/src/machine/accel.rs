@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What executes the instructions of a machine in QEMU, `--accel`.
+//! What executes a machine's instructions in QEMU: the option `--accel`. It tries KVM before it
+//! says that KVM works.
 
 use super::Emulator;
 use super::board::Board;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boards: what a machine has and how emulators are started as one, from `boards/*.toml`. The
-//! reference is docs/systems.md.
+//! Boards: what a machine has, and how an emulator is started as one, from `boards/*.toml`. The
+//! reference is docs/systems.md, *Boards*.
+//!
+//! It owns the chosen board of each thread, and with it the folders for output. It does not know
+//! what a device's keys mean to a component: `description` does.
 
 use super::processor::Processor;
 use crate::catalogue::names;

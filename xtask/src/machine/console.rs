@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The serial line of a Bochs: a port of the loopback interface, which a terminal or a test is
-//! connected to.
+//! The serial line of Bochs: a port of the loopback interface, to which a terminal or a test is
+//! connected.
 
 use super::terminal::{Keyboard, To};
 use crate::process::patience::{Deadline, Limit};

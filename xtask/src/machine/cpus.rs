@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which processors QEMU knows, `--cpu`.
+//! The processors that QEMU can emulate: the option `--cpu`.
 
 use crate::catalogue::near;
 use anyhow::{Context, Result, bail};

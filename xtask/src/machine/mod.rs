@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines: boards, and their parts that a host has to do with: consoles, screens, networks.
-//! `emulator` runs what was built on one.
+//! Machines: boards, and the parts of a machine that the host has to do with, such as consoles,
+//! screens and networks.
+//!
+//! It owns boards/*.toml and the choice of a board. It does not know what runs on a machine:
+//! `emulator` starts what `build` made.
 
 pub mod accel;
 pub mod board;

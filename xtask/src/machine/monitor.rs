@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! QEMU's monitor for programs (QEMU, docs/interop/qmp-spec.rst): what a machine's screen shows, its
-//! keyboard and its mouse.
+//! QEMU's monitor for programs (QEMU, docs/interop/qmp-spec.rst): it takes pictures of a machine's
+//! screen, and operates its keyboard and its mouse.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};

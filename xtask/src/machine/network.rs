@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the network card of an emulated machine is connected to: QEMU's user network, in which the
-//! host is 10.0.2.2, and the ports of the host that lead into it (`--forward`).
+//! host is 10.0.2.2; the ports of the host that lead into it (`--forward`); or a program of this
+//! tool.
 
 use super::board::Card;
 use anyhow::{Result, anyhow, bail};

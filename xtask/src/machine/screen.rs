@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a person sees the screen of an emulated machine (`--screen`): in a window, by VNC, or in a picture.
+//! How a person sees the screen of an emulated machine: the option `--screen`, with a window, VNC,
+//! or a picture.
 
 use super::network::free_port;
 use super::xserver::Display;

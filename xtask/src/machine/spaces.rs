@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether Linux runs in the spaces of its processes, by the kernel's command line: `--spaces`.
+//! Whether Linux runs in the spaces of its processes: the option `--spaces`, which becomes a word
+//! of the kernel's command line.
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;

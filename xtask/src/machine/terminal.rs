@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This terminal, or what else the standard input is, as the keyboard of a machine: its bytes, and
-//! how large it is, which the console server is told by Ctrl-T s ROWSxCOLUMNS and a carriage return
-//! (docs/systems.md, *The console*).
+//! This terminal as the keyboard of a machine: it passes on bytes, and tells the console server the
+//! terminal's size by Ctrl-T s ROWSxCOLUMNS and a carriage return (docs/systems.md, *The console*).
+//! The standard input may also be a pipe or a file.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's command line: what was chosen of spaces, and words as they are.
+//! The kernel's command line: the word for `--spaces`, and those of `--words`.
 
 use super::spaces;
 use anyhow::{Context, Result};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An X server without a screen (Xvfb), for an emulator that shows a machine in a window: what is to
-//! be seen there, and its keyboard (*X Window System Protocol*, version 11; *XTEST Extension
-//! Protocol*, 2.2). It listens at sockets of Unix, and lets in only those that have read its cookie,
-//! from a file that other users cannot read (*Xsecurity*, MIT-MAGIC-COOKIE-1).
+//! An X server without a screen (Xvfb), for an emulator that shows a machine in a window: what the
+//! window shows, and its keyboard (*X Window System Protocol*, version 11; *XTEST Extension
+//! Protocol*, 2.2). It listens at sockets of Unix, and accepts only clients that have read its
+//! cookie, from a file that other users cannot read (*Xsecurity*, MIT-MAGIC-COOKIE-1).
 
 use super::monitor::Picture;
 use crate::process::patience::{Deadline, Limit};

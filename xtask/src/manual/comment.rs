@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Comments as prose.
+//! Turns a comment of Rust into text of a page.
 
 /// A line of a comment without its first space, and without the targets of links into the source.
 pub fn plain(line: &str) -> String {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The page of the port contract: made of the comments of the traits in `kernel/core/src/port`, and
-//! held against the ports.
+//! The page of the port contract: it is made from the comments of the traits in
+//! `kernel/core/src/port`, and compared with the ports.
 //!
-//! A function that has a body has a table with a column for each port. A cell that begins with
-//! [`LEFT`] says that the port leaves the function as it is, and then it does.
+//! A function that has a body has a table with a column for each port. If a cell begins with
+//! [`LEFT`], the port must not have the function; otherwise it must.
+//!
+//! It owns docs/contract.md and the list of the ports, [`PORTS`]. It does not know what a function
+//! of the contract does.
 
 use super::comment::plain;
 use crate::check::files::{files, has_extension, read};
@@ -50,9 +53,9 @@ pub fn page() -> Result<String> {
     let mut text = format!(
         "<!-- Made of the comments of {SOURCE} by `./macadamia manual`: edit those. -->\n\
          # The port contract\n\n\
-         All that a processor and its board supply.\n\
+         What a processor and its board supply to the portable kernel.\n\
          [porting.md](porting.md) says in which order a port is written.\n\
-         A cell that begins with *{LEFT}* is of a port that leaves the function's body as it is.\n"
+         A cell begins with *{LEFT}* if the port uses the function's default body.\n"
     );
     for part in parts()? {
         text += &format!("\n## {}\n\n{}\n", part.name, part.comment.join("\n"));

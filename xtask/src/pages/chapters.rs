@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which pages there are, and their order in the book.
+//! Which pages there are, and in which order the book has them.
 
 use super::links::{links, target};
 use crate::check::files::{files, has_extension, read};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a page of Markdown has: links, headings that links lead to, commands. Code shows how
-//! something is written: no link stands there.
+//! What a page of Markdown contains: links, headings to which links lead, and commands. A block of
+//! code contains no links. This file reads text only, and does not know which files exist.
 
 use crate::check::prose::page;
 use std::ops::Range;

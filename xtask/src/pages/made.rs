@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The book in HTML. mdbook makes it, which is compiled from the registry of crates once, or is
-//! there already.
+//! Makes the book in HTML, with mdbook. If there is no mdbook, it is compiled from the registry of
+//! crates, once.
 
 use super::chapters::{FOLDER, Pages, SUMMARY, all, chapters};
 use super::links::{links, target};

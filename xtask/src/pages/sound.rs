@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether pages say what is true of the tree.
+//! Checks the pages against the tree: each link leads somewhere, and each excerpt is the source's.
+//! Whether the tests that a page names exist is checked in `test`, which has their list.
 
 use super::chapters::{Pages, SUMMARY, all, chapters};
 use super::excerpts::excerpts;

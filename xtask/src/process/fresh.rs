@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a build would find that nothing is to be done: then it need not be asked, which takes
-//! seconds.
+//! Decides whether a build has to run at all: if nothing has changed, asking the build itself would
+//! take seconds.
 //!
-//! A stamp says how everything was that a build depends on: the command, the environment, all files
-//! of the project but its documents, the packages of the machine, what else the build read, and
-//! what it made. Of a file that is its place, size, and the times when its contents and its inode
-//! changed: the last cannot be set back. What is not sure is built: that a stamp is missing, that a
-//! file changed while it was built or just before, that the tool chain is not Debian's, whose
-//! changes are known by its list of packages.
+//! A stamp records the state of everything on which a build depends: the command, the environment,
+//! all files of the project except documents, the packages of the machine, other files that the
+//! build read, and the files that it made. A file's state is its place, its size, and the times of
+//! the last change of its contents and of its inode; the last of these cannot be set back.
+//!
+//! The build runs if anything is uncertain: there is no stamp; a file changed during the build or
+//! just before it; or the tool chain is not Debian's, whose changes show in the list of packages.
 
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is checked out.
+//! What is checked out: the commit, and whether the tree has changes. It only reads the repository.
 
 use anyhow::{Context, Result, ensure};
 use std::process::Command;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that one process has at a time: the kernel takes a lock away with the process, however
-//! that ends. Each says whose it is.
+//! Locks that one process holds at a time. Each file says who holds it. The kernel releases a lock
+//! when its process ends, however that ends.
 
 use anyhow::{Context, Error, Result, anyhow};
 use rustix::io::{FdFlags, fcntl_setfd};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running programs: to their end, for no longer than their own time allows, or talked to at their
-//! terminal. Nothing here knows what they are.
+//! Runs programs: to their end, for no longer than their own time allows, or as a dialogue at their
+//! terminal.
+//!
+//! It owns what every started program needs: a tie to this process, locks, time limits, files that
+//! are made once. It does not know which programs it runs, nor any board, system or test.
 
 pub mod fresh;
 pub mod git;

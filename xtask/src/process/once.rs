@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is made once in a run of this tool: who asks for it again, on whatever thread, has what was
-//! made.
+//! Values that are made once in a run of this tool: a caller that asks for one again, on any
+//! thread, gets the first result.
 
 use anyhow::Result;
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time-outs that do not depend on what else the machine does.
 //!
-//! A process's own time passes while it runs and while it sleeps, not while it waits for a
-//! processor: Linux says how long each thread did (`/proc/PID/task/TID/schedstat`). A limit in own
-//! time is stretched by how much slower than usual a processor of this machine is. Where Linux does
-//! not say it, own time is that of the clock on the wall.
+//! A process's *own time* passes while it runs and while it sleeps, but not while it waits for a
+//! processor: Linux says how long each thread did each (`/proc/PID/task/TID/schedstat`). A limit in
+//! own time is extended by the factor by which a processor of this machine is slower than usual. If
+//! Linux does not say it, own time is that of the wall clock.
 
 use std::path::Path;
 use std::sync::OnceLock;

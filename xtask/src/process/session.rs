@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A running program that a test talks to, as a user at its terminal would.
+//! A running program with which a test talks as a user would at the program's terminal. It does not
+//! know what the program is.
 
 use super::patience::{Deadline, Limit, OwnTime, stretched};
 use anyhow::{Context, Result, bail, ensure};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that end when this one does, whatever ends it: a signal that nobody can handle, too.
+//! Programs that end when this process ends, even if it is killed by a signal that it cannot
+//! handle.
 //!
-//! Between this process and such a program stands this same tool, started again (`/proc/self/exe`).
-//! For one program it asks the kernel to be terminated when its parent ends, and then becomes that
-//! program, which keeps the wish (`PR_SET_PDEATHSIG`). For a build, which has children of its own,
-//! it gives them a process group, waits for both, and terminates the group when its parent ends.
+//! Between this process and such a program is this same tool, started again (`/proc/self/exe`). For
+//! a single program, it asks the kernel to be terminated when its parent ends, and then becomes
+//! that program, which keeps this request (`PR_SET_PDEATHSIG`). For a build, which has children of
+//! its own, it gives them a process group, waits for the build and for the parent, and terminates
+//! the group when the parent ends.
 
 use super::lock::{self, Lock};
 use super::{complete, tool_failed};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many lines the source has that are neither empty nor comments only.
+//! Counts lines of source without empty lines and comments.
 
 use crate::check::files::{files, has_extension, read};
 use anyhow::Result;

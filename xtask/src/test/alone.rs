@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Linux alone does with programs of `tests/linux`, with which tests compare. In its machine's
-//! own time that is the same each time, so it is in a file of the project: nobody has to build
-//! Linux for the machine itself, but for the slow test that makes the file again.
+//! What Linux alone does with programs of `tests/linux`, with which tests compare. In the machine's
+//! own time this is the same in each run, so it is kept in a file of the project: only the slow
+//! test that makes this file again has to build Linux alone.
 
 use super::tally::{Test, on_amigaone, slow};
 use crate::build;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the PowerPC board: Linux, more RAM than the kernel sees, and words for the kernel: what
-//! it usually does in another way, or after a long time.
+//! Tests of the PowerPC board: Linux, more RAM than the kernel uses, and boot words by which the
+//! kernel does something in another way, or what otherwise happens only after a long time.
 
 use super::tally::{Test, on_amigaone, slow, test};
 use super::{arm, dialogue, disk, land, linux, net, reload, server};

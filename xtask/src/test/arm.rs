@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the machine model on the ARM board: nothing to report of the kernel as it is, and
-//! kernels that leave out an operation of caches, TLBs, domains or the process identifier, of which
-//! something is noticed.
+//! Tests of the machine model on the ARM board: the checker reports nothing about the kernel as it
+//! is, and finds kernels that leave out an operation of caches, TLBs, domains or the process
+//! identifier.
 
 use super::alone::passed;
 use super::model::{clean, finished, run, system};

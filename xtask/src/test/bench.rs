@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the benchmark book.
+//! Tests of the benchmark book: its goals, and the checker under all of its programs.
 
 use super::model::clean;
 use super::tally::{Test, slow, test};

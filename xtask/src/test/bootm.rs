@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the images for U-Boot, by a loader of ours: no real U-Boot was tried.
+//! Tests of the images for U-Boot, by a loader of our own: no real U-Boot was tried.
 
 use super::tally::{Test, test};
 use crate::build::{self, Built, Options, Seed};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clients that others have written, in a Debian: what they reach is on this machine's loopback
-//! interface, or the native web server on the same card.
+//! Clients of other projects, in a Debian: they reach servers on this machine's loopback interface,
+//! or the native web server on the same card.
 
 use super::mirror::{FORGED, NAME, Names, REPLACED};
 use super::net::{BYTES, Server, bytes, checksum, guest, meet, open_ssh};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Linux is worth to its users: Debian with work that checks itself, and verified file I/O.
+//! Debian on Macadamia: work that checks itself, and verified file operations.
 
 use super::tally::{Test, slow};
 use super::{disk, spaces};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine with a screen: its terminal is talked to, its monitor types and moves the mouse, and
-//! what is to be seen is waited for.
+//! A machine with a screen, for tests: they talk at its terminal, type and move the mouse by its
+//! monitor, and wait until the screen shows what they expect.
 
 use crate::build::Built;
 use crate::emulator;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that talk to a system: input and focus, the tutorial's output, the kernel
-//! debugger, the kernel's messages at its end.
+//! Tests that talk to a system: input and focus, the tutorial's output, the kernel debugger, the
+//! kernel's messages at its end.
 
 use super::tally::{Test, on_pc64, test};
 use crate::build::{self, Built, Options};

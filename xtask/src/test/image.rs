@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Boot images that are damaged.
+//! Tests of damaged boot images: the kernel refuses each.
 
 use super::tally::Tally;
 use crate::build::{self, Built};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of native components' sockets: this machine connects by a port of its own that leads into
+//! Tests of native components' sockets: this machine connects to a port of its own that leads into
 //! QEMU's user network.
 
 use super::net::{bytes, checksum};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which tests passed, and with which inputs: a test whose inputs are the same is not run again.
+//! Which tests passed, and with which inputs: a test whose inputs are the same does not run again.
 //!
-//! Inputs are contents. They are the same for all tests but for documents: each file of the project
-//! that is no document, this tool, the environment, the machine's packages and all programs that a
-//! command finds, the host's kernel and processor, and what the command asked for. Documents are
-//! inputs of the tests that say so. What is not sure is run: that a file changed while tests ran,
-//! that the tool chain is not Debian's, whose changes are known.
+//! An input is a content, not a time. All tests have the same inputs except for documents: each
+//! file of the project that is no document, this tool, the environment, the machine's packages and
+//! all programs that a command finds, the host's kernel and processor, and what the command asked
+//! for. Documents are inputs of tests that declare them. A test runs if anything is uncertain: a
+//! file changed while tests ran, or the tool chain is not Debian's, whose changes are known.
 
 use crate::machine::{accel, board, words};
 use crate::process::{aside, fresh, this_tool};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk of programs that are built of Debian's source: each program does what it is for, and so
-//! does what Debian built.
+//! Tests of the disk of programs that are built from Debian's source: each program does what it is
+//! for.
 
 use crate::guest::{Guest, insert};
 use crate::machine::board;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long the kernel looks at no interrupts, in every run in which the machine model measures it.
+//! The limit for how long the kernel does not check for interrupts, in every run in which the
+//! machine model measures it.
 
 use anyhow::{Context, Result, ensure};
 use model_core::{Report, StretchReport};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this tool starts ends with it, whatever ends it, and a disk has one machine at a time.
+//! Everything that this tool starts ends with it, however it ends, and a disk has one machine at a
+//! time.
 
 use super::tally::{Test, test};
 use crate::machine::board;

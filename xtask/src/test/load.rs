@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A Linux and its network under load for minutes: what the system uses afterwards.
+//! A Linux and its network under load for minutes: afterwards the system uses no more than before.
 
 use super::net::{BYTES, Server, bytes, checksum, guest};
 use super::tally::{Test, slow};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests serve to clients of others: files of a signed repository, and names.
+//! Servers for clients of other projects: files of a signed repository, and names.
 
 use anyhow::{Context, Result, ensure};
 use std::net::{Ipv4Addr, UdpSocket};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All tests: source checks, host tests, systems in emulators. A line each, and at
-//! the end `N passed, N failed`.
+//! All tests: checks of the source, tests on the host, systems in emulators. Each prints a line,
+//! and the last line is `N passed, N failed`.
+//!
+//! This folder owns the list of tests, `out/test`, and how tests run in parallel. No other folder
+//! of the tool uses it.
 
 mod alone;
 mod amigaone;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the machine model on the emulator: counts known by hand, nothing to report where
-//! nothing is wrong, and deliberate faults that it must find.
+//! Tests of the machine model in the emulator: counts that are known by hand, no report where
+//! nothing is wrong, and deliberate faults, each of which it must find.
 
 use super::tally::{Test, slow, test};
 use crate::build::{self, Built, Model, Seed};

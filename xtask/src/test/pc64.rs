@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The PC with words of 64 bits: systems that no other test runs there, each of which does what it
-//! is for, and ends the machine; machines with little RAM and with much; and Linux.
+//! Tests of the PC with 64-bit words: systems that no other test runs there, machines with little
+//! and with much RAM, and Linux.
 
 use super::tally::{Test, on_pc64, slow, test};
 use super::{arm, debian, dialogue, disk, linux, net, server};

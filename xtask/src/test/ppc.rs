@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the machine model on the PowerPC board, with both kinds of processors: nothing to
-//! report of the kernel as it is, and kernels that leave out an operation, of which something is
-//! noticed.
+//! Tests of the machine model on the PowerPC board, with both kinds of processors: the checker
+//! reports nothing about the kernel as it is, and finds kernels that leave out an operation.
 
 use super::latency;
 use super::model::{clean, finished, system};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The assembly that fills the hashed table of a 604 (`kernel/arch/powerpc/src/hash.S`) against the
-//! portable function that says what it is to do. The code of the built kernel is executed
-//! instruction by instruction, on random tables.
+//! Compares the assembly that fills the hashed table of a 604 (`kernel/arch/powerpc/src/hash.S`)
+//! with the portable function that is its specification. An interpreter executes the code of the
+//! built kernel on random tables.
 
 use crate::build;
 use abi::UserAddr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Results of tests: kept test by test with the commit, written into a table, which is checked; and
-//! everything split into shards.
+//! Results of tests: kept test by test under the commit, written into the table docs/results.md,
+//! and checked; and the division of all tests into shards.
 
 use crate::machine::board;
 use crate::process::{aside, git};

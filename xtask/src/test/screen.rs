@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and says what is
-//! to be seen. Regions of known colours are compared, and what is expected is waited for.
+//! Tests of the screen, without a window: QEMU's monitor types, moves the mouse, and takes
+//! pictures. The tests wait until regions of a picture have the expected colours.
 
 use super::desk::{Desk, Pixel};
 use super::tally::{Test, on_board, on_pc64, slow, test};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The script in front of xtask: what it does on a machine where packages are missing, played by
-//! programs that only say that they install; and a checkout that was copied to another folder.
+//! Tests of the script `macadamia`: what it does on a machine where packages are missing, with
+//! programs that only pretend to install; and in a checkout that was copied to another folder.
 
 use super::tally::{Test, test};
 use crate::build;

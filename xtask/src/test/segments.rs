@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A test of the segments that Linux cuts: a neighbour behind the network card takes what Linux
-//! sends by TCP, and looks at each frame.
+//! A test of the segments into which Linux cuts its data: a neighbour behind the network card
+//! receives what Linux sends by TCP, and checks each frame.
 
 use super::net::bytes;
 use super::tally::{Test, on_board, test};

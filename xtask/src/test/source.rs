@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the source, and what is tested on this machine.
+//! The list of the tests of the source, and of the tests that run on the host.
 
 use super::tally::{DOCUMENTS, Test, slow, test};
 use crate::build::{self, Options, Seed, cargo_check, cargo_for};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Linux at ring 1 in the spaces of its processes: what it may try, and what it must do as well as
-//! in a space of its own. Where segment limits hold (Bochs) it is there by itself; in QEMU it is
-//! forced.
+//! Linux at ring 1 in the spaces of its processes: what it must not be able to do, and that it
+//! works as well as in a space of its own. In Bochs, which checks segment limits, it runs there by
+//! default; in QEMU it is forced.
 
 use super::dialogue::Attacked;
 use super::tally::{Check, Test, slow, test};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Test suites of others, run in Linux on Macadamia and on Linux alone: the same cases must pass.
-//! Of kselftests a list says which pass on Linux alone, and a test of its own that it is right.
+//! Test suites of other projects, which run in Linux on Macadamia and on Linux alone: the same
+//! cases must pass. For kselftests a list says which pass on Linux alone; another test checks the
+//! list.
 
 use super::tally::{Test, slow};
 use crate::guest::{Alone, Guest};

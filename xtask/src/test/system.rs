@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Systems that say how they are tested: each is run on what it asks for, and its result lines are
-//! judged.
+//! Tests that a description declares: each system runs on the machines that it asks for, and its
+//! result lines are evaluated.
 
 use super::latency;
 use super::tally::Tally;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a test is to those that list and run it, where it runs, and the counting of results.
+//! What the list and the runner need to know of a test, on which board it runs, and the counting of
+//! results.
 
 use crate::machine::board;
 use crate::process::patience::spent;

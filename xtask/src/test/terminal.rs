@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of `run` at what its standard input may be: a pipe that ends, nothing, a terminal that
+//! Tests of `run` with different standard inputs: a pipe that ends, nothing, a terminal that
 //! changes its size.
 
 use super::tally::{Test, test};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the boot words that bring back what Linux/PPC improved on (docs/powerpc.md, *Boot
-//! words*): systems are right with each, and something is seen of what it does.
+//! Tests of the boot words that undo what Linux/PPC improved (docs/powerpc.md, *Boot words*):
+//! systems work with each word, and each has a visible effect.
 
 use super::amigaone::{Counts, run};
 use super::model::{finished, system};

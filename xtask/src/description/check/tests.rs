@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions that are right, and what is said of those that are not.
+//! Tests of `check`: descriptions that are right, and the errors of those that are wrong.
 
 use crate::catalogue::descriptions;
 use crate::description::samples::{error, parse, parse_for, parse_on};

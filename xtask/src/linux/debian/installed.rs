@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same for a processor whose programs this machine cannot run: packages are fetched and
-//! unpacked here, a Linux on the board that is emulated installs them, once.
+//! The Debian disk of a processor whose programs this machine cannot run: packages are fetched and
+//! unpacked here, and Linux on the emulated board installs them, once.
 
 use super::tree::{make, sources};
 use crate::linux::folder;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is on a Debian disk: a folder's contents, source packages among them.
+//! Makes a disk image from a folder, and adds source packages to it.
 
 use crate::linux::packages::Apt;
 use crate::linux::{files, folder};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARMv5TE.
+//! ARMv5TE: its facts.
 
 use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
 use abi::arch::armv5::layout::{AREAS, LOCKED_RANGES, MOST_POOL, RELOCATION_SLOTS};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What there is to know of a processor.
+//! What the tool has to know about a processor: the form of the table that each processor's file
+//! fills in.
 
 use image::layout::Layout;
 use serde::{Deserialize, Serialize};

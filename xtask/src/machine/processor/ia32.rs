@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! IA-32.
+//! IA-32: its facts.
 
 use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
 use abi::arch::ia32::layout::{AREAS, MOST_POOL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MIPS, 64 bits.
+//! MIPS with 64 bits: its facts.
 
 use super::facts::Facts;
 use abi::arch::mips::layout::{AREAS, MOST_POOL};

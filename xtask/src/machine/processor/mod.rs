@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processors: all that the tool knows of each, in a file for each (`facts.rs` says what that is).
-//! What a board has is in `boards/*.toml`.
+//! Processors: everything that the tool knows about each, in a file for each; `facts.rs` says what
+//! that is.
+//!
+//! Other modules ask for a fact here instead of naming a processor. What a board has is in
+//! `boards/*.toml`.
 
 mod armv5;
 mod facts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PowerPC, 32 bits.
+//! PowerPC with 32 bits: its facts.
 
 use super::facts::{Configuration, Expected, Facts, Header, Linux, Plan};
 use abi::arch::powerpc::layout::{AREAS, MOST_POOL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! x86-64.
+//! x86-64: its facts.
 
 use super::facts::{Configuration, Debian, Expected, Facts, Header, Linux, Plan};
 use abi::arch::x86_64::layout::{AREAS, MOST_POOL};
