@@ -79,7 +79,7 @@ enum Command {
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
         #[arg(long, value_enum)]
         spaces: Option<Spaces>,
-        /// Words for the kernel, as they are, such as `contexts=64` on PowerPC.
+        /// Words of the kernel's command line, such as `contexts=64` on PowerPC.
         #[arg(long, value_name = "WORDS")]
         words: Option<String>,
         /// Build the kernel with its debugger: a break on the serial line (Ctrl-A B) enters it.
@@ -88,37 +88,38 @@ enum Command {
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<Insert>,
-        /// Run this command in Linux's shell, without a terminal, and end: its output is this
-        /// command's output, its exit status this command's (124 after --timeout, 125 if Linux
-        /// failed).
+        /// Run this command in Linux's shell, without a terminal, and end. `run` has its output and
+        /// its exit status (124 after --timeout, 125 if Linux failed).
         #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
         batch: Option<String>,
-        /// The Linux that runs the command of --batch, where there are several.
+        /// Which Linux runs the command of --batch, if there are several.
         #[arg(long, value_name = "NAME", requires = "batch")]
         component: Option<String>,
-        /// After --batch, bring a file out.
+        /// After the command of --batch, copy a file out of Linux.
         #[arg(long, value_name = "GUEST:HOST", requires = "batch")]
         get: Vec<batch::Fetch>,
-        /// The longest that --batch may take, in seconds.
+        /// The most seconds that --batch may take.
         #[arg(long, value_name = "SECONDS", requires = "batch")]
         timeout: Option<u64>,
-        /// Let a port of this machine lead to one of the system's, in QEMU; may be given again. It
-        /// is a port of 127.0.0.1, of tcp, or of udp with `udp/` before it: `--forward 2222:22 --forward
-        /// udp/5353:53`. Where several share the card, the system's may have its address:
-        /// `2222:10.0.2.16:22`; without, it is that of the first who asked for one (10.0.2.15).
+        /// Forward a port of this machine's 127.0.0.1 to a port of the system, in QEMU; may be
+        /// given several times. It is a port of TCP, or of UDP after `udp/`: `--forward 2222:22
+        /// --forward udp/5353:53`. If several components share the card, the address of one may be
+        /// given, as in `2222:10.0.2.16:22`; otherwise it is the first address that DHCP assigned
+        /// (10.0.2.15).
         #[arg(long, value_name = "HOST:[ADDRESS:]GUEST", conflicts_with = "no_network")]
         forward: Vec<Forward>,
         /// The network card that QEMU has, if the description asks for a network; Bochs always has
         /// an e1000.
         #[arg(long, value_enum, conflicts_with = "no_network")]
         card: Option<Nic>,
-        /// Leave out the network card that the description asks for.
+        /// Run without the network card that the description asks for.
         #[arg(long)]
         no_network: bool,
-        /// Give each Linux the machine's screen, and show that in a window if this QEMU has one,
-        /// else by VNC on a port of 127.0.0.1, which is printed; Bochs has a window of X. `--screen=vnc`: by VNC;
-        /// `--screen=FILE.png`: write a picture when the command of --batch has ended. A system
-        /// NAME for which there is `NAME-screen` is that one then.
+        /// Give each Linux a part of the machine's screen, and show the screen: in a window if this
+        /// QEMU can open one, else by VNC on a port of 127.0.0.1, which is printed; Bochs has a
+        /// window of X. `--screen=vnc` uses VNC; `--screen=FILE.png` writes a picture when the
+        /// command of --batch has ended. If there is a system `NAME-screen`, it runs instead of
+        /// NAME.
         #[arg(
             long,
             value_name = "vnc|FILE.png",
@@ -136,8 +137,8 @@ enum Command {
         /// Its name, of systems/NAME.toml, or a description's path.
         #[arg(value_parser = system)]
         system: String,
-        /// Only print the description with everything that it leaves to the board and to this tool:
-        /// a description of the same system.
+        /// Only print the description, with everything that it leaves to the board and to this
+        /// tool. The output is a description of the same system.
         #[arg(long)]
         explain: bool,
     },
@@ -147,60 +148,61 @@ enum Command {
         /// Its name: systems/NAME.toml.
         #[arg(default_value = "net")]
         system: String,
-        /// Let a port of this machine lead to one of the system's, as `run` does.
+        /// Forward a port of this machine to a port of the system, as `run` does.
         #[arg(long, value_name = "HOST:[ADDRESS:]GUEST")]
         forward: Vec<Forward>,
-        /// End after so many tables.
+        /// End after this number of tables.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         count: Option<u32>,
     },
-    /// List the systems, and say what each is.
+    /// List the systems, with a sentence about each.
     List {
-        /// The tests instead: what `test` takes parts of names of.
+        /// List the tests instead.
         #[arg(long)]
         tests: bool,
     },
     /// Run the tests whose names contain FILTER.
     Test {
-        /// A part of a name.
+        /// A name, or a part of names.
         filter: Option<String>,
-        /// The slow tests, too: those that install Debian. A slow test also runs when it is named.
+        /// Also run the slow tests, such as those that install Debian. A slow test also runs if it is
+        /// named in full.
         #[arg(long)]
         all: bool,
-        /// Of all tests this part only. Results are kept under the commit: what was run before
-        /// at this commit is not run again.
+        /// Run only this part of all tests. Results are kept under the commit: a test that ran
+        /// before at this commit does not run again.
         #[arg(long, value_name = "I/N", requires = "all", conflicts_with = "filter")]
         shard: Option<test::Shard>,
-        /// Run also what passed before with the same inputs.
+        /// Also run tests that passed before with the same inputs.
         #[arg(long, conflicts_with_all = ["shard", "table"])]
         fresh: bool,
-        /// Write what tests left here into docs/results.md.
+        /// Write the results that are kept here into docs/results.md.
         #[arg(long, requires = "all", conflicts_with_all = ["filter", "shard"])]
         table: bool,
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
         #[arg(long, value_enum, conflicts_with_all = ["shard", "table"])]
         spaces: Option<Spaces>,
-        /// Words for the kernel, as they are, such as `contexts=64` on PowerPC.
+        /// Words of the kernel's command line, such as `contexts=64` on PowerPC.
         #[arg(long, value_name = "WORDS", conflicts_with_all = ["shard", "table"])]
         words: Option<String>,
     },
     /// Measure what the papers measured, and write the benchmark book (docs/bench.md).
     Bench {
-        /// Only the section of this name; or those whose names, or figures' names, contain this.
-        /// `wall`: what operations of Linux take by the clock, under QEMU, beside Linux alone;
-        /// `wall-net`: what streams of TCP take; `wall-echo`: datagrams. `hash`: how VSIDs fill
-        /// PowerPC's hashed table. `order`: makes linux/order/functions again, by which functions
-        /// of Linux lie side by side, here and alone.
+        /// Measure only the section of this name, or those whose names, or figures' names, contain
+        /// this. `wall` measures operations of Linux, here and on Linux alone, by the clock, in
+        /// QEMU; `wall-net` does so for streams of TCP, `wall-echo` for datagrams. `hash` shows how
+        /// VSIDs fill PowerPC's hashed table. `order` makes the list linux/order/functions again,
+        /// by which functions of Linux lie next to each other, here and on Linux alone.
         filter: Option<String>,
         /// Write the figures to this file, one flat JSON object; `-` is the standard output.
         #[arg(long, value_name = "FILE", value_parser = output)]
         json: Option<PathBuf>,
-        /// Write the tables of what was measured to docs/figures.md, too; those of other sections
-        /// stay there.
+        /// Also write the tables of what was measured to docs/figures.md, and keep those of other
+        /// sections.
         #[arg(long)]
         table: bool,
-        /// Measure what depends on where Linux's code lies with so many layouts of it: figures are
-        /// medians then. All 5 for the whole book, else 1.
+        /// Measure what depends on where Linux's code lies with this number of layouts; the figures
+        /// are medians. The default is 5 for the whole book, and 1 for a part.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(LAYOUTS)))]
         layouts: Option<u8>,
         /// Whether Linux runs in the spaces of its processes, instead of what the machine allows.
@@ -219,24 +221,25 @@ enum Command {
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<Insert>,
-        /// Only what is executed between the markers of this interval.
+        /// Profile only what is executed between the markers of this interval.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=0xfff))]
         interval: Option<u16>,
-        /// Instructions from one sample to the next; a prime keeps step with no loop.
+        /// Instructions from one sample to the next; a prime number does not fall into step with a
+        /// loop.
         #[arg(long, value_name = "N", default_value_t = profile::EVERY, value_parser = clap::value_parser!(u32).range(1..))]
         every: u32,
         /// The longest that it may take, in seconds of the emulator's own time; 600 if absent.
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
     },
-    /// Print the machine model's constants with their sources, and published figures beside the
+    /// Print the machine model's constants with their sources, and published figures next to the
     /// model's.
     Model {
         /// CPU model: model/cpus/NAME.toml; all of them if absent.
         cpu: Option<String>,
     },
-    /// Write docs/system-calls.md out of the comments in abi/src/syscall and abi/src/error.rs, and
-    /// mend what documents quote.
+    /// Write docs/system-calls.md and docs/contract.md from the comments of the source, and correct
+    /// the numbers that documents quote.
     Manual,
     /// Build the book of docs/, and print where its first page is: docs/book/index.html.
     Book {
