@@ -198,7 +198,7 @@ impl Quota {
 }
 
 impl Memory {
-    /// Makes a part of it a Memory of its own in `slot`, paid by `quota`.
+    /// Makes a part of it a Memory of its own in `slot`; `quota` pays for the object.
     ///
     /// # Errors
     /// What the kernel says.
@@ -235,7 +235,7 @@ impl Thread {
     pub fn stop(self) -> Result<()> {
         sys::call(call::Stop { thread: self.into() }).map(|_| ())
     }
-    /// Stops it, fails all who wait for it, and binds it to a space.
+    /// Stops it, makes the calls of all threads that wait for it fail, and binds it to a space.
     ///
     /// # Errors
     /// What the kernel says.
@@ -254,7 +254,7 @@ impl Thread {
     pub fn set_priority(self, priority: Word, most: Word) -> Result<()> {
         sys::call(call::SetPriority { thread: self.into(), priority, most }).map(|_| ())
     }
-    /// Names who gets its exceptions.
+    /// Sets the thread that gets its exceptions.
     ///
     /// # Errors
     /// What the kernel says.
@@ -343,7 +343,7 @@ impl Space {
         self.attach_any(address, server, SizedRights::new(Rights::RWX))
     }
     /// Makes a Space small that has nothing beyond `size`, a power of two: from now on its threads
-    /// run by the tables of this home, where its addresses begin at `address`.
+    /// run with the tables of this home, in which its addresses begin at `address`.
     ///
     /// # Errors
     /// What the kernel says.
@@ -370,11 +370,11 @@ impl Space {
         })
         .map(|_| ())
     }
-    /// Has its pages there cleared while the processor has nothing else to do. How many were
-    /// cleared of those that it wanted last to be, from the first on ([`CacheOp::Clear`]).
+    /// Asks the kernel to clear pages while no thread runs. Returns how many pages of the range
+    /// that was named last are clear, from its first page on ([`CacheOp::Clear`]).
     ///
     /// # Errors
-    /// What the kernel says: [`Error::Unsupported`](abi::Error::Unsupported) but on PowerPC.
+    /// What the kernel says: [`Error::Unsupported`](abi::Error::Unsupported), except on PowerPC.
     pub fn clear_later(self, address: Word, bytes: Word) -> Result<u32> {
         let operation = CacheOp::Clear as Word;
         let [cleared, ..] = sys::call(call::Cache {
@@ -385,7 +385,7 @@ impl Space {
         })?;
         Ok(cleared as u32)
     }
-    /// What its threads find at an address; with `memory` also which page of that it is.
+    /// What its threads find at an address; with `memory` also which page of that Memory it is.
     ///
     /// # Errors
     /// What the kernel says.
@@ -402,14 +402,14 @@ impl Space {
 }
 
 impl Irq {
-    /// Delivers it as the badge of a notify capability.
+    /// Binds it to a thread: it sets the bits of that capability's badge.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn bind(self, to: Option<Thread>) -> Result<()> {
         sys::call(call::BindIrq { irq: self.into(), thread: or_none(to) }).map(|_| ())
     }
-    /// Lets it come again.
+    /// Acknowledges it: it can interrupt again.
     ///
     /// # Errors
     /// What the kernel says.
@@ -434,7 +434,7 @@ pub fn set_frame(frame: &Frame) {
     }
 }
 
-/// Copies a capability to a slot of the own table (`None`) or another space's.
+/// Copies a capability to a slot of the component's own table (`None`), or of another space's.
 ///
 /// # Errors
 /// What the kernel says.

@@ -3,10 +3,10 @@
 //!
 //! On some processors ([`DMA_IS_COHERENT`]) a device sees what is in the data caches, and nothing
 //! here does anything. On the others a device sees only memory. There, memory that driver and
-//! device both use all the time, such as rings, is mapped [`uncached`]. Memory that one of them has
-//! at a time, such as the data of a request, is cached: the driver says what the device is going to
-//! do with it ([`hand_over`]). Until the device is done nobody may touch the cache's lines of it: a
-//! component that does harms only that data.
+//! device both use all the time, such as rings, is mapped [`uncached`]. Memory that only one of
+//! them uses at a time, such as the data of a request, is cached: the driver says what the device
+//! is going to do with it ([`hand_over`]). Until the device has finished, no component should
+//! access that memory: one that does harms only that data.
 
 use crate::{Env, Error, Memory, Result, Rights, Space, Word, map};
 use abi::CacheOp;
@@ -24,8 +24,8 @@ pub enum Use {
     Writes,
 }
 
-/// Maps the shared memory that this component was given as `name` again, past the caches. All of
-/// those who have it do that, or none.
+/// Maps the shared memory that this component was given as `name` again, uncached. All components
+/// that have this memory do that, or none does.
 ///
 /// # Errors
 /// A sentence that says what is wrong with what was granted, or what the kernel says.
@@ -46,8 +46,8 @@ pub fn uncached(env: &Env, name: &str) -> core::result::Result<(), String> {
         .map_err(|error| format!("`{name}` cannot be mapped uncached: {}", error.text()))
 }
 
-/// Makes a part of memory ready for a device: what was written there is in memory, and if the
-/// device writes it the caches know nothing of it any more.
+/// Makes a part of memory ready for a device: cached data is written to memory, and if the device
+/// is going to write there, the caches have no lines of it any more.
 ///
 /// # Errors
 /// What the kernel says.

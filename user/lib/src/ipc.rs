@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages. Words 0 to 2 of a message are passed here as an array; longer
-//! messages have the rest in the UTCB ([`crate::utcb`]), also what a processor passes in more
-//! registers.
+//! Messages. Words 0 to 2 of a message are passed here as an array. The other words are in the UTCB
+//! ([`crate::utcb`]), even if the processor passes some of them in registers.
 //!
 //! A component counts the calls, sends and replies that its threads make, whether they succeed or
 //! not, in a word that the root server reads ([`crate::start::Component::messages`]). Notifications
@@ -22,24 +21,24 @@ pub struct Received {
     pub kind: MessageKind,
     /// Badge of the capability that was used.
     pub badge: u32,
-    /// Reply handle, 0 if nobody waits.
+    /// Reply handle, or 0 if no thread waits for a reply.
     pub handle: Word,
-    /// Words in all.
+    /// Number of words of the message.
     pub count: u32,
-    /// Capabilities that arrived.
+    /// Number of capabilities that arrived.
     pub caps: u32,
     /// Words 0 to 2.
     pub words: [Word; 3],
 }
 
-/// What to send: words 0 to 2, how many in all, and how many capabilities.
+/// What to send: words 0 to 2, the number of words, and the number of capabilities.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Message {
     /// Words 0 to 2.
     pub words: [Word; 3],
-    /// Words in all, at most 64.
+    /// Number of words, at most 64.
     pub count: u32,
-    /// Capabilities, at most 3, from the UTCB.
+    /// Number of capabilities, at most 3; they are in the UTCB.
     pub caps: u32,
 }
 
@@ -51,7 +50,7 @@ const TEXT_WORD: usize = WORDS;
 const WORDS: usize = 3;
 
 impl Received {
-    /// The text of a message that [`Message::text`] made, as far as it is there.
+    /// The text of a message that [`Message::text`] made, as much of it as has arrived.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes()).into_owned()
@@ -69,9 +68,10 @@ impl Received {
 }
 
 impl Message {
-    /// A request with text, of which the first [`TEXT_BYTES`] are sent: word 0 is the
-    /// request, word 1 the number of bytes, word 2 zero; the text is in the words from 3
-    /// on, as it lies in memory. It is put into the UTCB: nothing else may be until it is sent.
+    /// A request with text, of which the first [`TEXT_BYTES`] are sent: word 0 is the request, word
+    /// 1 the number of bytes, word 2 zero; the text is in the words from 3 on, as it lies in
+    /// memory. The text is written into the UTCB, so nothing else may be written there until the
+    /// message is sent.
     #[must_use]
     pub fn text(request: Word, text: &[u8]) -> Self {
         let bytes = text.len().min(TEXT_BYTES);
@@ -173,9 +173,9 @@ impl Thread {
     }
 }
 
-/// Receives for ever, and replies to each message with the words that `answer`
-/// returns. With `None` there is no reply: nobody waits for it, or `answer` keeps the
-/// handle and replies later.
+/// Receives for ever, and replies to each message with the words that `answer` returns. If it
+/// returns `None`, there is no reply: either no thread waits for one, or `answer` has kept the
+/// handle, and replies later.
 pub fn serve(mut answer: impl FnMut(&Received) -> Option<[Word; 3]>) -> ! {
     let (mut handle, mut reply) = (0, Message::default());
     loop {
@@ -187,7 +187,7 @@ pub fn serve(mut answer: impl FnMut(&Received) -> Option<[Word; 3]>) -> ! {
     }
 }
 
-/// Sends and goes on when it was taken.
+/// Sends, and returns when the receiver has taken the message.
 ///
 /// # Errors
 /// What the kernel says.
@@ -195,10 +195,10 @@ pub fn send(to: Thread, message: Message) -> Result<()> {
     status(message.tag(Op::Send), call::Send { receiver: to.into(), words: message.registers() })
 }
 
-/// Sends if the receiver waits.
+/// Sends only if the receiver waits.
 ///
 /// # Errors
-/// `WouldBlock` if it does not.
+/// `WouldBlock` if it does not wait.
 pub fn send_poll(to: Thread, message: Message) -> Result<()> {
     status(
         Tag(message.tag(Op::Send).0 | Tag::POLL),
@@ -206,7 +206,7 @@ pub fn send_poll(to: Thread, message: Message) -> Result<()> {
     )
 }
 
-/// Replies (if `handle` is not 0) and receives from anybody.
+/// Replies (if `handle` is not 0), and receives from any thread.
 ///
 /// # Errors
 /// `BadHandle`, `CapTransfer`: the reply failed and nothing was received.
@@ -215,11 +215,11 @@ pub fn reply_wait(handle: Word, message: Message) -> Result<Received> {
     exchange(message.tag(Op::ReplyWait), call::ReplyWait { handle, words: message.registers() })
 }
 
-/// Carries out a record of one page (its length does not count), replies without words (if `handle`
-/// is not 0) and receives from anybody: a pager's answer to a page fault, in one system call.
+/// Carries out a record of one page (its length is ignored), replies without words (if `handle` is
+/// not 0), and receives from any thread: a pager's answer to a page fault, in one system call.
 ///
 /// # Errors
-/// `BadHandle`, or what [`crate::map`] says of the record: nothing was replied and nothing
+/// `BadHandle`, or an error of the record as in [`crate::map`]: then nothing was replied or
 /// received.
 #[inline(always)]
 pub fn map_reply_wait(handle: Word, record: &MapRecord) -> Result<Received> {
@@ -236,7 +236,7 @@ pub fn reply(handle: Word, message: Message) -> Result<()> {
     status(message.tag(Op::Reply), call::Reply { handle, words: message.registers() })
 }
 
-/// Receives from anybody, or from one thread.
+/// Receives from any thread, or only from one.
 ///
 /// # Errors
 /// What the kernel says.
@@ -255,7 +255,7 @@ pub fn poll() -> Result<Received> {
     )
 }
 
-/// Waits for one of these notification bits; returns those that came.
+/// Waits for at least one of these notification bits, and returns those that have arrived.
 ///
 /// # Errors
 /// What the kernel says.
@@ -276,12 +276,12 @@ pub fn run(handle: Word) -> Result<Received> {
     exchange(Tag::new(Op::Run, 0, 0), call::Run { handle })
 }
 
-/// Carries out up to 16 records, then as [`run`]: an answer to an alien's page fault, in one system
-/// call.
+/// Carries out up to 16 records, then does what [`run`] does: an answer to an alien's page fault,
+/// in one system call.
 ///
 /// # Errors
-/// `BadHandle`, or what [`crate::map`] says of a record: those before it were carried out, the
-/// alien has not run and its handle is good.
+/// `BadHandle`, or an error of a record as in [`crate::map`]: then the records before it were
+/// carried out, the alien has not run, and its handle is still valid.
 pub fn map_run(handle: Word, records: &[MapRecord]) -> Result<Received> {
     let words = records.iter().take(MapRecord::MAX as usize).flat_map(|record| record.0);
     words.enumerate().for_each(|(i, word)| utcb::set_word(i, word));

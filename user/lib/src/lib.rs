@@ -2,16 +2,15 @@
 //! The library for native components: start-up, typed capabilities, messages,
 //! notifications, threads, a heap, output.
 //!
-//! A component is a binary with `#![no_std] #![no_main]` and
-//! [`main!`](crate::main)`(function)`, where `function` takes an [`Env`]. Every
-//! thread runs on a stack of [`STACK_BYTES`], aligned to its size, whose last word is
-//! the address of the thread's UTCB: so it is found without FS or GS, which belong to
-//! programs.
+//! A component is a binary with `#![no_std] #![no_main]` and [`main!`](crate::main)`(function)`,
+//! where `function` takes an [`Env`]. Every thread runs on a stack of [`STACK_BYTES`], which is
+//! aligned to its size, and whose last word is the address of the thread's UTCB: so the library
+//! finds the UTCB without FS or GS, which belong to programs.
 //!
-//! Safe code can make any system call: the kernel protects components from each other,
-//! not one from itself. A component that unmaps its own heap or fills memory that is in
-//! use ([`map`], [`start::fill`]) loses Rust's guarantees, though nobody else does;
-//! [`map::Window`] is the way to look at memory of one's own without that risk.
+//! Safe code can make any system call: the kernel protects components from each other, but not a
+//! component from itself. If a component unmaps its own heap, or fills memory that is in use
+//! ([`map`], [`start::fill`]), Rust's guarantees no longer hold in that component, but they hold in
+//! all others. [`map::Window`] accesses the component's own memory without that risk.
 #![no_std]
 #![cfg_attr(target_arch = "mips64", feature(asm_experimental_arch))]
 #![warn(missing_docs)]

@@ -71,8 +71,8 @@ pub fn map(
     one(MapRecord::new(MapRecord::MAP, space.0, address, memory.0, offset, bytes, rights))
 }
 
-/// Maps a part of a Memory into a space, so that a device without a view of the caches sees what is
-/// written there.
+/// Maps a part of a Memory into a space, uncached, so that a device that does not see the caches
+/// sees what is written there.
 ///
 /// # Errors
 /// What the kernel says.
@@ -124,14 +124,14 @@ fn bounds(first: usize) -> Range<Word> {
     start..end
 }
 
-/// The addresses of devices and shared memory that the component was given: as in [`own`], no Rust
-/// object ever lies there.
+/// The addresses of devices and shared memory that the component was given. As in [`own`], no Rust
+/// object is ever there.
 #[must_use]
 pub fn grants() -> Range<Word> {
     bounds(0)
 }
 
-/// The addresses of what the component maps itself: no Rust object ever lies there.
+/// The addresses of what the component maps itself. No Rust object is ever there.
 #[must_use]
 pub fn own() -> Range<Word> {
     bounds(2)
@@ -148,8 +148,8 @@ enum End {
 /// A part of a Memory, or a Segment, that the component itself has mapped or attached, word by
 /// word.
 ///
-/// It lies in [`own`] or among [`grants`], so that whatever others do to that memory harms no Rust
-/// object.
+/// It is in [`own`] or among [`grants`], so no Rust object is harmed, whatever others do to that
+/// memory.
 #[derive(Debug)]
 pub struct Window {
     address: Word,
@@ -184,8 +184,8 @@ impl Window {
         Ok(Self { end: End::Detach, ..window })
     }
 
-    /// Addresses at which something may be mapped already, or nothing: then to read or write there
-    /// is an exception.
+    /// Addresses at which something may be mapped already. If nothing is mapped there, reading or
+    /// writing causes an exception.
     ///
     /// # Errors
     /// `BadAddress` outside of the area for windows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory that a component shares with others, who may write it at any time.
+//! Memory that a component shares with others, which may write it at any time.
 
 use crate::dma::{self, Use};
 use crate::map::grants;
@@ -7,8 +7,8 @@ use crate::{Env, Error, Result, Word, arch};
 use core::sync::atomic::{Ordering, fence};
 pub use frames::{Little, Reader, Shared, Writer};
 
-/// Shared memory that the component was given: whatever others write there harms no Rust object,
-/// for none lies there.
+/// Shared memory that the component was given. No Rust object is there, so none is harmed, whatever
+/// others write.
 #[derive(Debug)]
 pub struct Region {
     address: Word,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A part of the screen (docs/screen.md): memory that is shared with the screen server, and the
-//! server to call and to notify. It is a draw target of the crate `embedded-graphics`.
+//! A part of the screen (docs/screen.md): memory that is shared with the screen server. It is a
+//! draw target of the crate `embedded-graphics`.
 
 use crate::ipc::{self, Message, call};
 use crate::region::Region;
@@ -21,9 +21,9 @@ const SCREEN: u32 = 1 << BIT_SCREEN;
 /// And that its client has to attach again.
 const AGAIN: u32 = 1 << BIT_ATTACH;
 
-/// The component's part of the screen: the memory `surface` and `surface-events`, the server to call
-/// as `screen`, and to notify as `screen-bell`. What is drawn is shown by [`Screen::show`] or
-/// [`Screen::wait`].
+/// The component's part of the screen: the memory `surface` and `surface-events`, and the server,
+/// which it calls as `screen` and notifies as `screen-bell`. What is drawn appears on the screen
+/// after [`Screen::show`] or [`Screen::wait`].
 #[derive(Debug)]
 pub struct Screen {
     rings: Client<Region>,
@@ -34,8 +34,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Attaches to the part that the description gives the component, which is black at first;
-    /// `None` if it gives none. With `draws_pointer` the server paints no pointer there.
+    /// Attaches to the part of the screen that the description gives the component, and clears it;
+    /// `None` if the description gives none. With `draws_pointer` the server paints no pointer
+    /// there.
     ///
     /// # Errors
     /// `BadArgument` if the server refuses; what the kernel says.
@@ -58,8 +59,8 @@ impl Screen {
         Ok(Some(screen))
     }
 
-    /// Begins again: events that were not taken are lost, the whole surface is painted, and the first
-    /// event says whether the component has the keyboard.
+    /// Attaches again: pending events are lost, the whole surface is painted, and the first event
+    /// says whether the component has the keyboard.
     fn attach(&mut self) -> Result<()> {
         self.rings.begin();
         let request = Message::new([ATTACH as Word, (VERSION | self.flags) as Word, 0]);
@@ -105,7 +106,7 @@ impl Screen {
         self.rings.damage(area.intersection(self.area()));
     }
 
-    /// Has what was drawn so far painted.
+    /// Asks the server to paint what was drawn so far. It does not wait.
     ///
     /// # Errors
     /// What the kernel says.
@@ -118,8 +119,8 @@ impl Screen {
         Ok(())
     }
 
-    /// Whether all that was drawn before [`Screen::show`] is on the screen; of what nobody would see
-    /// there, whether the server has looked at it.
+    /// Whether everything that was drawn before [`Screen::show`] is on the screen, as far as it is
+    /// visible there.
     ///
     /// # Errors
     /// What the kernel says.
@@ -137,8 +138,9 @@ impl Screen {
         self.sound(event)
     }
 
-    /// Has what was drawn painted, and waits for events or for one of these notification bits, of
-    /// which it returns those that came. There may be none of both.
+    /// Asks the server to paint what was drawn, and waits for events or for one of these
+    /// notification bits. It returns the bits that have arrived; 0 if there are only events. It may
+    /// also return without either.
     ///
     /// # Errors
     /// What the kernel says.

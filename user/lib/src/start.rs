@@ -95,7 +95,7 @@ impl Env {
     pub fn given(&self, name: &str) -> Option<&Given> {
         self.start.grants.iter().find(|g| g.name == name)
     }
-    /// What stands after `NAME=` in the first argument that begins so.
+    /// What follows `NAME=` in the first argument that begins with it.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&str> {
         self.start
@@ -137,8 +137,8 @@ impl Env {
             .and_then(|given| given.address.try_into().ok())
             .unwrap_or_else(|| panic!("`{name}` is no range of I/O ports"))
     }
-    /// Opens an interrupt line. From now on it sets the bits of `notify`, with which this component
-    /// may notify its own thread, and comes again when it is acknowledged.
+    /// Opens an interrupt line: from now on it notifies the component's own thread, by the
+    /// capability `notify`, and interrupts again when it is acknowledged.
     ///
     /// # Errors
     /// A sentence, if the description does not give both, or the kernel refuses.
@@ -206,12 +206,12 @@ pub unsafe fn init(block: Word) -> Env {
 
 pub use image::protocol::root::{COMPONENT, EXIT, STATUS, USAGE, WORDS};
 
-/// How a component is.
+/// The state of a component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
     /// Whether it lives.
     pub lives: bool,
-    /// How often it was started again.
+    /// How often it was restarted.
     pub restarts: u32,
     /// Bytes of kernel memory that are charged to it.
     pub used: Word,

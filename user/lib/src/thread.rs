@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More threads in the own space.
+//! Further threads in the component's own space.
 //!
-//! All threads of a component share its heap, whose lock spins: threads of one
-//! component run at one priority, or those above the others do not allocate.
+//! All threads of a component share its heap, whose lock spins. So all of them have the same
+//! priority, or those of higher priority do not allocate.
 
 use crate::{Quota, Result, Rights, STACK_BYTES, Space, Thread, arch, map, utcb};
 use abi::{PAGE_SIZE, Word};
 use alloc::alloc::{Layout, alloc_zeroed};
 
-/// Starts a thread in the own space with a stack from the heap. Its capability goes
-/// to `slot`; its exceptions go to the root server, which takes the component down.
-/// A thread that is stopped keeps its stack.
+/// Starts a thread in the component's own space, with a stack from the heap, at the priority of the
+/// calling thread. The thread executes `function`, which gets `argument`. Its capability goes to
+/// the empty slot `slot` ([`Env::free_slot`](crate::Env::free_slot)). Its exceptions go to the root
+/// server, which then takes the component down. A thread that is stopped keeps its stack.
 ///
 /// # Errors
 /// `PoolExhausted` if the heap has no room for the stack; what the kernel says.
@@ -18,8 +19,7 @@ pub fn spawn(function: extern "C" fn(Word) -> !, argument: Word, slot: Word) -> 
     spawn_handled(function, argument, slot, Some(Thread(image::slot::ROOT as Word)))
 }
 
-/// The same with another handler of its exceptions; the kernel reports those of a thread without
-/// one.
+/// The same with another handler for the thread's exceptions; without one, the kernel prints them.
 ///
 /// # Errors
 /// As [`spawn`].

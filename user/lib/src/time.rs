@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel information page says, such as the time since boot, without a system call; and
-//! the thread's alarm.
+//! What is in the kernel information page, such as the time since boot, which needs no system call;
+//! and the thread's alarm.
 
 use crate::{Result, sys};
 use abi::kip::Kip;
@@ -27,7 +27,8 @@ pub fn now() -> u64 {
     kip().clock.nanoseconds(counter())
 }
 
-/// Sets notification bits of this thread at an absolute time; 0 bits cancel.
+/// Sets these notification bits of the calling thread at an absolute time, in nanoseconds since
+/// boot; 0 bits cancel the alarm.
 ///
 /// # Errors
 /// What the kernel says.

@@ -46,23 +46,23 @@ pub fn set_word(index: usize, value: Word) {
     write(offset_of!(Utcb, words) + index * size_of::<Word>(), value);
 }
 
-/// Names the notification bits that receives accept from now on.
+/// Sets the notification bits that the thread accepts when it receives.
 pub fn accept(bits: u32) {
     write(offset_of!(Utcb, accept), bits);
 }
 
-/// Notification bits that wait, without a system call.
+/// The pending notification bits; it makes no system call.
 #[must_use]
 pub fn pending() -> u32 {
     read(offset_of!(Utcb, pending))
 }
 
-/// Where received capabilities go.
+/// Sets the first slot for received capabilities.
 pub fn set_receive_slot(slot: u32) {
     write(offset_of!(Utcb, receive_slot), slot);
 }
 
-/// Capability `index` (0 to 2) to send.
+/// Sets capability `index` (0 to 2) of the next message.
 pub fn set_send_cap(index: usize, item: abi::utcb::CapItem) {
     assert!(index < 3, "capability {index}");
     write(offset_of!(Utcb, send_caps) + index * 4, item.0);
