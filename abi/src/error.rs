@@ -9,7 +9,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such system call, or its tag has something that this call does not take.
+    /// There is no such system call, or the tag has something that this call does not take.
     BadOperation = 1,
     /// The selector is 0, or beyond the table, or names an empty slot.
     NoCapability = 2,
@@ -23,10 +23,10 @@ pub enum Error {
     BadArgument = 6,
     /// The Quota that pays has too little left.
     QuotaExceeded = 7,
-    /// The Quota has enough, but the kernel has no block of that size, no thread, or the Space no
-    /// UTCB slot.
+    /// The Quota has enough, but the kernel has no block of that size or no thread, or the Space
+    /// has no UTCB slot.
     PoolExhausted = 8,
-    /// An address or a range is not within the part that is the user's.
+    /// An address or a range is not within the user's part of the address space.
     BadAddress = 9,
     /// Something is already mapped, attached or bound there.
     Occupied = 10,
@@ -34,7 +34,7 @@ pub enum Error {
     NotThere = 11,
     /// The object is in a state in which this cannot be done.
     BadState = 12,
-    /// Polled, and the partner was not ready.
+    /// The call had the flag `POLL`, and the partner was not ready.
     WouldBlock = 13,
     /// No thread waits under this reply handle: it is used up, forged, or another Space's.
     BadHandle = 14,

@@ -8,8 +8,8 @@ use crate::{Selector, Word};
 calls! {
     /// Deliver an interrupt line to a thread, as notification bits.
     ///
-    /// The bits are the badge of the Thread capability. The line is masked; the first `AckIrq`
-    /// unmasks it.
+    /// The bits are the badge of the Thread capability. Afterwards the line is masked; the first
+    /// `AckIrq` unmasks it.
     ///
     /// # Returns
     /// A status.
@@ -40,7 +40,8 @@ calls! {
 
     /// Set notification bits of the caller at an absolute time.
     ///
-    /// A thread has one alarm: a new one replaces the old. A time that has passed counts at once.
+    /// A thread has one alarm: a new one replaces the old one. If the time has passed already, the
+    /// bits are set at once.
     ///
     /// # Returns
     /// A status.

@@ -7,9 +7,9 @@ use crate::{Selector, Word};
 calls! {
     /// Send a message to a thread, and wait for its reply.
     ///
-    /// The caller waits until the receiver takes the message, then until it replies. The receiver
-    /// gets a reply handle. The capability counts when the message is taken. An alien never takes
-    /// one.
+    /// The caller waits until the receiver takes the message, and then until the receiver replies.
+    /// The receiver gets a reply handle. The capability is checked when the call begins, and again
+    /// when the receiver takes the message. An alien never takes a message.
     ///
     /// # Arguments
     /// * Tag: number of words and capabilities; `POLL`.
@@ -41,10 +41,10 @@ calls! {
         words: [Word; 3],
     }
 
-    /// Reply to a caller, then receive from anybody.
+    /// Reply to a caller, then receive from any thread.
     ///
     /// The handle may be that of a call or of an exception. Any thread of the Space that received
-    /// it may use it, once.
+    /// the handle may use it, once.
     ///
     /// # Arguments
     /// * Tag: number of words and capabilities of the reply; `POLL`.
@@ -75,7 +75,8 @@ calls! {
     /// Send a message to a thread, without waiting for a reply.
     ///
     /// The sender waits until the receiver takes the message. The receiver gets no reply handle.
-    /// The capability counts when the message is taken. An alien never takes one.
+    /// The capability is checked when the call begins, and again when the receiver takes the
+    /// message. An alien never takes a message.
     ///
     /// # Arguments
     /// * Tag: number of words and capabilities; `POLL`.
@@ -107,8 +108,8 @@ calls! {
 
     /// Receive a message or notification bits.
     ///
-    /// Bits that `accept` of the UTCB names come before any message. A sender whose capabilities
-    /// cannot be placed fails, and the receiver goes on waiting.
+    /// Bits that `accept` of the UTCB names are delivered before any message. If a sender's
+    /// capabilities cannot be placed, the sender's call fails, and the receiver continues to wait.
     ///
     /// # Arguments
     /// * Tag: `POLL`, not to wait; `NOTIFICATIONS_ONLY`, to take no message.
@@ -163,10 +164,10 @@ calls! {
 
     /// Resume an alien, and wait for its next event.
     ///
-    /// The alien's registers are taken from its UTCB slot. An accepted notification ends the wait:
-    /// the kernel stops the alien. If the bits were there before the alien ran, it does not run.
-    /// The alien's events go to its handler, so a caller that is not the handler gets notifications
-    /// only.
+    /// The kernel takes the alien's registers from its UTCB slot. An accepted notification ends the
+    /// wait: the kernel stops the alien. If the bits were there before the alien ran, the alien
+    /// does not run. The alien's events go to its handler, so a caller that is not the handler gets
+    /// only notifications.
     ///
     /// # Arguments
     /// * Tag: no flags. Words and capabilities are not looked at.
@@ -175,10 +176,10 @@ calls! {
     /// # Returns
     /// A delivery of one of these kinds:
     /// * `Alien`: vector, fault address and error code in `r2` to `r4`, the new handle in `r1`.
-    ///   Bits that came at the same time stay pending.
+    ///   Notification bits that came at the same time stay pending.
     /// * `Interrupted`: the bits in `r2`, the alien's handle in `r1`.
-    /// * `Notification`: the bits in `r2`. The alien is not waited for any more: it has halted, or
-    ///   somebody else has it.
+    /// * `Notification`: the bits in `r2`. The caller does not wait for the alien any more: the
+    ///   alien has halted, or another thread has its handle.
     ///
     /// # Errors
     /// * `BadOperation`: more than 64 words, or the flag `NOTIFICATIONS_ONLY`.
@@ -195,7 +196,7 @@ calls! {
 
     /// Set notification bits of a thread.
     ///
-    /// The bits are the capability's badge. It never waits.
+    /// The bits are the capability's badge. The call never waits.
     ///
     /// # Returns
     /// A status.
@@ -249,7 +250,7 @@ calls! {
 
     /// Carry out records, then resume an alien: an answer to its page fault.
     ///
-    /// It is `Map`, then `Run`. Notification bits that wait are delivered after the records.
+    /// It is `Map`, then `Run`. Pending notification bits are delivered after the records.
     ///
     /// # Arguments
     /// * Tag: as for `Run`.

@@ -4,20 +4,20 @@
 //! [`Op`] has the numbers. For each operation there is a structure of its name in [`call`], whose
 //! fields are its arguments; the modules beside it have them by groups.
 //!
-//! `docs/system-calls.md` is made of the comments here and of the structures, and of `error.rs`, by
-//! `./macadamia manual`.
+//! `./macadamia manual` makes `docs/system-calls.md` from the comments here, of the structures, and
+//! of `error.rs`.
 //!
 //! # Registers
 //!
 //! A system call takes a *tag* and four arguments, `a0` to `a3`. It returns five results, `r0` to
-//! `r4`. Each is one word: 32 or 64 bits, as the processor's user registers have. A table says
-//! where they are, and the page of a call where its arguments are; nothing else names registers of
-//! a processor. Both are made of `REGISTERS` in `abi/src/arch`.
+//! `r4`. Each is one word: 32 or 64 bits, as the processor's user registers have. A table says in
+//! which registers they are, and so does the section of each call; nothing else names registers of
+//! a processor. Both are made from `REGISTERS` in `abi/src/arch`.
 //!
 //! # Tag
 //!
 //! Bits 31 to 12 of the tag are the operation's number. Bit 11 is reserved and must be 0. For IPC
-//! the others say how many words (bits 6 to 0, at most 64) and capabilities (bits 8 and 7) are
+//! the other bits say how many words (bits 6 to 0, at most 64) and capabilities (bits 8 and 7) are
 //! sent, and hold two flags: `POLL` (bit 9) and `NOTIFICATIONS_ONLY` (bit 10). Other system calls
 //! ignore them.
 //!
@@ -25,20 +25,20 @@
 //!
 //! `Call`, `ReplyWait`, `Receive`, `Run`, `MapReplyWait` and `MapRun` return a *delivery*. `r0`
 //! says what arrived: its kind, the badge of the capability that was used, and the number of words
-//! and capabilities. `r1` is the reply handle, or 0 if nobody waits for a reply. `r2`, `r3` and
+//! and capabilities. `r1` is the reply handle, or 0 if no thread waits for a reply. `r2`, `r3` and
 //! `r4` are words 0 to 2; further words are in the UTCB. If the call fails, the kind is `Failed`,
 //! the badge is the error's code, and the other results are 0.
 //!
 //! All other system calls return a status in `r0`: 0, or the error's code. Their results are in
-//! `r1` to `r3`. A result that a page does not name is 0, and all are 0 after an error. `r4` is
-//! left as it was.
+//! `r1` to `r3`. A result that the section of a call does not name is 0, and all results are 0
+//! after an error. `r4` is left as it was.
 //!
-//! A call that fails has changed nothing, unless its page says otherwise.
+//! A call that fails has changed nothing, unless its section says otherwise.
 //!
 //! # Capabilities
 //!
 //! A *selector* is an index into the caller's capability table. Slot 0 is always empty. A table has
-//! at most 65,536 slots, so a selector fits 16 bits. Where a page says `Thread (CALL)`, the
+//! at most 65,536 slots, so a selector fits 16 bits. Where a section says `Thread (CALL)`, the
 //! argument is the selector of a capability to a Thread that carries the right `CALL`. The kernel
 //! looks it up and may find three errors:
 //!
@@ -46,14 +46,14 @@
 //! * `WrongKind`: the capability is to an object of another kind.
 //! * `NoRight`: the capability lacks the right.
 //!
-//! A *destination* is a slot of the caller's own table, unless a page names another. It must be
-//! empty.
+//! A *destination* is a slot of the caller's own table, unless a section names another table. It
+//! must be empty.
 //!
 //! # Errors of every call
 //!
 //! * `BadOperation`: no operation has this number, or bit 11 of the tag is set.
 //!
-//! The pages do not repeat this one.
+//! The sections below do not repeat this error.
 //!
 //! # Who pays
 //!
@@ -70,8 +70,8 @@
 //! # Calls in steps
 //!
 //! `CreateSpace`, `Delete`, `Revoke`, `Reset`, `Map`, `Attach`, `MapReplyWait` and `MapRun` can
-//! take long. They go in steps, and interrupts are taken between two steps. The kernel looks
-//! capabilities and handles up again when it carries such a call on. If somebody took one away
+//! take long. The kernel executes them in steps, and takes interrupts between two steps. When it
+//! continues such a call, it looks capabilities and handles up again. If one of them was deleted
 //! meanwhile, the call fails with the error for that, and what was done stays done.
 
 pub mod call;

@@ -8,7 +8,7 @@ use crate::{Selector, Word};
 calls! {
     /// Make a Quota out of another.
     ///
-    /// The parent is charged all of it at once, and 64 bytes for the Quota itself.
+    /// The parent is charged the whole limit at once, and 64 bytes for the Quota itself.
     ///
     /// # Returns
     /// A status.
@@ -32,12 +32,13 @@ calls! {
 
     /// Make a Space.
     ///
-    /// It is native if it has capability slots. If it has none it is for aliens, or a *home*: that
-    /// has no threads. Small Spaces are attached to it, and their threads run by its page tables.
+    /// A Space with capability slots is native. A Space without slots is for aliens, or it is a
+    /// *home*: a home has no threads; small Spaces are attached to it, and their threads run with
+    /// its page tables.
     ///
     /// # Returns
     /// * `r1`: the number of slots, which is rounded up. If the caller is stopped before the call
-    ///   ends, the Space is there with fewer.
+    ///   ends, the Space exists, but has fewer slots.
     /// * `r2`: on ARMv5 the number of its slot of relocation; else 0.
     ///
     /// # Errors
@@ -116,7 +117,7 @@ calls! {
 
     /// Make a Memory that is a part of another.
     ///
-    /// Its capability is a child of the one used, with the same rights.
+    /// The new capability is a child of `memory`, with the same rights.
     ///
     /// # Arguments
     /// * UTCB: Word 3 is the selector of the Quota (`CONTROL`) that pays.
@@ -145,9 +146,9 @@ calls! {
 
     /// Delete a capability.
     ///
-    /// Everything derived from it goes first. The original capability of an object takes the object
-    /// along. What a call has begun to end ends, even if the caller is stopped or deletes its own
-    /// Space.
+    /// Everything derived from it is deleted first. If it is the original capability of an object,
+    /// the object is deleted, too. A deletion that has begun is completed, even if the caller is
+    /// stopped or deletes its own Space.
     ///
     /// # Returns
     /// A status.
@@ -161,8 +162,8 @@ calls! {
 
     /// Delete everything derived from a capability.
     ///
-    /// The capability itself stays. If it is the original of a Memory, every mapping of that is
-    /// removed, too.
+    /// The capability itself stays. If it is the original of a Memory, every mapping of that Memory
+    /// is removed, too.
     ///
     /// # Returns
     /// A status.
@@ -201,7 +202,7 @@ calls! {
 
     /// Describe a capability.
     ///
-    /// It takes no right.
+    /// The call needs no right.
     ///
     /// # Returns
     /// * `r1`: the object's kind.

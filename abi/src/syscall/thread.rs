@@ -7,9 +7,9 @@ use crate::{Selector, UserAddr, Word};
 calls! {
     /// Start a stopped native thread.
     ///
-    /// Its registers become those of a thread that never ran: TLS descriptors, debug registers and
-    /// FPU, too. It finds the address of its UTCB slot in the register of `r1` and its argument in
-    /// that of `r2`.
+    /// All registers get their initial values, including TLS descriptors, debug registers and the
+    /// FPU. The thread finds the address of its UTCB slot in the register of `r1` and its argument
+    /// in that of `r2`.
     ///
     /// # Returns
     /// A status.
@@ -31,9 +31,9 @@ calls! {
 
     /// Stop a thread.
     ///
-    /// A native thread ends the IPC that it waits in, or the call that it is in the middle of, with
-    /// `Interrupted`, and stops. An alien that runs raises an event of vector `STOPPED`; one that
-    /// does not run stays as it is.
+    /// A native thread stops; the IPC in which it waits, or the call that it has begun, fails with
+    /// `Interrupted`. An alien that runs raises an event of vector `STOPPED`; an alien that does
+    /// not run stays as it is.
     ///
     /// # Returns
     /// A status.
@@ -48,8 +48,8 @@ calls! {
 
     /// Take a thread out of its Space, and bind it to a Space again.
     ///
-    /// Capabilities to it stay valid. Who waits for it fails with `PeerRestarted`. The thread is
-    /// stopped then; an alien waits as after `CreateThread`.
+    /// Capabilities to it stay valid. The calls of threads that wait for it fail with
+    /// `PeerRestarted`. Afterwards the thread is stopped; an alien waits as after `CreateThread`.
     ///
     /// # Returns
     /// * `r1`, `r2`: as `CreateThread`.
@@ -89,8 +89,9 @@ calls! {
 
     /// Name the thread that gets a thread's exceptions, or an alien's events.
     ///
-    /// The kernel keeps a copy of the capability: it is revoked with the one used. A thread halts
-    /// at an exception if it has no handler, is its own, or has one without a Space.
+    /// The kernel keeps a copy of the capability, which is deleted together with `handler`. A
+    /// thread halts at an exception if it has no handler, is its own handler, or has a handler
+    /// without a Space.
     ///
     /// # Returns
     /// A status.
@@ -106,7 +107,7 @@ calls! {
         handler: Selector,
     }
 
-    /// Set a part of a thread's state that only its kind of processor has.
+    /// Set a part of a thread's state that only this kind of processor has.
     ///
     /// On IA-32 there are these parts:
     /// * 0 to 2: TLS descriptors, with the selectors 0x33, 0x3b and 0x43. The first value is the
@@ -153,8 +154,8 @@ calls! {
 
     /// Write the registers of a stopped native thread, and let it run.
     ///
-    /// What the thread may not have is masked. TLS descriptors, debug registers and FPU stay as
-    /// they are.
+    /// Values that would give the thread more rights are masked. TLS descriptors, debug registers
+    /// and the FPU stay as they are.
     ///
     /// # Arguments
     /// * UTCB: The first words that are in no register (IA-32: 3 to 18) are the registers, as a
@@ -176,8 +177,8 @@ calls! {
 
     /// Put a thread's FPU registers into its UTCB slot.
     ///
-    /// The area in the slot is the truth until the thread uses the FPU again. `fpu` of the UTCB
-    /// says whether this call is needed.
+    /// The area in the slot is valid until the thread uses the FPU again. `fpu` of the UTCB says
+    /// whether this call is needed.
     ///
     /// # Returns
     /// A status.

@@ -16,10 +16,11 @@ pub trait Board {
     /// |---|---|---|---|---|
     /// | the time-stamp counter, scaled by what was measured at boot | a counter of the board | the time base | as IA-32 | Count, of whose 32 bits the kernel keeps 64 |
     fn now(&self) -> u64;
-    /// Asks for a tick at this time, or for none. The tick may come early: the kernel asks again.
+    /// Asks for a tick at this time, or for none. The tick may come early: then the kernel asks
+    /// again.
     ///
-    /// It is called when an alarm or the end of a slice is due earlier than what was asked for
-    /// last.
+    /// It is called when an alarm or the end of a slice is due earlier than the tick for which the
+    /// kernel asked last.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -34,7 +35,7 @@ pub trait Board {
     /// |---|---|---|---|---|
     /// | the mask of the 8259; a line of the second one that fired is also quiet as long as it is in service | the mask of the PL190, or of the secondary controller | as IA-32 | as IA-32 | as IA-32 |
     fn set_irq(&mut self, line: u32, enabled: bool);
-    /// Whether an interrupt waits to be taken: long operations then stop, and are carried on later.
+    /// Whether an interrupt is pending: then a long operation stops, and is continued later.
     ///
     /// It is called between two steps of such an operation. From one call to the next the kernel
     /// executes at most 10,000 instructions.

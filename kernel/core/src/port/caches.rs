@@ -19,13 +19,13 @@ pub enum Change {
 
 /// Caches of memory.
 ///
-/// The bodies here are right if caches are physical and coherent with the instruction side, and no
-/// lines can be locked: no address of a user's is in them.
+/// The bodies here are right if caches are physical and coherent with instruction fetches, and no
+/// lines can be locked: then caches do not depend on users' addresses.
 pub trait Caches {
     /// How many ranges of lines can be locked in a cache ([`lock_lines`](Self::lock_lines)).
     const LOCKS: u16 = 0;
 
-    /// The information page was written, by its address in the pool.
+    /// The information page was written, at its address in the pool.
     ///
     /// It is called once, before there is any space. A port may show the page in every space
     /// itself: then [`area`](crate::port::Placement::area) names no place for it.
@@ -35,13 +35,13 @@ pub trait Caches {
     /// | as it is: each native space maps it | cleans it, and shows it in all spaces | writes the processor's version there, and how the hashed table does | as it is | as it is |
     fn information_page(&mut self, _physical: PhysAddr) {}
     /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a
-    /// space, and was cleared. Returns the address by which the kernel reaches that page from now
-    /// on. It is in the pool, or in what [`Pool::add_window`] names. No cache has anything of the
-    /// page by another address afterwards. The page goes as any mapping does: by
+    /// space, and was cleared. Returns the address at which the kernel accesses that page from now
+    /// on. This address is in the pool, or in what [`Pool::add_window`] names. Afterwards no cache
+    /// has anything of the page at another address. The page is unmapped like any other: with
     /// [`before_change`](Self::before_change).
     ///
-    /// The kernel reads and writes UTCBs while their threads do. Where caches are virtual, both
-    /// have to use one address, so no two spaces have UTCBs at one
+    /// The kernel and a UTCB's thread both read and write the UTCB. Where caches are virtual, both
+    /// have to use the same address, so no two spaces have UTCBs at the same address
     /// ([`area`](crate::port::Placement::area)).
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
@@ -51,7 +51,7 @@ pub trait Caches {
         page
     }
     /// Mappings in this range of a space are about to change. The old ones can still be used.
-    /// Afterwards no cache has anything that only the old ones reach.
+    /// Afterwards no cache has anything that only the old mappings can reach.
     ///
     /// It is called once for each space in which they are visible.
     ///
@@ -68,15 +68,15 @@ pub trait Caches {
     }
     /// As [`before_change`](Self::before_change), for any mapping of any space.
     ///
-    /// It is called in its place if a Segment is in more than 16 spaces.
+    /// It is called instead of that if a Segment is attached to more than 16 spaces.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is | cleans and invalidates the data cache | as it is | as it is | as it is |
     fn before_change_anywhere(&mut self, _change: Change) {}
-    /// Cache maintenance on a range of a space, asked for by a user: for code that was written, for
-    /// memory at several addresses, and by drivers for DMA, which the kernel has no part in. It
-    /// never drops what was written and not cleaned: memory may hold what it held before it was
+    /// Cache maintenance that a user asks for, on a range of a space: for code that was written,
+    /// for memory at several addresses, and for a driver's DMA, of which the kernel knows nothing.
+    /// It never drops a dirty line: the memory below may still have what it had before it was
     /// cleared for its owner.
     ///
     /// It is called by `Cache`, and by records of `Map`.
@@ -92,9 +92,9 @@ pub trait Caches {
         _what: CacheOp,
     ) {
     }
-    /// The lines of a range of a space are to stay in the cache. `is_paid`: its Quota is charged
-    /// for one range more; such ranges are few, so Quotas divide them. Returns whether it is to
-    /// stay charged: the range was not locked before.
+    /// The lines of a range of a space are to stay in the cache. `is_paid` says that the space's
+    /// Quota was charged for one more range; there are few such ranges, so they are divided among
+    /// Quotas. Returns whether the Quota stays charged, because the range was not locked before.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -112,14 +112,15 @@ pub trait Caches {
     ) -> Result<bool, Error> {
         Err(Error::Unsupported)
     }
-    /// Lines of a range of a space are to stay no more. Returns what its Quota gets back.
+    /// The lines of a range of a space need not stay in the cache any more. Returns what the
+    /// space's Quota gets back.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is | on an XScale core | as it is | as it is | as it is |
     ///
     /// # Errors
-    /// `Unsupported`: as above. `NotThere`: none are locked.
+    /// `Unsupported`: as above. `NotThere`: no lines are locked there.
     fn unlock_lines(
         &mut self,
         _pool: &mut Pool,
@@ -128,15 +129,16 @@ pub trait Caches {
     ) -> Result<Charge, Error> {
         Err(Error::Unsupported)
     }
-    /// Whole pages of a range of a space are to be cleared while nobody runs, as [`CacheOp::Clear`]
-    /// says. Returns how many were of the range that the space wanted last.
+    /// Whole pages of a range of a space are to be cleared while no thread runs, as
+    /// [`CacheOp::Clear`] says. Returns how many pages were cleared of the range that the space
+    /// named last.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is | as it is | the idle loop does so | as it is | as it is |
     ///
     /// # Errors
-    /// `Unsupported`: nobody does so on this machine.
+    /// `Unsupported`: no pages are cleared on this machine.
     fn clear_later(
         &mut self,
         _pool: &mut Pool,

@@ -10,8 +10,8 @@
 //! | [`Placement`] | where a space is among all addresses | none: spaces have all addresses, and share none |
 //! | [`Board`] | clock, timer, interrupt controller | all |
 //!
-//! A function that has a body is one that a port may leave as it is: the body is right for a
-//! processor that has nothing of the kind.
+//! A port may leave a function that has a body as it is: the body is right for a processor that
+//! does not have the feature.
 //!
 //! A port saves the registers of the thread that ran in its [`Context`] and decides in its own
 //! entry code which of the kernel's entries to call. On the way out it loads what the thread in
@@ -24,8 +24,8 @@
 //! than 10,000 instructions for the largest range that a caller can name, or it puts the rest off.
 //!
 //! The columns of the tables in the parts say what the ports do. A cell begins with *as it is* if
-//! the port leaves the function's body as it is: `./macadamia test source.manual` holds that, and
-//! the page docs/contract.md is made of all this.
+//! the port leaves the function's body as it is: `./macadamia test source.manual` checks that. The
+//! page docs/contract.md is made from all of this.
 
 mod board;
 mod caches;

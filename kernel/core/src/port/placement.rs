@@ -7,7 +7,7 @@ use abi::{Error, TABLE_SPAN, USER_END, UserAddr, Word};
 use core::ops::Range;
 use pool::{Link, Pool, Ref};
 
-/// The kernel's part of a native space: nobody else maps there.
+/// The kernel's part of a native space, where nothing else is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Area {
     /// First address, a multiple of `TABLE_SPAN` if it is among the users' (below `USER_END`).
@@ -41,11 +41,11 @@ impl Area {
     }
 }
 
-/// Where a space is among all addresses, and by whose tables its threads run.
+/// Where a space is among all addresses, and with whose tables its threads run.
 ///
 /// The bodies here are right if each space has all addresses for itself: there are no slots that
-/// spaces are relocated to, no servers that spaces show, and no small spaces in a home. What the
-/// core does for these is left out of the kernel then.
+/// spaces are relocated to, no servers that spaces show, and no small spaces in a home. Then the
+/// kernel is built without the core's code for these.
 pub trait Placement {
     /// How many slots there are that spaces can be relocated to ([`wants_slot`](Self::wants_slot)).
     const SLOTS: u16 = 0;
@@ -55,35 +55,36 @@ pub trait Placement {
     const HOMES: bool = false;
 
     /// Where a native space, which has no tables yet, will have its UTCBs and the information page.
-    /// `place` is what its maker says of that; 0 is nothing. Native spaces may map all but their
-    /// own area, and spaces of aliens everything: where
-    /// [`utcb_page`](crate::port::Caches::utcb_page) gives the users' address, the port keeps these
-    /// addresses from both, as users' addresses end below them.
+    /// `place` is what the space's maker says about that; 0 says nothing. Native spaces may map
+    /// everything except their own area, and spaces of aliens everything: where
+    /// [`utcb_page`](crate::port::Caches::utcb_page) gives the users' address, the port keeps both
+    /// kinds of spaces from mapping these addresses, because users' addresses end below them.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | at the address `place`; `hw` notes the directory's entry for it | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as it is | as it is | as it is |
     ///
     /// # Errors
-    /// `BadAddress`: it cannot be there. `BadArgument`: the place says nothing. `PoolExhausted`:
-    /// all places have been given.
+    /// `BadAddress`: the area cannot be there. `BadArgument`: the place has no meaning.
+    /// `PoolExhausted`: all places are in use.
     fn area(&mut self, _pool: &mut Pool, _space: Ref<Space>, place: Word) -> Result<Area, Error> {
         Area::at(place)
     }
-    /// What the maker of a space of aliens, which has no tables yet, says of its place; not 0.
+    /// Takes what the maker of a space of aliens, which has no tables yet, says about its place; it
+    /// is not 0.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is: there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | as it is | as it is | as it is |
     ///
     /// # Errors
-    /// `BadArgument`: that says nothing.
+    /// `BadArgument`: the place has no meaning.
     fn place(&mut self, _pool: &mut Pool, _space: Ref<Space>, _place: Word) -> Result<(), Error> {
         Err(Error::BadArgument)
     }
-    /// Whether what the maker of a space says of its place asks for a slot: a part of all
-    /// addresses, to which the processor relocates it. Slots are few, so Quotas divide them
-    /// (`mmu::slots`).
+    /// Whether the place that the maker of a space names asks for a slot: a range of addresses to
+    /// which the processor relocates the space. There are few slots, so they are divided among
+    /// Quotas (`mmu::slots`).
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -91,15 +92,15 @@ pub trait Placement {
     fn wants_slot(_place: Word) -> bool {
         false
     }
-    /// A space that wants one gets a slot: one that nobody has, which its Quota has paid for
-    /// (`is_own`), or one that spaces of the same Quota have. If there is none it has no slot. It
-    /// has no tables yet.
+    /// Gives a slot to a space that wants one: a free slot, for which the space's Quota has paid
+    /// (`is_own`), or a slot that spaces of the same Quota have. If there is neither, the space
+    /// gets no slot. The space has no tables yet.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is | the PID | as it is | as it is | as it is |
     fn give_slot(&mut self, _pool: &mut Pool, _space: Ref<Space>, _is_own: bool) {}
-    /// What the maker of a space is told of its place.
+    /// What the maker of a space is told about the space's place.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -107,22 +108,24 @@ pub trait Placement {
     fn place_of(&self, _pool: &Pool, _space: Ref<Space>) -> Word {
         0
     }
-    /// A space without threads becomes a server: [`Space::window`] says so. Afterwards its threads
-    /// run privileged enough for pages that [`mmu::Format::supervisor`] keeps from others, and not
-    /// enough for the kernel's. It is called before its entries become the supervisor's.
+    /// A space without threads becomes a server, as [`Space::window`] says. Afterwards its threads
+    /// have enough privilege to access pages that [`mmu::Format::supervisor`] protects from others,
+    /// but not enough to access the kernel's. It is called before the space's entries become the
+    /// supervisor's.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | as it is: there are none yet | as it is: there are none |
     ///
     /// # Errors
-    /// `Unsupported`: there are none on this machine. `BadAddress`: a window cannot begin there.
+    /// `Unsupported`: there are no servers on this machine. `BadAddress`: a window cannot begin
+    /// there.
     fn space_served(&mut self, _pool: &mut Pool, _space: Ref<Space>) -> Result<(), Error> {
         Err(Error::Unsupported)
     }
-    /// A space shows a server from now on, or none any more. The entries are there, or will be
-    /// gone. Afterwards the server's threads run by the space's tables while these are the
-    /// processor's, or by their own.
+    /// A space shows a server from now on, or shows none any more. The entries are there already,
+    /// or will be removed. Afterwards the server's threads run with the space's tables while these
+    /// are loaded, and otherwise with their own.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -136,12 +139,12 @@ pub trait Placement {
     fn has_small_spaces(&self) -> bool {
         Self::HOMES
     }
-    /// A space is small from now on: its home's tables have its entries at `place`, and get each
-    /// change at once. Afterwards its threads run by its home's tables, with the addresses from 0
-    /// on that there are from `place` on, and reach nothing outside. Or its home is null and the
-    /// space large again: its threads run by its own tables. It may be loaded either time, and it
-    /// may be large already. The home has no threads. Entries of a server that it shows are the
-    /// supervisor's.
+    /// A space becomes small: its home's tables have the space's entries at `place`, and get each
+    /// change of them at once. Afterwards the space's threads run with the home's tables; their
+    /// address 0 is `place` in the home, and they cannot access anything outside of the space. If
+    /// the home is null, the space becomes large again: its threads run with its own tables. The
+    /// space may be loaded in both cases, and in the second one it may be large already. A home has
+    /// no threads. The entries of a server that the home shows are the supervisor's.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|

@@ -29,14 +29,14 @@ pub struct Cpu {
 /// |---|---|---|---|---|
 /// | I/O ports: their bitmap | [`Nothing`] | as IA-32, but the kernel reads it | as IA-32 | as PowerPC |
 pub trait Special: Object {
-    /// A space has none of them. The object was zero.
+    /// The space has none of them. The object was all zeros before.
     fn close_all(&mut self);
     /// A space has, or has no more, `count` of them from `first` on. It is at least one, and they
     /// are within what the board has ([`Machine::special`](crate::boot::Machine::special)).
     fn set(&mut self, first: u32, count: u32, open: bool);
 }
 
-/// Of a processor whose spaces have nothing but memory.
+/// For a processor whose spaces have nothing but memory.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Nothing(u32);
@@ -46,7 +46,7 @@ impl Special for Nothing {
     fn set(&mut self, _: u32, _: u32, _: bool) {}
 }
 
-/// What runs: the kernel's hot words, and what of a thread is in the processor.
+/// What runs: the kernel's hot words, and which thread's state is in the processor.
 pub trait Processor {
     /// Layout of a thread's registers.
     type Registers: Registers;

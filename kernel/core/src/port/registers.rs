@@ -12,13 +12,13 @@ pub type Context = [Word; CONTEXT_WORDS];
 /// has any of it. All zeros is none.
 pub type State = [Word; STATE_WORDS];
 
-/// The registers of threads that do not run: what of a processor is only a layout of words, so that
-/// a test on another machine can have it, too.
+/// The registers of threads that do not run. This part needs only a layout of words, and nothing
+/// else of the processor, so that tests on another machine can use it.
 pub trait Registers {
     /// System-call argument `index`: 0 the tag, 1 to 4 the arguments `a0` to `a3`.
     ///
-    /// It is called when a system call begins, and again when the call is carried on or taken out
-    /// of a queue: the arguments of a thread that waits stay in its context.
+    /// It is called when a system call begins, and again when the call is continued or taken out of
+    /// a queue: the arguments of a thread that waits stay in its context.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -63,8 +63,9 @@ pub trait Registers {
     /// |---|---|---|---|---|
     /// | all general registers, flags and selectors | `r0` to `pc`, and `cpsr` | 32 registers, LR, CTR, CR, XER, and the machine state | all general registers, flags, the base of FS | 32 registers, `hi`, `lo` |
     fn frame(thread: &Thread) -> Frame;
-    /// Takes registers from a frame that a user wrote, whatever that says. Afterwards the thread
-    /// has no right that it did not have. What `Frame::changed` does not name stays as it is.
+    /// Takes registers from a frame that a user wrote, and that may have any content. Afterwards
+    /// the thread has no right that it did not have before. Registers that `Frame::changed` does
+    /// not name stay as they are.
     ///
     /// It is called when an exception is answered, and by `SetRegisters`.
     ///
@@ -72,8 +73,8 @@ pub trait Registers {
     /// |---|---|---|---|---|
     /// | masks flags, replaces selectors that cannot be loaded by null, ignores `cs` and `ss` | masks `cpsr` | masks the machine state | masks flags, takes no base of FS that is no user's | `$0`, and the two that are the kernel's, stay 0 |
     fn load_frame(thread: &mut Thread, frame: &Frame);
-    /// Registers of a thread that starts: entry, stack pointer, UTCB address, argument. All else is
-    /// zero.
+    /// Sets the registers of a thread that starts: entry, stack pointer, UTCB address, argument.
+    /// All others become zero.
     ///
     /// It is called by `Start`, and when a thread is bound to a Space.
     ///
@@ -90,7 +91,8 @@ pub trait Registers {
     /// Whether the thread, which waits in IPC now, may be resumed by the fast path. The answer goes
     /// into its gate.
     ///
-    /// It is called each time that a thread begins to wait. By default no: there is no fast path.
+    /// It is called each time that a thread begins to wait. By default the answer is no: there is
+    /// no fast path.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -99,9 +101,9 @@ pub trait Registers {
         false
     }
     /// Sets part `item` of the rarely loaded state of a thread that is not loaded, and
-    /// [`Thread::lazy`]. The parts are the port's own (`abi::state`); by default there are none. No
-    /// value reaches the kernel, as a breakpoint at one of its addresses would. Returns a result of
-    /// the part's.
+    /// [`Thread::lazy`]. The port defines the parts (`abi::state`); by default there are none. A
+    /// value that would affect the kernel, such as a breakpoint at one of its addresses, is
+    /// refused. Returns a result that depends on the part.
     ///
     /// It is called by `SetState`, after [`unload`](crate::port::Processor::unload).
     ///
@@ -110,7 +112,7 @@ pub trait Registers {
     /// | TLS descriptors, debug registers | the thread pointer | as it is | the base of FS | as it is |
     ///
     /// # Errors
-    /// `BadArgument` if there is no such part, or the value could reach the kernel.
+    /// `BadArgument` if there is no such part, or the value would affect the kernel.
     fn set_state(_thread: &mut Thread, _item: Word, _values: [Word; 2]) -> Result<Word, Error> {
         Err(Error::BadArgument)
     }

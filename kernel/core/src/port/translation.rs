@@ -10,18 +10,18 @@ use pool::{Pool, Ref};
 /// What the port did about a translation fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultIn {
-    /// What the processor looks at was only a cache of the space's tables, and has the entry now:
-    /// the thread tries again.
+    /// The processor uses only a cache of the space's tables, and the cache has the entry now: the
+    /// thread tries again.
     Repaired,
-    /// The space's tables say so, too: the thread's handler has to know.
+    /// The space's tables do not have the entry either: the fault goes to the thread's handler.
     Report,
 }
 
 /// Translation tables, and what the processor has of them: TLBs, hashed tables, copies of entries,
 /// tags of spaces.
 ///
-/// The core writes the tables, which are the truth, and says what it has written. The bodies here
-/// are right if the processor walks the tables themselves, through its caches.
+/// The core writes the tables, which are authoritative, and reports what it has written. The bodies
+/// here are right if the processor walks the tables themselves, through its caches.
 pub trait Translation {
     /// Layout of translation tables.
     type Format: Format;
@@ -45,36 +45,37 @@ pub trait Translation {
     /// |---|---|---|---|---|
     /// | copies the kernel's entries; `hw` is the directory's physical address | picks a slot for the PID, no domain yet | no context yet | as IA-32, of the highest table, where the kernel has one entry | `hw` is the highest table's address; no ASID yet |
     fn space_created(&mut self, pool: &mut Pool, space: Ref<Space>);
-    /// A space's tables are about to be freed. No thread runs in it any more. Afterwards nothing in
-    /// the processor names its tables, no cache has anything of its pages by their addresses there,
-    /// and its tags may be another's. [`before_change`](crate::port::Caches::before_change) is not
-    /// called any more for what it still maps. It may be called twice, and
+    /// A space's tables are about to be freed. No thread runs in the space any more. Afterwards the
+    /// processor has no reference to these tables, no cache has a line at the addresses of the
+    /// space's pages, and the space's tags may be given to another space.
+    /// [`before_change`](crate::port::Caches::before_change) is not called any more for what the
+    /// space still maps. The function may be called twice, and
     /// [`directory_written`](Self::directory_written) may follow it while the tables go.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32, without servers; its PCID becomes free | its ASID becomes free: it is another's after the TLB was emptied |
     ///
-    /// Returns what its Quota has paid for and gets back: a slot, if it was the last there
-    /// ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had locked
-    /// ([`lock_lines`](crate::port::Caches::lock_lines)).
+    /// Returns what the space's Quota has paid for and gets back: a slot, if this was its last
+    /// space ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had
+    /// locked ([`lock_lines`](crate::port::Caches::lock_lines)).
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge;
-    /// A Segment was made: it has no tables yet, and is attached nowhere. It may have tags of its
-    /// own.
+    /// A Segment was made. It has no tables yet, and is attached to no space. It may get tags of
+    /// its own.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is: Segments have no tags | no domain yet | no context yet | as it is | as it is |
     fn segment_created(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
-    /// A Segment ends. It is attached nowhere and has no tables any more but its empty directory.
-    /// Its tags may be another's afterwards.
+    /// A Segment ends. It is attached to no space, and has no tables any more except its empty
+    /// directory. Afterwards its tags may be given to another Segment or space.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is | its domain becomes free | it loses its context | as it is | as it is |
     fn segment_dropped(&mut self, _pool: &mut Pool, _segment: Ref<Segment>) {}
-    /// These entries of a table were written; all of them when the table is new. Afterwards the
-    /// processor finds them in memory. Whether it may still use older ones is
+    /// These entries of a table were written; if the table is new, all of its entries. Afterwards
+    /// the processor finds them in memory. Whether it may still use older entries is
     /// [`invalidate`](Self::invalidate)'s matter. A fast path that writes an entry itself has to do
     /// what this does.
     ///
@@ -82,18 +83,18 @@ pub trait Translation {
     /// |---|---|---|---|---|
     /// | as it is: the walker reads through the caches | cleans the entries' lines: the walker reads memory | nothing, unless `tables=uncached` has the tables read past the cache | as it is | as it is |
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
-    /// Of the entries that name a space's leaf tables these were written, as far as there are
-    /// directories that have them. What places without a directory had is gone, too. It is not
-    /// called for a server that is shown by entries above directories.
+    /// These of the entries that name a space's leaf tables were written, where there are
+    /// directories for them. Where there is no directory any more, all entries are gone, too. It is
+    /// not called for a server that is shown by entries above directories.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | as it is: this is the level that the processor walks | the old ones go from the caching page directory | notes which segments it uses, and which of them a Segment has as a whole | as it is | as it is |
     fn directory_written(&mut self, _pool: &mut Pool, _space: Ref<Space>, _range: Range<usize>) {}
     /// Mappings in this range of a space were removed, replaced, or lost rights. Afterwards the
-    /// processor uses no older translation; of a small space
-    /// ([`space_moved`](crate::port::Placement::space_moved)) at no place in its home, whichever
-    /// space of the home runs. It is not called where there was nothing.
+    /// processor uses no older translation. For a small space
+    /// ([`space_moved`](crate::port::Placement::space_moved)) this is true at its place in its
+    /// home, too, whichever space of the home runs. It is not called if nothing was mapped there.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -101,17 +102,17 @@ pub trait Translation {
     fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<UserAddr>);
     /// As [`invalidate`](Self::invalidate), for any translation of any space.
     ///
-    /// It is called in its place if a Segment is in more than 16 spaces, and when an entry of a
-    /// Segment's directory has changed in all of them.
+    /// It is called instead of that if a Segment is attached to more than 16 spaces, and when an
+    /// entry of a Segment's directory has changed in all of its spaces.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
     /// | loads the same directory again | drops the TLB | gives all spaces other contexts | writes CR4, for all PCIDs | empties the TLB |
     fn invalidate_all(&mut self);
-    /// Entries of a server's directory for this range of it were changed, and all copies of them in
-    /// spaces that show it, if these have copies of them and not of higher ones. Afterwards the
-    /// processor uses no older translation of the range, in whatever space. By default that is
-    /// [`invalidate_all`](Self::invalidate_all).
+    /// Entries of a server's directory for this range were changed, and so were all copies of them
+    /// in spaces that show the server, if these spaces have copies of them and not of higher ones.
+    /// Afterwards the processor uses no older translation of the range, in any space. By default
+    /// this is [`invalidate_all`](Self::invalidate_all).
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
@@ -119,8 +120,8 @@ pub trait Translation {
     fn invalidate_shown(&mut self, _pool: &mut Pool, _server: Ref<Space>, _range: Range<UserAddr>) {
         self.invalidate_all();
     }
-    /// A thread of the space had a translation fault at an address. What the processor looks at may
-    /// be only a cache of the tables, which lacks an entry: then that is repaired.
+    /// A thread of the space had a translation fault at an address. If the processor uses only a
+    /// cache of the tables, and the cache lacked the entry, the port puts the entry there.
     ///
     /// It is called at each translation fault in user mode.
     ///
