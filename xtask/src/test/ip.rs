@@ -2,6 +2,7 @@
 //! Tests of native components' sockets: this machine connects to a port of its own that leads into
 //! QEMU's user network.
 
+use super::desk::Desk;
 use super::net::{bytes, checksum};
 use super::tally::{Test, on_amigaone, on_board, on_pc64, slow, test};
 use crate::bench::ping::{Peer, Questions};
@@ -9,6 +10,7 @@ use crate::build::{self, Built, Options, Seed, Wire};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, Transcript, batch};
 use crate::guest::{self, Guest};
+use crate::machine::monitor::Picture;
 use crate::machine::network::{Forward, Nic, free_port};
 use crate::top;
 use anyhow::{Context, Result, bail, ensure};
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 /// All of them.
 pub const ALL: &[Test] = &[
     test("net.tutorial", tutorial).reading(&["docs/tutorial-net.md"]),
+    test("net.tutorial.both", both).reading(&["docs/tutorial-both.md"]),
     test("net.echo", || echo(Nic::Virtio)),
     test("net.restarts", restarts),
     test("versatilepb.net.tutorial", || on_board(tutorial)).reading(&["docs/tutorial-net.md"]),
@@ -114,6 +117,44 @@ fn tutorial() -> Result<()> {
     ensure!(promised.len() > 2, "the tutorial shows no output");
     promised.iter().try_for_each(|line| session.expect(line))?;
     echoes_all(&connect(port)?, b"hello\n")
+}
+
+/// A component with a socket and a picture: a visitor is told its number, and the screen changes.
+/// The tutorial's page has the files as they are.
+fn both() -> Result<()> {
+    let page = std::fs::read_to_string("docs/tutorial-both.md")?;
+    for (path, language) in [
+        ("user/demo/tutorial-both/Cargo.toml", "toml"),
+        ("user/demo/tutorial-both/src/main.rs", "rust"),
+        ("systems/tutorial-both.toml", "toml"),
+    ] {
+        let file = std::fs::read_to_string(path)?;
+        let block = format!("`{path}`:\n\n```{language}\n{file}```\n");
+        ensure!(page.contains(&block), "docs/tutorial-both.md does not have {path} as it is");
+    }
+    let (built, port) = built("systems/tutorial-both.toml", "7", Nic::Virtio)?;
+    let mut desk = Desk::start(&built)?;
+    desk.session.expect("[visitors] listening at 0.0.0.0:7")?;
+    // Where the number is, in the corner below the bar.
+    let number = |picture: &Picture| -> Vec<Option<u32>> {
+        (864..1024)
+            .flat_map(|x| (20..60).map(move |y| (x, y)))
+            .map(|(x, y)| picture.at(x, y))
+            .collect()
+    };
+    let ink = Some(0xf0_f0e0);
+    let mut shown = number(&desk.until("a number", |picture| number(picture).contains(&ink))?);
+    for visitor in 1..=2 {
+        let mut told = String::new();
+        connect(port)?.read_to_string(&mut told)?;
+        ensure!(told == format!("you are visitor {visitor}\n"), "a visitor is told: {told}");
+        let changed = |picture: &Picture| {
+            let now = number(picture);
+            now != shown && now.contains(&ink)
+        };
+        shown = number(&desk.until("another number", changed)?);
+    }
+    Ok(())
 }
 
 /// Bytes of a large transfer, and of each of many at once.
