@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attachments: the record that a Memory was mapped into an owner of tables, or a Segment attached
-//! to a Space, a server shown in it, or a small Space put into it.
+//! Attachments: the record that a Memory was mapped into an owner of tables, that a Segment was
+//! attached to a Space, that a Space shows a server, or that a small Space is in a home.
 //!
-//! The records of one source are a list. Those of one owner are a digital search tree, as every
-//! `map` looks one up and others may have made thousands: a node's `bit` says whether a key that is
-//! not its own is in the `lower` or the `upper` part, and each level looks at the next bit. So no
-//! way is longer than a key has bits, without any balancing. The record made last is the root.
+//! The records of one source form a list. Those of one owner form a digital search tree, because
+//! every `map` looks one up, and others may have made thousands: a node's `bit` says whether a key
+//! that is not its own is in the `lower` or the `upper` part, and each level examines the next bit.
+//! So no path is longer than a key has bits, and the tree needs no balancing. The newest record is
+//! the root.
 
 use crate::port::Port;
 use crate::{Kernel, Memory, Owner, Region, Result, Segment, Space};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first objects: everything the machine has, in the hands of the root server.
+//! The first objects: everything that the machine has; the root server gets it.
 
 use crate::alarm::{ALARM_BYTES, Alarms};
 use crate::memory::class;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Capabilities: 16-byte slots, linked in the order of derivation.
 //!
-//! A slot is an entry of a space's table or lies inside an object (a thread's
-//! handler, an interrupt's target). All slots that stem from one original are a
-//! doubly linked list in preorder; the depth says who is whose child: the
-//! descendants of a slot are the following ones with a greater depth. The list is
-//! walked by revoke and delete, never by IPC.
+//! A slot is an entry of a space's table or lies inside an object (a thread's handler, an
+//! interrupt's target). All slots that are derived from one original form a doubly linked list in
+//! preorder; the depth says which slot is the child of which: the descendants of a slot are the
+//! slots after it with a greater depth. Revoke and delete walk the list, IPC never does.
 //!
 //! ```text
 //!  object  31            address           6 5 rights 0

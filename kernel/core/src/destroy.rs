@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Deleting and revoking, in steps: after each the kernel may be left for an
-//! interrupt, and the system call starts again from what is still there.
+//! Deleting and revoking, in steps: after each step the kernel may be left for an interrupt, and
+//! then the system call continues with what is still there.
 //!
-//! No recursion: a step walks from the target down to something that nothing
-//! derives from (the last of a chain of descendants) and removes that. Threads and
-//! Spaces only lose their original capability here: `reap.rs` ends them.
+//! There is no recursion: a step walks from the target down to a capability from which nothing is
+//! derived (the last of a chain of descendants), and removes that. Threads and Spaces only lose
+//! their original capability here: `reap.rs` ends them.
 
 use crate::port::Port;
 use crate::work::Work;

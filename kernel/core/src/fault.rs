@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exceptions as messages, aliens, and the receive mode `run`.
 //!
-//! An exception is a call made for the thread: to its handler, with the badge of
-//! the handler's capability, answered by a reply that resumes it. A native thread's
-//! registers travel as message words; an alien's are written to its UTCB slot,
-//! which lies in its handler's space, and read from there when it is resumed.
+//! An exception is a call that the kernel makes for the thread: to its handler, with the badge of
+//! the handler's capability. The reply resumes the thread. A native thread's registers are words of
+//! the message; an alien's are written to its UTCB slot, which lies in its handler's space, and
+//! read from there when it is resumed.
 
 use crate::map::Batch;
 use crate::port::{FaultIn, Port, Registers};

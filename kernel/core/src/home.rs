@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Homes: Spaces without threads, by whose tables the threads of several small Spaces run, so that
-//! it costs no switch of tables to go from one to another (uhlig-small-spaces-pentium-2002, section
-//! 3).
+//! Homes: Spaces without threads. The threads of several small Spaces run with a home's tables, so
+//! a switch from one small Space to another needs no switch of tables
+//! (uhlig-small-spaces-pentium-2002, section 3).
 //!
 //! A small space has a size. The entries of its directory below that size are copied into its
 //! home's, from some place on. The processor adds that place to each address that its threads use,
 //! and keeps them within the size. So only the port knows of the place: for the portable kernel a
 //! small space has the addresses from 0 to its size.
 //!
-//! A space is in one home at most. So what changes in its directory is written to its home at once,
-//! and not in steps (`share.rs`).
+//! A space is in at most one home. So a change in its directory is written to its home at once, and
+//! not in steps (`share.rs`).
 
 use crate::attach::attachment;
 use crate::port::Port;

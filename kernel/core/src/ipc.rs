@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! IPC: the specification that every port's fast path is held against.
+//! IPC: the specification with which every port's fast path is compared.
 //!
-//! Addressed to a Thread; the receiver learns the badge of the capability used and
-//! gets a *reply handle*: the caller's index and the number of its call ([`Thread::handle`]). A
-//! handle is valid while that call waits, for any thread of the space of the
-//! thread that received it; any number may be outstanding, and none takes memory.
+//! Messages are addressed to a Thread. The receiver learns the badge of the capability that was
+//! used, and gets a *reply handle*: the caller's index and the number of its call
+//! ([`Thread::handle`]). A handle is valid while that call waits, for any thread of the receiver's
+//! space. There may be any number of unanswered handles; they take no memory.
 //!
-//! A queue of senders is a circle in the order of priority, first come first served within
-//! one. The first sender of each priority is in a second circle, of only such senders: who joins
-//! looks at one sender of each priority, however many there are.
+//! A queue of senders is a circle in the order of priority, and within a priority in the order of
+//! arrival. The first sender of each priority is also in a second circle, which has only such
+//! senders: so a thread that joins the queue examines one sender of each priority, however many
+//! there are.
 
 use crate::port::{Port, Registers};
 use crate::thread::{SEQUENCE, flag, gate};

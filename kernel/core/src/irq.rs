@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupt lines: who is notified when one fires.
+//! Interrupt lines: which thread is notified when one fires.
 
 use crate::port::Port;
 use crate::{Header, Kernel, NOTHING, Result, Slot, Space};

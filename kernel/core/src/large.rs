@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Large pages: entries of a directory that map a whole span themselves.
 //!
-//! `map` makes them where it covers a span with physical addresses that are aligned alike. Each
-//! has a table in reserve, charged to the owner's Quota when it was mapped. So an owner pays what
-//! it would pay without large pages, and to take away a part of one, or to change its rights,
-//! needs no memory: the page is split into the table.
+//! `map` makes one if it covers a whole span, and the physical addresses are aligned in the same
+//! way. Each large page has a table in reserve, which was charged to the owner's Quota when the
+//! page was mapped. So an owner pays what it would pay without large pages, and it takes no memory
+//! to unmap a part of one or to change its rights: the page is split into that table.
 
 use crate::map::{LOOK, fill_pages};
 use crate::port::{Change, Port};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The portable kernel: what every port shares, and no architecture.
+//! The portable kernel: everything that does not depend on the processor.
 //!
 //! [`Kernel`] is the guard of the one kernel lock. A port enters with the
 //! current thread's registers saved in [`thread::Thread::context`], calls one of
@@ -24,7 +24,7 @@
 //! | `boot`, `ram` | the first objects, and what RAM is free for them |
 //! | `kdb` | what the kernel debugger shows |
 //!
-//! The objects refer to each other, so every module takes their types from here.
+//! The objects refer to each other, so every module imports their types from here.
 #![no_std]
 #![forbid(unsafe_code)]
 // Nothing that a user says ends in a panic. Arithmetic is not among these lints: it wraps in a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading what is mapped, for who wants to compare it with tables of its own.
+//! Reading what is mapped, for a caller that compares it with tables of its own.
 //!
-//! A page's physical address is told to nobody: only its offset in a Memory that the caller has.
+//! No caller learns a page's physical address, only its offset in a Memory that the caller has.
 
 use crate::memory::class;
 use crate::port::Port;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `map`: mapping, unmapping and changing rights, in batches that can be interrupted.
 //!
-//! Three functions do the work of a record, in a loop ([`carry_out_memory`]) that looks at the
-//! interrupt controller between its steps:
+//! Three functions do the work of a record, in a loop ([`carry_out_memory`]) that checks for
+//! interrupts between its steps:
 //!
 //! | function | what it does | what it changes |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | [`decide`] | how much of it is done before the next look | nothing |
 //! | [`apply`] | does that much of it | tables, caches, and records of who uses a Memory |
 //!
-//! The last one fails only for want of kernel memory. What is special (I/O ports) and what is done to
-//! caches is no loop: `special.rs` and [`cache_record`] check it, and do it at once.
+//! The last one fails only if there is no kernel memory. Records about I/O ports and caches need no
+//! loop: `special.rs` and [`cache_record`] check such a record, and carry it out at once.
 //!
 //! [`carry_out_memory`]: Kernel::carry_out_memory
 //! [`decode`]: Kernel::decode
@@ -19,7 +19,7 @@
 //! [`apply`]: Kernel::apply
 //! [`cache_record`]: Kernel::cache_record
 //!
-//! A mapping costs no record of its own: the pair (Memory, owner) is noted once, as an
+//! A mapping has no record of its own: the pair (Memory, owner) is recorded once, as an
 //! [`Attachment`](crate::Attachment), and revoke finds the mappings by walking the owner's tables.
 
 use crate::memory::class;

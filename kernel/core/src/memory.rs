@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Memory: ranges of physical addresses, or of what else a processor has, which users map; or of
-//! what they may take for a server's window.
+//! Memory: ranges of physical addresses, or of other resources of a processor, which users map; or
+//! of the addresses that a server's window may have.
 
 use crate::port::{Change, Port};
 use crate::{

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quotas: who pays for kernel memory, for entries of the thread table, and for the processor's
-//! slots and locked lines. Every block of the pool is charged to a Quota at its full size, every
-//! thread, slot and range of lines as one; a child's limits are charged to its parent at once, so
-//! that what a Quota has left is there, whatever others do.
+//! slots and locked lines. Every block of the pool is charged to a Quota at its full size, and
+//! every thread, slot and range of lines as one. A child's limits are charged to its parent at
+//! once, so what a Quota has left is really available, whatever others do.
 
 use crate::port::Port;
 use crate::{Kernel, NOTHING, Progress, Result, Slot, Space, Thread};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Free RAM, as a port finds it at boot: ranges, out of which it takes what is used already.
+//! Free RAM, as a port finds it at boot: ranges, from which the port removes what is in use
+//! already.
 
 use crate::boot::Range;
 use abi::boot::RAM_RANGES;

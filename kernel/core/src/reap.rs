@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ending Threads and Spaces.
 //!
-//! It takes as long as others have made it: everybody who waits for a Thread has to be found, and
-//! every capability in a Space's table deleted. So what is to be ended is put on the *work list* of
-//! the thread that deletes or resets, and worked off in steps, what was found last first: a Space
-//! in the table of a Space that ends comes before it, and no step descends to it again.
+//! How long it takes depends on others: every thread that waits for a Thread has to be found, and
+//! every capability in a Space's table has to be deleted. So the object is put on the *work list*
+//! of the thread that deletes or resets it, and the list is processed in steps. The object that was
+//! found last comes first: a Space whose capability is in the table of a Space that ends is ended
+//! before it, and no step descends to it again.
 //!
-//! If that thread is ended by another, its list goes on to that one's; if it is stopped, or ends
-//! itself, to the *reaper*: a thread of the kernel's own, with no space, that runs with the
-//! priority of the thread that left the work. So nobody waits for ever for somebody who is gone,
-//! and interrupts are never kept waiting. How urgent that is may be the choice of what ends: so no
-//! thread of a dying Space runs on beyond a tick of the timer ([`Kernel::end_doomed`]).
+//! If another thread ends that thread, the work list is added to the other one's. If the thread is
+//! stopped, or ends itself, the list goes to the *reaper*: a thread of the kernel itself, without a
+//! space, which runs with the priority of the thread that left the work. So no thread waits for
+//! ever for one that is gone, and interrupts never have to wait. A dying component may have chosen
+//! a low priority for this work: so no thread of a dying Space runs beyond the next tick of the
+//! timer ([`Kernel::end_doomed`]).
 
 use crate::bind::bound_to;
 use crate::port::Port;

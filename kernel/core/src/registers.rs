@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting and stopping threads, and all that one thread may set of another.
+//! Starting and stopping threads, and everything that one thread may set of another one.
 
 use crate::fault::FRAME_OFFSET;
 use crate::port::{Port, Registers};

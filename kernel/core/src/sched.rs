@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who runs: 256 priorities, a bitmap, the slice donated along calls.
+//! Which thread runs: 256 priorities, a bitmap, and time slices that calls donate.
 //!
-//! The running thread is in no ready queue and a blocked one never is. A system
-//! call that wakes a thread leaves it as `handoff`; [`Kernel::schedule`], called
-//! once before the kernel is left, decides between the current thread, the handoff
-//! and the queues.
+//! The running thread is in no ready queue, and neither is a blocked thread. A system call that
+//! wakes a thread notes it as `handoff`; [`Kernel::schedule`], called once before the kernel is
+//! left, decides between the current thread, the handoff and the queues.
 
 use crate::port::{Cpu, Port};
 use crate::thread::{flag, gate};

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers: spaces that others show, so that it costs no switch of tables to enter them.
+//! Servers: spaces that others show, so that entering them needs no switch of tables.
 //!
 //! A server has a window, the addresses from some place to the end of the users' part. Its entries
-//! for the window are copied into each space that shows it (`share.rs`), where the processor keeps
-//! the space's own threads off them. They are entries of its directory; or, where there are tables
-//! above directories, of the highest level at which an entry begins where the window does, so that
-//! a window of any size is few entries. So the server's threads run by the tables of such a space,
-//! if these are the processor's, and reach all that the space's threads reach. What they reach
-//! outside the window depends on whose tables these are: so a server maps nothing there.
+//! for the window are copied into each space that shows it (`share.rs`), where the processor does
+//! not let the space's own threads use them. They are entries of its directory; or, where there are
+//! tables above directories, of the highest level at which an entry begins where the window does,
+//! so that a window of any size is few entries. So while the tables of such a space are loaded, the
+//! server's threads run with them, and can access everything that the space's threads can access.
+//! What is outside of the window depends on whose tables are loaded: so a server maps nothing
+//! there.
 //!
-//! All windows end at one address. So if there is only one server, no space shows anything else at
-//! its addresses, and the translations of its pages may stay when the tables change: it can be
-//! *global*. A space that shows none and maps something there itself harms itself: its accesses may
-//! find the supervisor's pages.
+//! All windows end at the same address. So if there is only one server, no space shows another one
+//! at these addresses, and the translations of its pages may stay when the tables change: the
+//! server can be *global*. A space that shows no server, and maps something there itself, harms
+//! only itself: its accesses may find the supervisor's pages.
 
 use crate::memory::class;
 use crate::port::Port;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Directories of which others have copies: a Segment's, in the spaces that it is attached to
-//! (fass-wombat-arm-2007, section 3.4), a server's, in the spaces that show it, and a small
-//! space's, in its home. Spaces with copies share the leaf tables. A list of uses at the
-//! directory's owner finds them.
+//! Directories whose entries are copied: a Segment's, into the spaces to which it is attached
+//! (fass-wombat-arm-2007, section 3.4), a server's, into the spaces that show it, and a small
+//! space's, into its home. Spaces with copies share the leaf tables. The directory's owner has a
+//! list of these spaces.
 //!
 //! Of a server with a large window, the entries of which others have copies are those of a level
 //! above ([`shared_level`](Kernel::shared_level)): the spaces share its directories, too, and see
 //! at once what changes in them. Entries are numbered by the first leaf table that they lead to,
 //! whatever their level.
 //!
-//! Any number of spaces may have copies. So a changed entry is copied in steps: the owner notes
-//! which one it is and where the copying goes on, and the next operation that changes, revokes or ends
-//! anything of it finishes that first. An operation has ended when all copies are written. Between its
-//! steps threads run by old copies, so what was done about the old entry beforehand, for the
-//! caches, is done again after the last step.
+//! Any number of spaces may have copies. So a changed entry is copied in steps: the owner records
+//! which entry it is and where the copying has to continue, and the next operation that changes,
+//! revokes or ends anything of the owner first finishes the copying. An operation has ended when
+//! all copies are written. Between its steps threads run with old copies, so whatever was done to
+//! the caches before the change is done again after the last step.
 
 use crate::attach::{attachment, place};
 use crate::port::{Change, Port};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Spaces: an address space, with the capability table of those who run in it.
+//! Spaces: an address space, with the capability table of the threads that run in it.
 
 use crate::port::Port;
 use crate::tables::TABLE_BYTES;

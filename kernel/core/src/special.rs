@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only one kind of processor has, such as I/O ports. Here it is a range of numbers: who may
-//! have which is a Memory's matter as of anything that is mapped. What a Space has of them is an
-//! object of the port's ([`Special`]), which a Space gets with the first of them and its Quota
-//! pays.
+//! Resources that only one kind of processor has, such as I/O ports. Here they are a range of
+//! numbers: as for everything that is mapped, a Memory says who may have which numbers. An object
+//! of the port ([`Special`]) records which of them a Space has; the Space gets this object with its
+//! first number, and its Quota pays.
 
 use crate::port::{Port, Special};
 use crate::{Kernel, Memory, Owner, Result, Space};

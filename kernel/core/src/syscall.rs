@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decoding system calls: raw registers become the structure of their operation, with which the
-//! function is called that checks everything before it acts.
+//! Decoding system calls: raw registers become the operation's structure, and a function gets that
+//! structure, and checks everything before it acts.
 
 use crate::port::{Port, Registers};
 use crate::thread::{flag, gate};

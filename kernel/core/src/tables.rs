@@ -2,9 +2,10 @@
 //! Translation tables: who owns them, making and freeing them, and their entries.
 //!
 //! A table belongs to one owner, a Space or a Segment, whose Quota pays for it. A Segment has one
-//! directory and the leaf tables in it. So has a Space where the processor walks two levels. With
-//! more, a Space has a tree above its directories: it is made as it is needed, and stays until the
-//! Space ends. Leaf tables are numbered through all directories of a Space.
+//! directory and the leaf tables in it, and so has a Space if the processor walks two levels. If
+//! there are more levels, a Space has a tree above its directories, which is made as needed and
+//! stays until the Space ends. The leaf tables of all directories of a Space are numbered
+//! consecutively.
 
 use crate::attach::SPACES;
 use crate::map::{LOOK, SPACE};

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads: one entry each of a table whose place and size are fixed at boot, so
-//! that a reply handle's index is checked by one comparison and any index below
-//! the limit names a Thread.
+//! Threads: each is an entry of a table whose place and size are fixed at boot. So one comparison
+//! checks a reply handle's index, and any index below the limit names a Thread.
 //!
-//! A reference to a Thread points to the word after its saved registers. On IA-32 that is
-//! where the processor starts to push when user mode is left, so the words that
-//! matter to IPC lie on both sides of the reference:
+//! A reference to a Thread points to the word after its saved registers. On IA-32 that is where the
+//! processor starts to push when it leaves user mode, so the words that IPC needs are on both sides
+//! of the reference:
 //!
 //! ```text
 //! below context     registers, in the port's layout, the last pushed first

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be ended, and lists of it. `reap.rs` works them off.
+//! Objects that have to be ended, and lists of them. `reap.rs` processes the lists.
 
 use crate::{Space, Thread};
 use bytemuck::{Pod, Zeroable};

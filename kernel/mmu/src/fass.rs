@@ -6,19 +6,20 @@
 //! 1 MiB, is a copy of an entry of some owner, a Space or a Segment, and is tagged with that
 //! owner's domain. A switch of spaces opens other domains; it flushes nothing. The TLB tells owners
 //! apart by the domain. The data cache does not: it knows only virtual addresses. So before a
-//! section is somebody else's, what its last owner may have left in the cache goes.
+//! section gets another owner, the lines that the last owner may have left are dropped from the
+//! cache.
 //!
 //! Who may have left lines in a section since the whole cache was last cleaned:
 //!
 //! - who has it in the directory now, if its domain was open since then: a bit in [`Fass::dirty`];
 //! - who had it before, and lost it to a change of domains: a *tenant*, in `lines`.
 //!
-//! So an owner that loses its domain keeps its lines. They are written back when another owner
-//! comes to the same section, and not before. Owners of one *vspace* promise that the same address
-//! is the same memory: their lines are anybody's of them. The promise binds only one holder, which
-//! makes all of them: a number that another one chose says nothing.
+//! So an owner that loses its domain keeps its lines. They are written back when another owner uses
+//! the same section, and not before. Owners of one *vspace* promise that the same address is the
+//! same memory, so each of them may use the others' lines. The promise is made by the holder that
+//! makes all of these owners: the same number of another holder means nothing.
 //!
-//! Nothing here touches the processor: [`Hardware`] does. Each function takes a bounded time: an
+//! Nothing here accesses the processor: [`Hardware`] does. Each function takes a bounded time: an
 //! owner has at most [`MOST`] sections.
 
 use crate::tags::{First, Tags};

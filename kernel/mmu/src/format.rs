@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a port's translation tables look like. The truth is a tree of tables of a page each in
-//! every port; how many levels it has, how wide an entry is and what its bits mean differ.
+//! What a port's translation tables look like. In every port the authoritative tables are a tree of
+//! tables, each of a page; ports differ in the number of levels, the width of an entry and the
+//! meaning of its bits.
 
 use abi::{PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
 use bytemuck::Pod;

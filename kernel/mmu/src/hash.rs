@@ -2,9 +2,9 @@
 //! The hashed table of a 604 (*Programming Environments for 32-bit Microprocessors*, section 7.6):
 //! a cache of the translation tables, which the processor looks at when its TLB has no entry.
 //!
-//! A page has two groups of eight entries where it can be, so a table that is full in one place
-//! replaces an entry there. A space that lost one faults, and gets it again. R and C are preset, so
-//! the processor only reads.
+//! A page's entry can be in one of two groups of eight. If both are full, an entry there is
+//! replaced; the space that lost it has a fault, and gets it again. R and C are set from the start,
+//! so the processor only reads the table.
 
 use abi::UserAddr;
 

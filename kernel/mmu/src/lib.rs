@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pure algorithms of address-space multiplexing, shared by ports and tested on
-//! the host: translation-table formats and who has which tag. No hardware is
-//! touched here.
+//! Pure algorithms of address-space multiplexing, which ports share and the host tests: formats of
+//! translation tables, and which space has which tag. Nothing here accesses the hardware.
 #![no_std]
 #![forbid(unsafe_code)]
 // Indices here are of tables that this crate makes itself: the property tests of each algorithm

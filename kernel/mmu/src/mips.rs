@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! MIPS III: three levels of tables of this kernel's own, which no processor walks. The handler of
-//! TLB misses reads them, so the upper half of an entry is what it needs, and the lower half is the
-//! kernel's.
+//! TLB misses reads them: it uses the upper half of an entry, and the kernel the lower half.
 //!
 //! | entry | upper half |
 //! |---|---|

@@ -2,8 +2,8 @@
 //! Which space has which PCID, and what is loaded into CR3 for it (Intel SDM volume 3, sections
 //! 4.10.1 and 4.10.4).
 //!
-//! A space has a *word*, and code that enters the space loads that and asks nothing: a fast path,
-//! too. So the word is right at any time.
+//! A space has a *word*, which code that enters the space loads without any test, fast paths
+//! included. So the word is right at any time.
 //!
 //! | the word has | who enters the space |
 //! |---|---|
@@ -11,10 +11,11 @@
 //! | a PCID without it | drops those: they are another space's, or some have changed |
 //! | PCID 0 | drops those of PCID 0, which all spaces without one of their own share |
 //!
-//! A space gets a PCID when it is entered by the slow way, and loses it to another one then: mostly
-//! one that was neither entered nor left by the slow way lately. Nothing is flushed for that: a
-//! space that has got one drops what the TLB has of it when it is entered first. A mapping that
-//! changes while the space is not entered costs it [`KEEP`], until it was entered once.
+//! A space without a PCID gets one when the slow path enters it; if none is free, it takes the PCID
+//! of another space, usually of one that the slow path has neither entered nor left recently.
+//! Nothing is flushed for that: the first entry of a space with a new PCID drops what the TLB has
+//! of this PCID. If a mapping changes while the space is not entered, the space loses [`KEEP`]
+//! until its next entry.
 
 use crate::tags::{First, Tags};
 

@@ -2,7 +2,7 @@
 //! PowerPC: two levels of tables of this kernel's own, which no processor walks. Code that fills a
 //! TLB (603) or a hashed table (604) reads them, so an entry of a leaf table is the second word of
 //! a PTE as the processor wants it (*Programming Environments for 32-bit Microprocessors*, section
-//! 7.6.1.2): nothing is to be converted.
+//! 7.6.1.2), and needs no conversion.
 //!
 //! Readable pages are executable: only a whole segment of 256 MiB can be kept from execution. A
 //! page without any right is an entry without the bit R, which keeps its address so that `protect`

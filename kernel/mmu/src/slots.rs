@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots: parts of a processor's addresses to which it relocates spaces, so that these have none in
-//! common (fass-wombat-arm-2007, section 3.2). A slot is held by the Quota that pays for it, and
-//! only spaces of that Quota share it.
+//! Slots: ranges of addresses to which a processor relocates spaces, so that no two spaces have an
+//! address in common (fass-wombat-arm-2007, section 3.2). A slot belongs to the Quota that pays for
+//! it, and only spaces of that Quota share it.
 
 /// `N` slots, and who holds them: an `H` each.
 pub struct Slots<H, const N: usize> {

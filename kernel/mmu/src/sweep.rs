@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sweep: entries of the hashed table that no space owns are taken out, some groups at a time.
+//! The sweep: removes entries of the hashed table that no space can use, some groups at a time.
 //!
-//! A space that gets another context leaves its entries where they are. Nobody can use these
-//! *zombies*, but a group that is full of them is full. The idle loop sweeps them out (Dougan,
-//! Mackerras, Yodaiken 1999, section 7).
+//! A space that gets another context leaves its entries in the table. No space can use these
+//! *zombies*, but they fill groups. The idle loop removes them (Dougan, Mackerras, Yodaiken 1999,
+//! section 7).
 //!
-//! The same sweep lets contexts be given out again. When one half of them is used up the other one
-//! is given out, and no space keeps one of the first: all entries of that half are zombies. Until
-//! its turn comes again the whole table has to be swept, so each context that is given out sweeps
-//! its share. Nobody waits for more than that.
+//! Because of the same sweep, contexts can be given out again. When one half of them is used up,
+//! the other half is given out, and no space keeps a context of the first half: all entries of that
+//! half are zombies. Before that half is given out again, the whole table has to be swept, so the
+//! kernel sweeps a share of it for each context that it gives out. Nothing has to wait for more
+//! than that.
 
 use crate::hash::{Group, VALID};
 use crate::vsid::{Contexts, Function};

@@ -10,20 +10,20 @@
 //! PowerPC has a million contexts of 16 VSIDs, so nobody loses one to another: [`crate::vsid`] has
 //! them.
 //!
-//! Tags are revoked lazily. One that was given back may still be in the TLB, and so is *returned*,
-//! not *clean*. Clean ones are given out first. When a group has none left, one flush makes all the
-//! returned ones of all groups clean. When no owner returns one, an owner loses its tag that has
-//! not used it lately. But where more owners take turns than there are tags, the one that has
-//! waited longest is the next to run. So when one comes back that lost its tag lately, the one that
-//! got the last tag loses it: most of the others keep theirs (adaptive insertion, Qureshi et al.,
-//! ISCA 2007).
+//! Tags are revoked lazily. A tag that was given back may still be in the TLB, so it is *returned*,
+//! not *clean*. Clean tags are given out first. When a group has no clean tag left, one flush makes
+//! the returned tags of all groups clean. If there are no returned tags either, an owner that has
+//! not used its tag recently loses it. But if more owners take turns than there are tags, the owner
+//! that has waited longest is the next to run. So if an owner lost its tag recently, and needs one
+//! again, it gets the tag that was given out last: then most owners keep theirs (adaptive
+//! insertion, Qureshi et al., ISCA 2007).
 //!
 //! A caller does four things:
 //!
 //! 1. Before the first use of a tag that [`Tags::take`] granted it does what [`Grant::first`] says.
 //! 2. It says [`Tags::used`] when it makes a tag current. It need not do so each time.
-//! 3. Before it makes an owner current it asks whether that has its tag still ([`Tags::has`]), or
-//!    it notes who lost one ([`First::Evict`]).
+//! 3. Before it makes an owner current, it asks whether the owner still has its tag
+//!    ([`Tags::has`]); or it records which owners lost theirs ([`First::Evict`]).
 //! 4. It says [`Tags::flushed`] when it flushed everything for a reason of its own.
 //!
 //! Each function takes a bounded time, whatever the number of tags: [`Tags::take`] looks at
