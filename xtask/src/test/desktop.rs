@@ -281,8 +281,9 @@ fn two_desktops() -> Result<()> {
     let mut desk = start_debian("systems/desktop.toml")?;
     desk.click(IN_TERMINAL.0, IN_TERMINAL.1)?;
     desk.colours(&[(TERMINAL_TITLE, ACTIVE)])?;
+    // Left of the pointer, which X paints where it was clicked, and right of what is typed.
     let (x, y) = IN_TERMINAL;
-    let (columns, rows) = (x - 5..x + 5, y - 5..y + 5);
+    let (columns, rows) = (x - 50..x - 20, y - 5..y + 5);
     let debian = Shell { digit: "1", bar: FIRST_BAR, columns, rows, palette: XTERM };
     take_turns(&mut desk, [&debian, &SECOND])
 }
