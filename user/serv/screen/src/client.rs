@@ -212,13 +212,15 @@ impl Client {
         self.rings.wake();
     }
 
-    /// Looks whether it has died since it attached. Whether that is new.
+    /// Looks whether it has died; one that is attached, whether it has since. Whether that is new.
     pub fn has_ended(&mut self) -> bool {
-        if !self.is_attached() {
+        if self.state == State::Ended {
             return false;
         }
-        let lives = |status: start::Status| status.lives && status.restarts == self.restarts;
-        let ended = start::status(&self.name).is_ok_and(|status| !lives(status));
+        // One that broke its ring attaches in its next life, too.
+        let is_another = |status: &start::Status| status.restarts != self.restarts;
+        let ended = start::status(&self.name)
+            .is_ok_and(|status| !status.lives || self.is_attached() && is_another(&status));
         if ended {
             self.state = State::Ended;
             (self.whole, self.current) = (Strips::default(), None);
