@@ -26,6 +26,10 @@
 #define COMPUTE_NS	4000000000ULL
 #define STACK		4096
 
+/* How often it is said that the attack on the screen goes on, and what is done in between. */
+#define PARTS		4
+#define SPOILS		500
+
 /* Exit codes, if it does not die. */
 #define REFUSED		7
 #define GOT_IT		8
@@ -136,6 +140,85 @@ static void __init take_processor(void)
 		;
 }
 
+/* A number that is small, near 2^32, a power of two, or any. */
+static u32 __init next_word(void)
+{
+	switch (next() % 4) {
+	case 0:
+		return next() % 70;
+	case 1:
+		return -(next() % 70);
+	case 2:
+		return 1U << next() % 32;
+	default:
+		return next();
+	}
+}
+
+static void __init spoil(const struct l4_grant *shared, u32 at, u32 value)
+{
+	WRITE_ONCE(*(u32 *)(shared->address + at), value);
+}
+
+/* Writes something into the memory that the screen's server reads, or calls the server; then notifies it. */
+static void __init spoil_screen(const struct l4_grant *ours, u32 server, u32 bell)
+{
+	static u32 produced __initdata;
+	struct l4_regs r;
+	u32 i;
+
+	switch (next() % 8) {
+	/* As many rectangles as there may be: by the rules but for what they say. */
+	case 0 ... 2:
+		for (i = 0; i < L4_SCREEN_MOST_RECTANGLES * L4_SCREEN_RECTANGLE; i += sizeof(u32))
+			spoil(ours, L4_SCREEN_RECTANGLES + i, next_word());
+		produced += L4_SCREEN_MOST_RECTANGLES;
+		spoil(ours, L4_SCREEN_DAMAGE_PRODUCED, produced);
+		break;
+	case 3:
+		spoil(ours, L4_SCREEN_DAMAGE_PRODUCED, next_word());
+		break;
+	case 4:
+		spoil(ours, L4_SCREEN_EVENTS_CONSUMED, next_word());
+		break;
+	/* It begins again, so that the server listens to what comes next. */
+	case 5:
+		produced = 0;
+		spoil(ours, L4_SCREEN_DAMAGE_PRODUCED, 0);
+		spoil(ours, L4_SCREEN_EVENTS_CONSUMED, 0);
+		mb();
+		l4_ipc_call(l4_utcb, server, 3, L4_SCREEN_ATTACH,
+			    L4_SCREEN_VERSION | (next() & L4_SCREEN_DRAWS_POINTER), 0, &r);
+		break;
+	case 6:
+		l4_ipc_call(l4_utcb, server, 3, next_word(), next_word(), next_word(), &r);
+		break;
+	default:
+		for (i = 0; i < 64; i++)
+			spoil(ours, next() % (u32)(ours->bytes / sizeof(u32)) * sizeof(u32), next());
+	}
+	mb();
+	l4_call(L4_OP_NOTIFY, bell, 0, 0, 0);
+}
+
+/* Spoils what it shares with the screen's server.  Then it writes what only the server may.  True: that went well. */
+static bool __init attack_screen(void)
+{
+	const struct l4_grant *ours = l4_find_grant("surface"), *theirs = l4_find_grant("surface-events");
+	const struct l4_grant *server = l4_find_grant("screen"), *bell = l4_find_grant("screen-bell");
+	u32 part, i;
+
+	if (!ours || !theirs || !server || !bell)
+		panic("attack: no screen");
+	for (part = 1; part <= PARTS; part++) {
+		for (i = 0; i < SPOILS; i++)
+			spoil_screen(ours, server->slot, bell->slot);
+		pr_info("attack: the screen, part %u of %u\n", part, PARTS);
+	}
+	spoil(theirs, L4_SCREEN_EVENTS_PRODUCED, 0);
+	return true;
+}
+
 /* A sub-architecture may have attacks of its own. */
 bool __weak l4_attack_fault(struct l4_frame *frame)
 {
@@ -166,6 +249,8 @@ static int __init attack(void)
 		got = true;
 	} else if (!strcmp(how, "ports")) {
 		got = arch_l4_access_device();
+	} else if (!strcmp(how, "screen")) {
+		got = attack_screen();
 	} else {
 		got = arch_l4_disable_interrupts();
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clients of the screen for its tests, by the first argument: `hostile` breaks every rule of the
-//! protocol by a seed and never stops; `messages` sends the server a million messages of any words;
+//! protocol by a seed and never stops; `flood` does the same for a while, and asks the component `rhythm`
+//! whether it was late meanwhile; `messages` sends the server a million messages of any words;
 //! `frames` says how many of its frames were shown; `killer` kills
 //! others when it is told to by keys, and shows how often it has killed the server.
 #![no_std]
@@ -15,7 +16,7 @@ use image::protocol::screen::{
 };
 use macadamia::region::Region;
 use macadamia::screen::{Event, Screen};
-use macadamia::{Env, Result, Thread, Word, ipc, println, time};
+use macadamia::{Env, Result, Thread, Word, ipc, println, result, time};
 
 macadamia::main!(run);
 
@@ -29,14 +30,20 @@ const SERVER: u16 = 37;
 const CLIENT: u16 = 45;
 /// Rounds of the hostile one until it says that it lives.
 const ROUNDS: u32 = 1_000;
+/// Rounds of a flood.
+const FLOOD: u32 = 15_000;
+/// Asks `user/demo/crash` as `rhythm` for its beats, those missed, and the latest's delay in
+/// microseconds.
+const REPORT: Word = 2;
 
 fn run(env: Env) {
     let result = match env.start.arguments.first().map(|argument| argument.as_str()) {
-        Some("hostile") => hostile(&env),
+        Some("hostile") => hostile(&env, u32::MAX),
+        Some("flood") => flood(&env),
         Some("messages") => messages(&env),
         Some("frames") => frames(&env),
         Some("killer") => killer(&env),
-        _ => panic!("write `hostile`, `messages`, `frames` or `killer` as its argument"),
+        _ => panic!("write `hostile`, `flood`, `messages`, `frames` or `killer` as its argument"),
     };
     if let Err(error) = result {
         panic!("it ends: {}", error.text());
@@ -146,8 +153,24 @@ fn messages(env: &Env) -> Result<()> {
     }
 }
 
-/// Breaks the rules.
-fn hostile(env: &Env) -> Result<()> {
+/// Breaks the rules for a while. Who is more urgent than the server must not notice.
+fn flood(env: &Env) -> Result<()> {
+    hostile(env, FLOOD)?;
+    let [beats, missed, latest] = env.thread("rhythm").ask([REPORT, 0, 0])?;
+    result!(
+        "# {FLOOD} rounds; {beats} beats meanwhile, {missed} missed, the latest {latest} us late"
+    );
+    if beats > 0 && missed == 0 {
+        result!("ok flood.rhythm");
+    } else {
+        result!("not ok flood.rhythm: missed a beat");
+    }
+    result!("done");
+    Ok(())
+}
+
+/// Breaks the rules in so many rounds.
+fn hostile(env: &Env, rounds: u32) -> Result<()> {
     let (Some(surface), server, bell) =
         (Region::find(env, "surface"), env.thread("screen"), env.thread("screen-bell"))
     else {
@@ -156,7 +179,7 @@ fn hostile(env: &Env) -> Result<()> {
     let attach = || server.ask([ATTACH as Word, VERSION as Word, 0]);
     let mut random = Random(0x2545_f491);
     let mut produced = 0_u32;
-    for round in 1_u32.. {
+    for round in 1..=rounds {
         match random.draw() % 8 {
             // As many rectangles as there may be, of any size: by the rules but for what they say.
             0..=2 => {

@@ -24,6 +24,10 @@ pub const ALL: &[Test] = &[
     test("screen.hostile", hostile),
     slow("versatilepb.screen.hostile", "`screen.hostile` is the PC's", || on_board(hostile)),
     slow("screen.messages", "minutes: a million of them", messages),
+    test("linux.attack.screen", taken_over),
+    slow("versatilepb.linux.attack.screen", "`linux.attack.screen` is the PC's", || {
+        on_board(taken_over)
+    }),
     test("screen.tablet", tablet),
     test("versatilepb.screen.tablet", || on_board(tablet)),
     test("screen.terminal", terminal),
@@ -203,12 +207,17 @@ fn hostile() -> Result<()> {
         ensure!(count * 1000 >= LEAST * time, "{count} frames in {time} ms");
         desk.monitor.press(key)?;
         let picture = desk.colours(&[(FIELD, colour), (BAR, FIRST), (SHEET, PAPER)])?;
-        // The name stands in the left of the bar.
-        ensure!(
-            (200..900).all(|x| (0..20).all(|y| picture.at(x, y) == Some(FIRST))),
-            "somebody painted the bar"
-        );
+        bar_is_whole(&picture)?;
     }
+    Ok(())
+}
+
+/// Nobody but the server painted the bar of the first client: its name stands in the left of it.
+fn bar_is_whole(picture: &Picture) -> Result<()> {
+    ensure!(
+        (200..900).all(|x| (0..20).all(|y| picture.at(x, y) == Some(FIRST))),
+        "somebody painted the bar"
+    );
     Ok(())
 }
 
@@ -392,6 +401,32 @@ fn tablet() -> Result<()> {
     desk.colours(&[(BAR, KILLER), (CORNER, KILLS + 1)])?;
     desk.click(700, 200)?;
     desk.colours(&[(BAR, FIRST), ((698, 198), RED), (SECOND_FIELD, FADED)]).map(|_| ())
+}
+
+/// A Linux that was taken over spoils what it shares with the server, and asks it for anything.
+/// Another client keeps its colours and gets its keys meanwhile, nobody paints the bar, and the
+/// server lives. The memory that only the server writes is not for that Linux to write.
+pub(super) fn taken_over() -> Result<()> {
+    /// In the corner of that Linux.
+    const TAKEN: (usize, usize) = (1016, 760);
+    let mut desk = start("tests/systems/linux-attack-screen.toml")?;
+    let painted = |colour| [(BAR, FIRST), (FIELD, colour), (SHEET, PAPER)];
+    desk.colours(&painted(RED))?;
+    for (part, (key, colour)) in (1..).zip([("g", GREEN), ("b", BLUE), ("r", RED), ("g", GREEN)]) {
+        desk.session.expect(&format!("attack: the screen, part {part} of 4"))?;
+        desk.monitor.press(key)?;
+        let picture = desk.colours(&painted(colour))?;
+        bar_is_whole(&picture)?;
+    }
+    desk.session.expect("`taken` ")?;
+    let end = desk.session.until("\n")?;
+    ensure!(end.starts_with("died: "), "it wrote what only the server may: it {end}");
+    desk.colours(&[(TAKEN, GREY)])?;
+    desk.monitor.press("b")?;
+    desk.colours(&painted(BLUE))?;
+    let said = desk.session.said();
+    ensure!(said.matches("[screen] ").count() == 1, "the server began again: {said}");
+    Ok(())
 }
 
 /// A million messages of any words do the server no harm: it has not died, and another client gets

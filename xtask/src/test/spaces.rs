@@ -5,7 +5,7 @@
 
 use super::dialogue::Attacked;
 use super::tally::{Check, Test, slow, test};
-use super::{dialogue, disk, linux, model, server, suites};
+use super::{dialogue, disk, linux, model, screen, server, suites};
 use crate::build::{self, Model};
 use crate::emulator::{self, Machine, batch};
 use crate::guest::{self, Guest, Outcome, program};
@@ -26,6 +26,9 @@ pub const ALL: &[Test] = &[
     slow("linux.attack.bochs", "the same as `linux.attack`, in Bochs", attacks_on_bochs),
     slow("linux.attack.forced", "the same as `linux.attack`, at ring 1", || {
         forced(|| dialogue::attack_with(false))
+    }),
+    slow("linux.attack.screen.forced", "the same as `linux.attack.screen`, at ring 1", || {
+        forced(screen::taken_over)
     }),
     test("linux.abi.forced", || forced(linux::abi)),
     slow("linux.abi.checked", "as `linux.abi.forced`, under the checker", checked),
