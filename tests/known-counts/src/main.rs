@@ -7,10 +7,14 @@
 
 extern crate alloc;
 
+mod colours;
+mod lines;
+
 use abi::CacheOp;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
+use lines::{PAGE, REPETITIONS, WORD, read};
 use macadamia::alien::Alien;
 use macadamia::interval::{begin, begin_free, end};
 use macadamia::ipc::{Message, call, reply_wait, run};
@@ -20,28 +24,10 @@ use processor::{PC, Words, code};
 
 macadamia::main!(start);
 
-/// Repetitions of each interval: the first ones find nothing in TLBs and caches, medians are
-/// tested.
-const REPETITIONS: u32 = 21;
 /// Pages that the alien's code is on.
 const CODE_PAGES: u32 = 40;
 /// Where a small space of as many bytes lies in its home.
 const HIGHER: u32 = 16 << 20;
-const WORD: usize = size_of::<AtomicU32>();
-const PAGE: usize = abi::PAGE_SIZE as usize;
-
-/// Where in a page reading begins: away from the stack's lines in the cache.
-const OFFSET: usize = 1024;
-
-/// Reads a word each `stride` bytes, `count` of them, from the first page boundary in `memory` and
-/// [`OFFSET`] on. The only other data that it touches are a few lines of its stack. Not part of its
-/// callers, so that the same code is executed each time.
-#[inline(never)]
-fn read(memory: &[AtomicU32], count: usize, stride: usize) -> u32 {
-    let first = (memory.as_ptr() as usize).wrapping_neg() % PAGE / WORD + OFFSET / WORD;
-    let words = memory.iter().skip(first).step_by(stride / WORD).take(count);
-    words.fold(0, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)))
-}
 
 /// Reads again and again.
 fn reads<const ID: u32>(memory: &[AtomicU32], count: usize, stride: usize) {
@@ -125,8 +111,11 @@ fn serve() -> ! {
 }
 
 fn start(mut env: Env) {
-    if env.start.arguments.iter().any(|a| a == "server") {
-        serve();
+    match env.start.arguments.first().map(|argument| argument.as_str()) {
+        Some("server") => serve(),
+        Some("spoiler") => colours::spoil(),
+        Some("reader") => return colours::stay(&env),
+        _ => {}
     }
     let memory: Vec<AtomicU32> = (0..120 * PAGE / WORD).map(|_| AtomicU32::new(0)).collect();
     reads::<1>(&memory, 100, PAGE);

@@ -3,7 +3,7 @@
 //! it would otherwise use as an address, a length or an index.
 
 use crate::layout::{self, Layout};
-use crate::{Component, Load, Places, Resource, Small, System};
+use crate::{Colours, Component, Load, Places, Resource, Small, System};
 use alloc::format;
 use alloc::string::String;
 
@@ -60,6 +60,7 @@ impl System {
             ));
         }
         self.check_small(component)?;
+        check_colours(component)?;
         let places = layout.of(component.window, component.small);
         for load in &component.loads {
             check_load(load, &places, image_bytes)?;
@@ -215,6 +216,33 @@ impl System {
     }
 }
 
+/// The memory of a component that has colours lies in so many pieces; what lies after an image is
+/// one.
+fn check_colours(component: &Component) -> Result<(), String> {
+    let Some(colours) = component.colours else { return Ok(()) };
+    if !colours.is_possible() {
+        return Err(format!(
+            "there are no {} colours from {} on of {}",
+            colours.count, colours.first, colours.of
+        ));
+    }
+    if component.behind_image() > 0 {
+        return Err("it has colours, and memory after its image, which has all of them".into());
+    }
+    let bytes = component.loads.iter().map(|load| u64::from(load.memory_bytes)).sum::<u64>()
+        + u64::from(component.heap)
+        + u64::from(component.stack);
+    let pieces = bytes.div_ceil(u64::from(colours.piece()));
+    if pieces > u64::from(Colours::MOST_PIECES) {
+        return Err(format!(
+            "its memory would have {pieces} pieces of {} KiB, which have its colours, but {} at most: give it more colours, or a smaller heap",
+            colours.piece() >> 10,
+            Colours::MOST_PIECES
+        ));
+    }
+    Ok(())
+}
+
 const fn whole_pages(bytes: u32) -> bool {
     bytes > 0 && bytes.is_multiple_of(PAGE)
 }
@@ -265,6 +293,7 @@ mod tests {
             slots: 64,
             window: None,
             small: None,
+            colours: None,
             on_death: OnDeath::Report,
             service: false,
             results: false,
@@ -303,6 +332,42 @@ mod tests {
     #[test]
     fn refuses_an_empty_system() {
         assert!(refusal(|s, _| s.components.clear()).contains("no components"));
+    }
+
+    #[test]
+    fn refuses_colours_that_there_are_not() {
+        let colours = |first, count, of| {
+            let mut system = sound();
+            system.components[0].colours = Some(Colours { first, count, of });
+            system.check(8192)
+        };
+        for (first, count, of) in [(0, 4, 8), (4, 4, 8), (7, 1, 8), (0, 63, 64), (0, 1, 2)] {
+            assert_eq!(colours(first, count, of), Ok(()), "{count} from {first} of {of}");
+        }
+        for (first, count, of) in [
+            (0, 0, 8),
+            (0, 8, 8),
+            (5, 4, 8),
+            (8, 1, 8),
+            (255, 255, 8),
+            (0, 4, 6),
+            (0, 1, 0),
+            (0, 1, 1),
+            (0, 64, 128),
+        ] {
+            let said = colours(first, count, of).expect_err("accepted");
+            assert!(said.contains("there are no"), "{said}");
+        }
+        let with = |change: &dyn Fn(&mut Component)| {
+            refusal(|s, i| {
+                s.components[i].colours = Some(Colours { first: 0, count: 1, of: 8 });
+                change(&mut s.components[i]);
+            })
+        };
+        assert!(with(&|component| component.heap = 1024 * PAGE).contains("1024 at most"));
+        let behind = Resource::Memory { bytes: PAGE, behind_image: true };
+        let said = with(&|component| component.grants[0].what = behind.clone());
+        assert!(said.contains("memory after its image"), "{said}");
     }
 
     #[test]

@@ -14,10 +14,12 @@ extern crate alloc;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+pub use colours::Colours;
 pub use places::{Places, Small, Window};
 use serde::{Deserialize, Serialize};
 
 mod check;
+mod colours;
 pub mod layout;
 pub mod pci;
 mod places;
@@ -94,6 +96,8 @@ pub struct Component {
     pub window: Option<Window>,
     /// Where it lies in its home, if its space is to be small.
     pub small: Option<Small>,
+    /// The colours of the frames that its image, heap, stack and start block are in, if not any.
+    pub colours: Option<Colours>,
     /// What to do when it dies.
     pub on_death: OnDeath,
     /// Whether it serves others for as long as they live: the system ends when all
@@ -128,6 +132,13 @@ impl Component {
         self.grants.iter().find_map(|grant| {
             if let Resource::Heartbeat { ms } = grant.what { Some(ms) } else { None }
         })
+    }
+
+    /// Whether a part of its image is in memory of its own: else it is in memory once for all
+    /// components that have this image.
+    #[must_use]
+    pub fn owns(&self, load: &Load) -> bool {
+        load.writable || self.colours.is_some()
     }
 
     /// Bytes of memory that is mapped after its image.

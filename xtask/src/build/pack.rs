@@ -418,6 +418,7 @@ pub fn image(
             slots: *source.slots.get_ref(),
             window,
             small,
+            colours: source.colours.as_ref().map(|colours| *colours.get_ref()),
             on_death: match source.on_death {
                 OnDeath::Report => image::OnDeath::Report,
                 OnDeath::Stop => image::OnDeath::Stop,

@@ -7,7 +7,7 @@ use super::{Component, Description};
 use crate::linux::server;
 use crate::machine::board::Board;
 use anyhow::{Result, bail, ensure};
-use image::{Places, Small, Window};
+use image::{Colours, Places, Small, Window};
 use toml::Spanned;
 
 /// Bytes of a grant's name: as many as the Linux server reads (`start.c`).
@@ -158,6 +158,7 @@ impl Description {
             self.check_ram(component)?;
             self.check_window(component)?;
             self.check_small(component)?;
+            self.check_colours(component)?;
             for addresses in &component.addresses {
                 let bytes = self.bytes(&addresses.size)?;
                 if bytes == 0
@@ -300,6 +301,28 @@ impl Description {
                 most >> 10
             );
             return Err(self.wrong(&component.heap, &what));
+        }
+        Ok(())
+    }
+
+    /// There are such colours, and its memory can be in pieces.
+    fn check_colours(&self, component: &Component) -> Result<()> {
+        let Some(colours) = &component.colours else { return Ok(()) };
+        if !colours.get_ref().is_possible() {
+            let Colours { first, count, of } = colours.get_ref();
+            let what = format!(
+                "there are no {count} colours from {first} on of {of}: `of` is a power of two up to {}, and a component has some of them but not all",
+                Colours::MOST
+            );
+            return Err(self.wrong(colours, &what));
+        }
+        if server::is_server(component.package()) {
+            let what = "a Linux's memory is one piece, which has all colours: leave this out";
+            return Err(self.wrong(colours, what));
+        }
+        if component.memory.iter().any(|piece| piece.behind_image) {
+            let what = "memory after an image is one piece, which has all colours: leave this out, or `behind-image`";
+            return Err(self.wrong(colours, what));
         }
         Ok(())
     }

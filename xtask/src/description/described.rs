@@ -13,7 +13,7 @@ use crate::linux::server;
 use crate::machine::board::Board;
 use crate::machine::processor::{Configuration, Processor};
 use anyhow::{Result, anyhow};
-use image::{Small, Window};
+use image::{Colours, Small, Window};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
@@ -121,6 +121,8 @@ pub struct Component {
     pub small: Option<Spanned<String>>,
     /// The component with which it shares a home then; with none if absent.
     pub group: Option<Spanned<String>>,
+    /// The colours of the frames that its own memory is in; of any if absent.
+    pub colours: Option<Spanned<Colours>>,
 }
 
 /// A component's wish for a part of something that others have, too: which component, and its key.
@@ -202,6 +204,7 @@ impl Component {
             configuration: written.configuration,
             small: written.small,
             group: written.group,
+            colours: written.colours,
         })
     }
 

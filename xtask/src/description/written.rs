@@ -9,6 +9,7 @@ pub use crate::linux::contents::Contents;
 use crate::machine::board::Board;
 use crate::machine::processor::Configuration;
 use crate::machine::spaces::Spaces;
+use image::Colours;
 use image::protocol::console::terminal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -226,6 +227,8 @@ pub(super) struct Component {
     pub small: Option<Spanned<String>>,
     /// The component with which it shares a home then; with none if absent.
     pub group: Option<Spanned<String>>,
+    /// The colours of the frames that its own memory is in, if not any.
+    pub colours: Option<Spanned<Colours>>,
 }
 
 /// How a Linux runs.

@@ -57,6 +57,7 @@ fn component(index: usize, chance: &mut Chance) -> Component {
         slots: 64,
         window: None,
         small: None,
+        colours: None,
         on_death: OnDeath::Report,
         service: false,
         results: true,

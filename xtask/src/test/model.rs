@@ -25,6 +25,7 @@ pub const ALL: &[Test] = &[
     test("model.checker.small", || spaces::with(Spaces::Force, small)),
     slow("model.checker.native", "it builds Linux for the machine itself", native),
     test("model.large-pages", large_pages),
+    test("model.colours", colours),
     test("model.fault.page-flush", without_page_flushes),
     test("model.fault.tlb-flush", without_tlb_flushes),
     test("model.fault.cache-flush", without_cache_flushes),
@@ -249,6 +250,28 @@ fn large_pages() -> Result<()> {
             "{name}: more than 1 and {most}"
         );
     }
+    Ok(())
+}
+
+/// What a component has in the second-level cache stays there while one with other colours reads
+/// twice as much as it holds, to the line; one with all colours takes it away.
+fn colours() -> Result<()> {
+    /// Of `tests/known-counts`: the lines that are read, and intervals after nothing was read in
+    /// between, by one with other colours, and by one with all.
+    const LINES: u64 = 1024;
+    const INTERVALS: [u16; 3] = [40, 41, 42];
+    let model = Model { cpu: Some(PHYSICAL.into()), ..build::model()? };
+    let report = finished(run(&system("colours")?, &model)?)?;
+    ensure!(report.errors.is_empty(), "{}", report.errors.join("; "));
+    let misses = |id: u16| -> Result<u64> {
+        let interval = report.intervals.get(&id).context("an interval is missing")?;
+        Ok(interval.medians().components.l2_misses)
+    };
+    let [quiet, apart, mixed] = INTERVALS.map(misses);
+    let (quiet, apart, mixed) = (quiet?, apart?, mixed?);
+    println!("# of {LINES} lines missed: {quiet}, {apart} after other colours, {mixed} after all");
+    ensure!(quiet == 0 && apart == 0, "{quiet} and {apart} lines are gone");
+    ensure!(mixed >= LINES, "only {mixed} lines are gone: the other one reads too little");
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 use crate::load::{self, Filler};
 use crate::machine::say;
 use crate::pci::{self, Assigned};
-use crate::resources::{Piece, RW, Resources};
+use crate::resources::{Piece, Pieces, RW, Resources};
 use crate::watchdog;
 use abi::boot::slot as root_slot;
 use abi::utcb::threads_a_space;
@@ -66,7 +66,7 @@ pub struct Running<'a> {
     space_slot: Word,
     /// Made again at each start; `None` while it is dead.
     space: Option<Space>,
-    memory: Option<Piece>,
+    memory: Option<Pieces>,
     /// The addresses that it serves in, if it is a server.
     window: Option<Memory>,
     /// Its home and its place there, while its space is small.
@@ -101,14 +101,9 @@ impl Running<'_> {
                 )
                 .ok()?;
         }
-        let page = Window::open(
-            LOOK,
-            self.memory.as_ref()?.memory,
-            end as Word - PAGE_SIZE,
-            PAGE_SIZE,
-            Rights::READ,
-        )
-        .ok()?;
+        let last = end.checked_sub(PAGE_SIZE as u32)?;
+        let (memory, offset, bytes) = self.memory.as_ref()?.parts(last, PAGE_SIZE as u32).next()?;
+        let page = Window::open(LOOK, memory, offset as Word, bytes as Word, Rights::READ).ok()?;
         Some(page.read(PAGE_SIZE - MESSAGES as Word))
     }
 
@@ -223,7 +218,7 @@ fn prepare<'a>(
     index: usize,
     shared: &[(Piece, Option<Segment>)],
 ) -> Result<Running<'a>> {
-    let memory = resources.ram(load::bytes(component)? as Word)?;
+    let memory = resources.pieces(load::bytes(component)?, component.colours)?;
     let (thread, _) = resources.quota.create_thread(resources.limbo, resources.slot()?, None)?;
     let handler = Thread(resources.slot()?);
     copy(root_slot::THREAD as Word, None, handler.0, Rights::CALL, index as Word + 1)?;
@@ -250,7 +245,7 @@ fn prepare<'a>(
             )),
             Resource::Memory { bytes, behind_image: true } => {
                 let offset = load::image_bytes(component)? as Word;
-                Object::Behind(resources.part(&memory, offset, bytes as Word)?)
+                Object::Behind(resources.part(memory.only()?, offset, bytes as Word)?)
             }
             Resource::Memory { bytes, .. } => Object::Own(resources.ram(bytes as Word)?),
             Resource::Call { .. }
@@ -316,12 +311,12 @@ pub fn start(
     // The component may have named another one in its last life.
     running.thread.set_handler(Some(running.handler))?;
     running.thread.set_priority(component.priority.into(), component.max_priority.into())?;
-    let memory = running.memory.as_ref().ok_or(Error::BadState)?.memory;
+    let running = all.get(index).ok_or(Error::BadArgument)?;
+    let memory = running.memory.as_ref().ok_or(Error::BadState)?;
     let mut filler = Filler::new(resources, space, memory);
     filler.load(component, resources)?;
     give(system, all, index, space)?;
     let (grants, pci) = grant(system, resources.watchdog, space, all, index)?;
-    let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     let block = Start {
         name: component.name.clone(),
         arguments: component.arguments.clone(),
@@ -335,6 +330,7 @@ pub fn start(
         places: component.places(),
     };
     filler.block(component, &block)?;
+    let running = all.get_mut(index).ok_or(Error::BadArgument)?;
     running.home = None;
     if let Some((small, home)) = component
         .small
@@ -520,7 +516,7 @@ pub fn take_down(
             }
         }
         if let Some(memory) = running.memory.take() {
-            resources.give_back(memory)?;
+            resources.give_back_all(memory)?;
         }
         if let Some(window) = running.window.take() {
             resources.discard(window.0)?;

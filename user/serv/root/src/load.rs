@@ -4,13 +4,14 @@
 //! All of it but the image's text is one piece of RAM, in that order; after the image comes memory
 //! that the description puts there. The root server maps a part, fills it, takes the mapping away
 //! and maps the part where the component wants it: the image's last part and what lies after it as
-//! one, so that they can share a large page.
+//! one, so that they can share a large page. The memory of a component that has colours is many
+//! pieces, and the text is in it, too.
 //!
 //! What no component may write of an image, its text, is in memory once, however many have it: two
 //! Linux servers execute the same code, which is in the processor's cache once. It is a copy, as
 //! its place in the boot image has room for no large page.
 
-use crate::resources::{RW, Resources};
+use crate::resources::{Pieces, RW, Resources};
 use abi::{CacheOp, Word};
 use image::layout::GRANTS;
 use image::{Component, Load, Places, Start};
@@ -22,6 +23,8 @@ pub const IMAGE: Word = Places::LOW.own as Word;
 /// Where the root server maps what it fills.
 const FILL: Word = GRANTS as Word + (256 << 20);
 const PAGE: u32 = abi::PAGE_SIZE as u32;
+/// Rights to text.
+const RX: Rights = Rights::READ.union(Rights::EXECUTE);
 /// Room for the start block.
 const BLOCK_BYTES: u32 = 4 * PAGE;
 
@@ -29,14 +32,14 @@ const fn pages(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAGE)
 }
 
-/// Bytes of RAM of a component's image, without its text.
+/// Bytes of RAM of a component's image: with its text only if that is its own.
 ///
 /// # Errors
 /// `BadArgument` if no machine has that much.
 pub fn image_bytes(component: &Component) -> Result<u32> {
-    let all =
-        component.loads.iter().filter(|load| load.writable).map(|load| pages(load.memory_bytes));
-    all.into_iter().try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
+    let own = component.loads.iter().filter(|load| component.owns(load));
+    let mut all = own.map(|load| pages(load.memory_bytes));
+    all.try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
 }
 
 /// Where in it the stack of the first thread ends.
@@ -94,16 +97,16 @@ fn fill(
 }
 
 /// A component's memory while it is filled.
-pub struct Filler {
+pub struct Filler<'a> {
     own: Space,
     space: Space,
-    memory: Memory,
+    memory: &'a Pieces,
     offset: u32,
 }
 
-impl Filler {
+impl<'a> Filler<'a> {
     /// Begins to fill `memory` for `space`.
-    pub const fn new(resources: &Resources, space: Space, memory: Memory) -> Self {
+    pub const fn new(resources: &Resources, space: Space, memory: &'a Pieces) -> Self {
         Self { own: resources.space, space, memory, offset: 0 }
     }
 
@@ -118,9 +121,17 @@ impl Filler {
         if bytes == 0 {
             return Ok(());
         }
-        fill(self.own, (self.memory, self.offset), bytes, contents, false)?;
-        let (offset, all) = (self.offset as Word, (bytes + more) as Word);
-        map::map(self.space, address as Word, self.memory, offset, all, rights)?;
+        let mut rest = contents;
+        for (memory, offset, bytes) in self.memory.parts(self.offset, bytes) {
+            let (with, after) = rest.split_at(rest.len().min(bytes as usize));
+            fill(self.own, (memory, offset), bytes, with, rights == RX)?;
+            rest = after;
+        }
+        let mut to = address as Word;
+        for (memory, offset, bytes) in self.memory.parts(self.offset, bytes + more) {
+            map::map(self.space, to, memory, offset as Word, bytes as Word, rights)?;
+            to += bytes as Word;
+        }
         self.offset += bytes + more;
         Ok(())
     }
@@ -130,18 +141,13 @@ impl Filler {
         let (end, places) = (component.image_end(), component.places());
         for part in &component.loads {
             let bytes = pages(part.memory_bytes);
-            if part.writable {
+            let rights = if part.writable { Rights::RWX } else { RX };
+            if component.owns(part) {
                 let more = if part.address + bytes == end { component.behind_image() } else { 0 };
-                self.put(part.address, (bytes, more), contents(part), Rights::RWX)?;
+                self.put(part.address, (bytes, more), contents(part), rights)?;
             } else {
-                map::map(
-                    self.space,
-                    part.address as Word,
-                    text(resources, part)?,
-                    0,
-                    bytes as Word,
-                    Rights::READ.union(Rights::EXECUTE),
-                )?;
+                let (to, memory) = (part.address as Word, text(resources, part)?);
+                map::map(self.space, to, memory, 0, bytes as Word, rights)?;
             }
         }
         self.put(places.heap, (component.heap, 0), &[], RW)?;

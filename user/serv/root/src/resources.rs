@@ -3,7 +3,8 @@
 
 use abi::boot::{Info, RAM_RANGES, slot};
 use abi::{PAGE_SIZE, TABLE_SPAN, Word};
-use image::Load;
+use free_ram::{Free, Place, Range, parts};
+use image::{Colours, Load};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, identify};
 use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread};
@@ -18,14 +19,6 @@ const LEGACY_END: Word = 0x10_0000;
 
 /// Read and write.
 pub const RW: Rights = Rights::READ.union(Rights::WRITE);
-
-/// Free bytes in a RAM capability.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Range {
-    ram: Word,
-    offset: Word,
-    bytes: Word,
-}
 
 /// The first physical address of devices beyond RAM.
 pub fn devices() -> Result<Word> {
@@ -51,6 +44,33 @@ pub struct Piece {
     range: Range,
 }
 
+/// Memory in pieces of one size, of which the last may be smaller.
+pub struct Pieces {
+    /// Bytes of one, more than 0.
+    piece: u32,
+    all: Vec<Piece>,
+}
+
+impl Pieces {
+    /// The one piece that it is.
+    ///
+    /// # Errors
+    /// `BadArgument` if it is several.
+    pub fn only(&self) -> Result<&Piece> {
+        if let [piece] = &self.all[..] { Ok(piece) } else { Err(Error::BadArgument) }
+    }
+
+    /// The parts of a range: each with its Memory, and offset and bytes there.
+    pub fn parts(&self, offset: u32, bytes: u32) -> impl Iterator<Item = (Memory, u32, u32)> {
+        parts(offset.into(), bytes.into(), self.piece.into()).filter_map(
+            |(number, offset, bytes)| {
+                let piece = self.all.get(number as usize)?;
+                Some((piece.memory, offset as u32, bytes as u32))
+            },
+        )
+    }
+}
+
 /// What there is to give, and what was given back.
 pub struct Resources {
     /// The root server's own space.
@@ -62,8 +82,8 @@ pub struct Resources {
     next_slot: Word,
     slots: Word,
     free_slots: Vec<Word>,
-    /// Sorted; neighbours are merged.
-    free_ram: Vec<Range>,
+    /// By physical addresses; an area is a RAM capability, counted from 0.
+    free_ram: Free,
     /// Physical address of each RAM capability.
     ram: [Word; RAM_RANGES],
     /// Interrupt lines that nobody was given.
@@ -84,10 +104,10 @@ impl Resources {
         let (space, quota) = (Space(slot::SPACE as Word), Quota(slot::QUOTA as Word));
         let first = (slot::IRQ + info.irq_count) as Word;
         let limbo = quota.create_space(LIMBO_SLOTS, first)?;
-        let mut free_ram = Vec::new();
-        for ram in (slot::RAM..slot::RAM + info.ram_count).map(|slot| slot as Word) {
-            let [_, _, bytes] = identify(ram)?;
-            free_ram.push(Range { ram, offset: 0, bytes });
+        let mut free_ram = Free::new();
+        for (area, base) in (0..info.ram_count).zip(info.ram) {
+            let [_, _, bytes] = identify((slot::RAM + area) as Word)?;
+            free_ram.give(Range { area, start: base.0.into(), bytes: bytes.into() });
         }
         Ok(Self {
             space,
@@ -131,39 +151,43 @@ impl Resources {
         Ok(())
     }
 
-    /// A piece of RAM, from the first range that is large enough. One that has room for large pages
-    /// begins with one, if there is such a place.
+    /// A piece of RAM. One that has room for large pages begins with one, if there is such a place.
     pub fn ram(&mut self, bytes: Word) -> Result<Piece> {
-        let to = self.slot()?;
-        let aligned = (bytes >= TABLE_SPAN).then(|| self.place(bytes, TABLE_SPAN)).flatten();
-        let (index, range) =
-            aligned.or_else(|| self.place(bytes, PAGE_SIZE)).ok_or(Error::QuotaExceeded)?;
-        let memory = Memory(range.ram).derive(range.offset, bytes, to, self.quota)?;
-        let free = self.free_ram.swap_remove(index);
-        let end = range.offset + bytes;
-        for (offset, end) in [(free.offset, range.offset), (end, free.offset + free.bytes)] {
-            if offset < end {
-                self.free_ram.push(Range { offset, bytes: end - offset, ..free });
+        let mut take =
+            |multiple: Word| self.free_ram.take(bytes.into(), Place::multiple(multiple.into()));
+        let large = if bytes >= TABLE_SPAN { take(TABLE_SPAN) } else { None };
+        let range = large.or_else(|| take(PAGE_SIZE)).ok_or(Error::QuotaExceeded)?;
+        self.piece(range)
+    }
+
+    /// RAM for a component's own memory: one piece, or in frames of these colours.
+    pub fn pieces(&mut self, bytes: u32, colours: Option<Colours>) -> Result<Pieces> {
+        let Some(colours) = colours else {
+            return Ok(Pieces { piece: bytes, all: Vec::from([self.ram(bytes as Word)?]) });
+        };
+        let place = Place { period: colours.period().into(), phase: colours.phase().into() };
+        let piece = colours.piece();
+        let ranges = self.free_ram.take_pieces(bytes.into(), piece.into(), place);
+        let ranges = ranges.ok_or(Error::QuotaExceeded)?;
+        let all = ranges.into_iter().map(|range| self.piece(range));
+        Ok(Pieces { piece, all: all.collect::<Result<_>>()? })
+    }
+
+    /// A Memory of a range that was taken.
+    fn piece(&mut self, range: Range) -> Result<Piece> {
+        let physical = range.start as Word;
+        let base = self.ram.get(range.area as usize).copied().unwrap_or_default();
+        let memory = Memory((slot::RAM + range.area) as Word);
+        let derived = self
+            .slot()
+            .and_then(|to| memory.derive(physical - base, range.bytes as Word, to, self.quota));
+        match derived {
+            Ok(memory) => Ok(Piece { memory, physical, range }),
+            Err(error) => {
+                self.free_ram.give(range);
+                Err(error)
             }
         }
-        self.free_ram.sort_unstable();
-        Ok(Piece { memory, physical: self.base(range.ram) + range.offset, range })
-    }
-
-    /// Physical address of a RAM capability.
-    fn base(&self, ram: Word) -> Word {
-        self.ram.get((ram - slot::RAM as Word) as usize).copied().unwrap_or_default()
-    }
-
-    /// Where a piece would be: in which free range, and which part of it.
-    fn place(&self, bytes: Word, alignment: Word) -> Option<(usize, Range)> {
-        // Ranges are sorted by address: from the end, what devices can reach goes last.
-        self.free_ram.iter().enumerate().rev().find_map(|(index, free)| {
-            let base = self.base(free.ram);
-            let highest = base + free.offset + free.bytes.checked_sub(bytes)?;
-            let offset = (highest & !(alignment - 1)).checked_sub(base)?;
-            (offset >= free.offset).then_some((index, Range { offset, bytes, ..*free }))
-        })
     }
 
     /// A part of a piece, as a Memory of its own.
@@ -175,16 +199,13 @@ impl Resources {
     /// Takes a piece back, with every mapping of it.
     pub fn give_back(&mut self, piece: Piece) -> Result<()> {
         self.discard(piece.memory.0)?;
-        self.free_ram.push(piece.range);
-        self.free_ram.sort_unstable();
-        self.free_ram.dedup_by(|next, before| {
-            let adjoins = before.ram == next.ram && before.offset + before.bytes == next.offset;
-            if adjoins {
-                before.bytes += next.bytes;
-            }
-            adjoins
-        });
+        self.free_ram.give(piece.range);
         Ok(())
+    }
+
+    /// The same of all pieces of a memory.
+    pub fn give_back_all(&mut self, pieces: Pieces) -> Result<()> {
+        pieces.all.into_iter().try_for_each(|piece| self.give_back(piece))
     }
 
     /// Device registers as a Memory of their own.

@@ -233,3 +233,39 @@ fn a_group_without_room_is_refused_where_its_last_member_is() {
     let message = error(&["a", "b", "c", "d"].map(member).concat());
     assert!(message.starts_with("x.toml:16: the group `g` has no room for all"), "{message}");
 }
+
+#[test]
+fn refuses_colours_that_there_are_not() {
+    let component = |colours: &str, keys: &str| {
+        format!("[[component]]\nname = \"a\"\n{keys}colours = {colours}\n")
+    };
+    let upper = "{ first = 4, count = 4, of = 8 }";
+    assert!(parse(&component(upper, "")).is_ok());
+    for (colours, keys, said) in [
+        (
+            "{ first = 5, count = 4, of = 8 }",
+            "",
+            "x.toml:3: there are no 4 colours from 5 on of 8: ",
+        ),
+        (
+            "{ first = 0, count = 8, of = 8 }",
+            "",
+            "x.toml:3: there are no 8 colours from 0 on of 8: ",
+        ),
+        (
+            "{ first = 0, count = 1, of = 6 }",
+            "",
+            "x.toml:3: there are no 1 colours from 0 on of 6: ",
+        ),
+        (upper, "package = \"linux\"\n", "x.toml:4: a Linux's memory is one piece"),
+        (
+            upper,
+            "memory = [{ as = \"ram\", size = \"64K\", behind-image = true }]\n",
+            "x.toml:4: memory after an image is one piece",
+        ),
+    ] {
+        let error = error(&component(colours, keys));
+        assert!(error.starts_with(said), "{error}");
+    }
+    assert!(error(&component("{ first = 0, count = 1 }", "")).contains("missing field `of`"));
+}
