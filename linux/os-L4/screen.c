@@ -167,7 +167,7 @@ static bool is_possible(u32 width, u32 height)
 /* The reply to ATTACH has come, or the call has failed. */
 static void finish_attach(void)
 {
-	u32 width = call.reply[1], height = call.reply[2], refresh = *(u32 *)call.text;
+	u32 width = call.reply[1], height = call.reply[2], refresh = ((unsigned long *)call.utcb)[L4_TEXT_WORD];
 
 	attaching = false;
 	if (call.failed && call.restarted) {
