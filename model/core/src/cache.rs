@@ -185,17 +185,29 @@ impl Cache {
     }
 
     /// One line is read or written, at the linear address `linear` and the physical one `physical`.
-    pub fn access(&mut self, linear: u32, physical: u32, write: bool) -> Outcome {
+    pub fn access(
+        &mut self,
+        linear: impl Into<u64>,
+        physical: impl Into<u64>,
+        write: bool,
+    ) -> Outcome {
         self.look_up(linear, physical, !write || self.write_allocate)
     }
 
     /// The same while the whole cache is locked: what it has not does not come into it.
-    pub fn access_locked(&mut self, linear: u32, physical: u32) -> Outcome {
+    pub fn access_locked(&mut self, linear: impl Into<u64>, physical: impl Into<u64>) -> Outcome {
         self.look_up(linear, physical, false)
     }
 
-    fn look_up(&mut self, linear: u32, physical: u32, fills: bool) -> Outcome {
-        let (linear, physical) = (linear >> self.shift, physical >> self.shift);
+    fn look_up(
+        &mut self,
+        linear: impl Into<u64>,
+        physical: impl Into<u64>,
+        fills: bool,
+    ) -> Outcome {
+        // Numbers of lines: nobody has so much memory that these have more bits.
+        let line = |address: u64| (address >> self.shift) as u32;
+        let (linear, physical) = (line(linear.into()), line(physical.into()));
         if self.last == (linear, physical) {
             return Outcome::Hit;
         }

@@ -11,6 +11,7 @@ use crate::interval::Repetition;
 use crate::latency::Latency;
 use crate::ledger::Ledger;
 use crate::marker::Marker;
+use crate::memory::Linear;
 use crate::report::Report;
 use crate::symbols::Symbols;
 use crate::violation::Rule;
@@ -58,7 +59,7 @@ impl<M, C> Default for Setup<M, C> {
 /// How the kernel is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// By a system call that has a gate of its own (`sysenter`).
+    /// By a system call that has a gate of its own (`sysenter`, `syscall`).
     Sysenter,
     /// By an instruction that asks for it.
     Trap,
@@ -82,6 +83,8 @@ pub trait Processor: Sized {
     type Machine;
     /// What finds missing flushes.
     type Checker;
+    /// Its linear addresses.
+    type Linear: Linear;
 
     /// Before anything is counted.
     fn new(setup: &Setup<Self::Machine, Self::Checker>) -> Self;
@@ -90,7 +93,7 @@ pub trait Processor: Sized {
     fn marked(&mut self);
 
     /// The address by which TLBs and caches are looked up.
-    fn modified(&self, address: u32) -> u32;
+    fn modified(&self, address: Self::Linear) -> Self::Linear;
 
     /// Whether what it executes is set aside: it is the emulator's need, and none of the processor
     /// that is modelled.
@@ -112,12 +115,12 @@ pub trait Follow<W>: Processor {
     fn begins(
         counter: &mut Counter<Self>,
         chunk: &Chunk,
-        base: u32,
+        base: Self::Linear,
         world: &mut W,
     ) -> (Owner, Option<Entry>);
 
     /// Its instructions are fetched.
-    fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W);
+    fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: Self::Linear, world: &mut W);
 }
 
 /// The instrument. One processor; see the crate's head for the units.
@@ -126,7 +129,7 @@ pub struct Counter<P: Processor> {
     pub(crate) ledger: Ledger,
     pub(crate) processor: P,
     /// Address of the chunk in execution.
-    pub(crate) base: u32,
+    pub(crate) base: P::Linear,
     /// Instructions executed when the chunk in execution began.
     pub(crate) now: u64,
     /// Accesses whose translation the tables do not tell.
@@ -146,7 +149,8 @@ impl<P: Processor> Counter<P> {
     #[must_use]
     pub fn new(mut setup: Setup<P::Machine, P::Checker>) -> Self {
         let ledger = Ledger::until(std::mem::take(&mut setup.until));
-        Self { processor: P::new(&setup), setup, ledger, base: 0, now: 0, unknown: 0, accesses: 0 }
+        let (processor, base) = (P::new(&setup), P::Linear::default());
+        Self { processor, setup, ledger, base, now: 0, unknown: 0, accesses: 0 }
     }
 
     /// Whether a rule was broken of which one time is enough: nobody wants to know what comes after
@@ -200,7 +204,7 @@ impl<P: Processor> Counter<P> {
     }
 
     /// A chunk of code at address `base` begins, after `executed` instructions.
-    pub fn chunk<W>(&mut self, chunk: &Chunk, base: u32, executed: u64, world: &mut W)
+    pub fn chunk<W>(&mut self, chunk: &Chunk, base: P::Linear, executed: u64, world: &mut W)
     where
         P: Follow<W>,
     {
@@ -237,14 +241,15 @@ impl<P: Processor> Counter<P> {
     }
 
     /// The address of the instruction `offset` bytes from the beginning of the chunk in execution.
-    pub(crate) const fn instruction(&self, offset: u16) -> u32 {
-        self.base.wrapping_add(offset as u32)
+    #[must_use]
+    pub fn instruction(&self, offset: u16) -> P::Linear {
+        self.base.after(offset)
     }
 
     /// An instruction flushes something.
-    pub(crate) fn flushes(&mut self, instruction: u32) {
+    pub(crate) fn flushes(&mut self, instruction: P::Linear) {
         if let Some(id) = self.ledger.free() {
-            self.ledger.violate(Rule::FlushInFreeInterval, instruction, id.into(), None);
+            self.ledger.violate(Rule::FlushInFreeInterval, instruction, u32::from(id), None);
         }
     }
 }

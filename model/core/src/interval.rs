@@ -58,14 +58,14 @@ impl Repetition {
     }
 
     /// The kernel executes code.
-    pub fn fetch(&mut self, address: u32, bytes: u32) {
+    pub fn fetch(&mut self, address: impl Into<u64>, bytes: u32) {
         let index = self.visits.len() as u32;
         let Some(visit) = self.visits.last_mut() else { return };
         visit.code_lines += self.code.touch(address, bytes, index);
     }
 
     /// The kernel reads or writes memory.
-    pub fn access(&mut self, address: u32, bytes: u32) {
+    pub fn access(&mut self, address: impl Into<u64>, bytes: u32) {
         let index = self.visits.len() as u32;
         let Some(visit) = self.visits.last_mut() else { return };
         visit.data_lines += self.data.touch(address, bytes, index);

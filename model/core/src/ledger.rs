@@ -135,7 +135,14 @@ impl Ledger {
     }
 
     /// A rule is broken by whose code is executed.
-    pub fn violate(&mut self, rule: Rule, instruction: u32, address: u32, cause: Option<u32>) {
+    pub fn violate(
+        &mut self,
+        rule: Rule,
+        instruction: impl Into<u64>,
+        address: impl Into<u64>,
+        cause: Option<u32>,
+    ) {
+        let (instruction, address) = (instruction.into(), address.into());
         self.add(Violation { rule, instruction, address, owner: self.owner, segment: None, cause });
     }
 

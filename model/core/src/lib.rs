@@ -46,7 +46,7 @@ pub use events::{ByOwner, Events, Owner};
 pub use fault::Fault;
 pub use latency::Latency;
 pub use marker::Marker;
-pub use memory::{NoMapping, Physical};
+pub use memory::{Linear, NoMapping, Physical};
 pub use replacement::Replacement;
 pub use report::{
     IntervalReport, LatencyReport, Report, Spread, StretchReport, ViolationReport, VisitReport,

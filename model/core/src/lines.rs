@@ -9,26 +9,20 @@ const LINE_SHIFT: u32 = 5;
 /// Lines touched so far, each with the visit that touched it last.
 #[derive(Default)]
 pub struct Lines {
-    last_visit: FxHashMap<u32, u32>,
+    last_visit: FxHashMap<u64, u32>,
 }
 
 impl Lines {
     /// Notes that the `bytes` from linear address `address` on were touched
     /// during `visit`. Returns how many of their lines that visit had not
     /// touched before. Visits never decrease.
-    pub fn touch(&mut self, address: u32, bytes: u32, visit: u32) -> u64 {
-        let first = address >> LINE_SHIFT;
-        let last = address.wrapping_add(bytes.saturating_sub(1)) >> LINE_SHIFT;
-        let mut new = self.touch_line(first, visit);
-        let mut line = first;
-        while line != last {
-            line = (line + 1) & (u32::MAX >> LINE_SHIFT);
-            new += self.touch_line(line, visit);
-        }
-        new
+    pub fn touch(&mut self, address: impl Into<u64>, bytes: u32, visit: u32) -> u64 {
+        let first = address.into();
+        let last = first.saturating_add(u64::from(bytes.saturating_sub(1))) >> LINE_SHIFT;
+        (first >> LINE_SHIFT..=last).map(|line| self.touch_line(line, visit)).sum()
     }
 
-    fn touch_line(&mut self, line: u32, visit: u32) -> u64 {
+    fn touch_line(&mut self, line: u64, visit: u32) -> u64 {
         u64::from(self.last_visit.insert(line, visit) != Some(visit))
     }
 
@@ -54,13 +48,14 @@ mod tests {
     #[test]
     fn lines_count_once_an_interval_and_once_a_visit() {
         let mut lines = Lines::default();
-        assert_eq!(lines.touch(0x1000, 4, 0), 1);
-        assert_eq!(lines.touch(0x101c, 4, 0), 0, "same line");
-        assert_eq!(lines.touch(0x101e, 4, 0), 1, "straddles: one of two is new");
-        assert_eq!(lines.touch(0x1000, 1, 1), 1, "new to the next visit");
+        assert_eq!(lines.touch(0x1000_u32, 4, 0), 1);
+        assert_eq!(lines.touch(0x101c_u32, 4, 0), 0, "same line");
+        assert_eq!(lines.touch(0x101e_u32, 4, 0), 1, "straddles: one of two is new");
+        assert_eq!(lines.touch(0x1000_u32, 1, 1), 1, "new to the next visit");
         assert_eq!(lines.distinct(), 2);
-        assert_eq!(lines.touch(0xffff_fffe, 4, 1), 2, "wraps around 4 GiB");
+        assert_eq!(lines.touch(0xffff_fffe_u32, 4, 1), 2, "goes on after 4 GiB");
         assert_eq!(lines.distinct(), 4);
-        assert_eq!(lines.touch(0x2000, 65, 1), 3, "as long as it is");
+        assert_eq!(lines.touch(0x2000_u32, 65, 1), 3, "as long as it is");
+        assert_eq!(lines.touch(0x1_0000_2000_u64, 1, 1), 1, "that far above, another line");
     }
 }

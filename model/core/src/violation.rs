@@ -130,9 +130,9 @@ pub struct Violation {
     /// Which.
     pub rule: Rule,
     /// Linear address of the instruction.
-    pub instruction: u32,
+    pub instruction: u64,
     /// Linear address that it accessed, or the interval's number, or a selector.
-    pub address: u32,
+    pub address: u64,
     /// Whose instruction it is.
     pub owner: Owner,
     /// The segment register that an address beyond a limit was reached by, and its selector, if
@@ -186,7 +186,8 @@ impl Violations {
         let one = |(violation, &times): (&Violation, &u64)| ViolationReport {
             rule: violation.rule.to_string(),
             instruction: format!("{:#010x}", violation.instruction),
-            symbol: symbols.name(violation.instruction),
+            // Of the kernel's addresses symbols have the lower half.
+            symbol: symbols.name(violation.instruction as u32),
             address: format!("{:#010x}", violation.address),
             segment: violation
                 .segment

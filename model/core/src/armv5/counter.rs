@@ -70,6 +70,7 @@ pub struct Armv5 {
 impl Processor for Armv5 {
     type Machine = Machine;
     type Checker = Checker;
+    type Linear = u32;
 
     fn new(_: &Setup) -> Self {
         Self::default()

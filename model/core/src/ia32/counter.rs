@@ -123,6 +123,7 @@ impl<W: World> Tables for Now<'_, W> {
 impl Processor for Ia32 {
     type Machine = Machine;
     type Checker = Checker;
+    type Linear = u32;
 
     fn new(setup: &Setup) -> Self {
         let is_high = setup.server.start >= LOWEST_WINDOW && setup.server.end <= setup.kernel;
@@ -451,6 +452,7 @@ impl Counter<Ia32> {
         };
         let segment = register.map(|register| register.segment(world.selector(register)));
         let owner = self.ledger.owner();
+        let (instruction, address) = (instruction.into(), address.into());
         self.ledger.add(Violation { rule, instruction, address, owner, segment, cause: None });
     }
 
@@ -464,7 +466,7 @@ impl Counter<Ia32> {
             return;
         };
         for (rule, selector) in segment::violations(&table, &data_selectors(world), limit) {
-            self.ledger.violate(rule, self.returned(), selector.into(), None);
+            self.ledger.violate(rule, self.returned(), selector, None);
         }
     }
 
@@ -494,14 +496,14 @@ impl Counter<Ia32> {
                 let found = segment::small_violations(&table, code, &data_selectors(world), region);
                 self.processor.home = Some(self.processor.root);
                 for (rule, selector) in found {
-                    self.ledger.violate(rule, self.returned(), selector.into(), None);
+                    self.ledger.violate(rule, self.returned(), selector, None);
                 }
             }
             _ if base != 0 => self.processor.blind += 1,
             (_, table) => {
                 self.processor.large_code = table.map(|_| code).or(self.processor.large_code);
                 if self.processor.home.take() == Some(self.processor.root) {
-                    self.ledger.violate(Rule::LargeInHome, self.returned(), code.into(), None);
+                    self.ledger.violate(Rule::LargeInHome, self.returned(), code, None);
                 }
             }
         }

@@ -108,6 +108,7 @@ pub struct Counted {
 impl Processor for PowerPc {
     type Machine = Machine;
     type Checker = Checker;
+    type Linear = u32;
 
     fn new(setup: &Setup) -> Self {
         Self { reload: setup.machine.as_ref().map(Machine::reload), ..Self::default() }
