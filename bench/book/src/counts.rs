@@ -250,6 +250,8 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
         "tlb_miss_cycles" => cycles(Events {
             itlb_misses: kernel.itlb_misses,
             dtlb_misses: kernel.dtlb_misses,
+            walks: kernel.walks,
+            walk_loads: kernel.walk_loads,
             ..some
         }),
         "cache_miss_cycles" => {

@@ -4,7 +4,7 @@
 use crate::cache::{CacheGeometry, TraceGeometry};
 use crate::doubt::{Doubt, Variant};
 use crate::events::Events;
-use crate::tlb::TlbGeometry;
+use crate::tlb::{TlbGeometry, WalkGeometry};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,6 +42,10 @@ pub struct Geometry {
     pub itlb: TlbGeometry,
     /// The data TLB; data uses `itlb` if absent.
     pub dtlb: Option<TlbGeometry>,
+    /// The second-level TLB, that both have.
+    pub stlb: Option<TlbGeometry>,
+    /// What a walk of the tables need not read again.
+    pub walk: Option<WalkGeometry>,
     /// Level-one instruction cache.
     pub l1i: Option<CacheGeometry>,
     /// Cache of decoded instructions in its place.
@@ -225,7 +229,11 @@ impl Cpu {
             }
         }
         let geometry = &file.geometry;
-        for (what, tlb) in [("itlb", Some(&geometry.itlb)), ("dtlb", geometry.dtlb.as_ref())] {
+        for (what, tlb) in [
+            ("itlb", Some(&geometry.itlb)),
+            ("dtlb", geometry.dtlb.as_ref()),
+            ("stlb", geometry.stlb.as_ref()),
+        ] {
             if let Some(tlb) = tlb {
                 tlb.check().map_err(|why| CpuError::Geometry(what, why))?;
             }

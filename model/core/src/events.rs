@@ -135,7 +135,11 @@ events! {
     trace_misses,
     /// Lines of either that were not in the second-level cache.
     l2_misses,
-    /// Changes from user mode to kernel mode by `sysenter`.
+    /// Translations that the second-level TLB did not have either (x86-64).
+    walks,
+    /// Entries of tables that were read for these (x86-64).
+    walk_loads,
+    /// Changes from user mode to kernel mode by `sysenter` or `syscall`.
     sysenter_entries,
     /// Those by `int`, `swi`.
     trap_entries,
@@ -143,11 +147,12 @@ events! {
     fault_entries,
     /// `iret` and far `ret`, returns from exceptions.
     far_returns,
-    /// `sysexit`.
+    /// `sysexit`, `sysret`.
     sysexits,
     /// Loads of the translation root (CR3, ARM's c2) with another value.
     space_switches,
-    /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4, ARM's c8.
+    /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4, ARM's c8; of
+    /// all that a PCID has, by a load of CR3 (x86-64).
     tlb_flushes,
     /// Flushes of one page's translation (`invlpg`, ARM's c8, `tlbie`).
     page_flushes,

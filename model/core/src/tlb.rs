@@ -38,6 +38,20 @@ pub enum LargePages {
     },
 }
 
+/// How many entries of the upper levels of tables a processor keeps, each with the addresses that it
+/// is for (Intel SDM volume 3, section 4.10.3). All are looked at, and the one that was not used for
+/// the longest time makes room.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct WalkGeometry {
+    /// Of the highest tables.
+    pub pml4e: usize,
+    /// Of those below.
+    pub pdpte: usize,
+    /// Of directories.
+    pub pde: usize,
+}
+
 impl TlbGeometry {
     /// Why these numbers are impossible, if they are.
     pub(crate) fn check(&self) -> Result<(), String> {

@@ -68,6 +68,9 @@ pub enum Rule {
     EarlyContext,
     /// What one thread reserved is reserved when another goes on.
     KeptReservation,
+    /// A page of the kernel's that is written and executed was used, or ring 0 executed a page that
+    /// ring 3 may use.
+    WritableCode,
 }
 
 impl fmt::Display for Rule {
@@ -100,6 +103,7 @@ impl fmt::Display for Rule {
             Self::OpenSegment => "segment of another space open",
             Self::EarlyContext => "VSID of another space used again too early",
             Self::KeptReservation => "reservation of another thread kept",
+            Self::WritableCode => "code of the kernel that can be written",
         })
     }
 }

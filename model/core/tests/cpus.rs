@@ -16,7 +16,7 @@ fn every_cpu_model_is_read_and_bears_its_name() {
         assert_ne!(cpu.costs.instructions.source, Source::NoCost, "{}", cpu.name);
         count += 1;
     }
-    assert_eq!(count, 10);
+    assert_eq!(count, 11);
 }
 
 /// What Linux alone takes for getpid and for a read was published: no doubt about a single constant

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The processors of x86-64 in 64-bit mode: four levels of tables, translations with PCIDs.
+//!
+//! Of what is not 64-bit mode, firmware and the first instructions of a kernel, only instructions
+//! are counted. Symbols and the report of how long the kernel looks at no interrupts have the lower
+//! halves of the kernel's addresses, of which the upper half is ones.
+
+mod checker;
+mod counter;
+mod instruction;
+mod machine;
+mod tlb;
+mod walk;
+
+use crate::{Latency, Privilege, Symbols};
+
+pub use crate::ia32::marker;
+pub use checker::{Access, Checker, Verdict};
+pub use counter::{Setup, World, X86_64};
+pub use instruction::{Class, invlpg_address};
+pub use machine::{Machine, Tables};
+pub use tlb::Tlb;
+pub use walk::{Mapping, Memory, Size, walk};
+
+/// The instrument.
+pub type Counter = crate::Counter<X86_64>;
+
+/// The privilege of code that runs with these values of CS and CR0: ring 0 in real mode, else as
+/// the code segment's selector says. Ring 2, which nobody uses, is taken for ring 1.
+#[must_use]
+pub const fn privilege(cs: u32, cr0: u64) -> Privilege {
+    const PROTECTED_MODE: u64 = 1;
+    match cs & 3 {
+        _ if cr0 & PROTECTED_MODE == 0 => Privilege::Kernel,
+        0 => Privilege::Kernel,
+        3 => Privilege::User,
+        _ => Privilege::Ring1,
+    }
+}
+
+/// What measures how long the kernel with these symbols looks at no interrupts: one of them is the
+/// entry of system calls.
+#[must_use]
+pub fn latency(symbols: &Symbols) -> Latency {
+    Latency::of(symbols.address("syscall_entry").into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Privilege, privilege};
+
+    #[test]
+    fn privilege_follows_the_mode() {
+        assert_eq!(privilege(0xf003, 0x10), Privilege::Kernel, "real mode");
+        assert_eq!(privilege(0x8, 0x8000_0011), Privilege::Kernel);
+        assert_eq!(privilege(0x23, 0x8000_0011), Privilege::User);
+        assert_eq!(privilege(0x19, 0x8000_0011), Privilege::Ring1);
+    }
+}
