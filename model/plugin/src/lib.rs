@@ -8,6 +8,8 @@
 //! qemu-system-arm -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE]
 //!     [,latency=on,look=ADDRESS] ...
 //! qemu-system-ppc -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
+//! qemu-system-x86_64 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]]
+//!     [,window=LINEAR+BYTES][,symbols=FILE][,latency=on] ...
 //! ```
 //!
 //! With `sample=N` it takes samples and does nothing else (`ia32::sampler`): FILE gets them. Else:
@@ -28,6 +30,7 @@ mod powerpc;
 mod registers;
 mod scoreboard;
 mod translation;
+mod x86_64;
 
 use arguments::Arguments;
 use qemu_plugin_sys as qemu;
@@ -58,7 +61,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
         "i386" => ia32::install(id, arguments),
         "arm" => armv5::install(id, arguments),
         "ppc" => powerpc::install(id, arguments),
-        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-arm and qemu-system-ppc are modelled")),
+        "x86_64" => x86_64::install(id, arguments),
+        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-arm, qemu-system-ppc and qemu-system-x86_64 are modelled")),
     });
     match installed {
         Ok(()) => 0,

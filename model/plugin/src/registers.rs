@@ -57,25 +57,35 @@ impl Reader {
 
     /// The lower 32 bits of a register.
     pub fn register(&self, register: Handle) -> u32 {
+        self.wide(register) as u32
+    }
+
+    /// The lower 64 bits of a register, or what it has of them.
+    pub fn wide(&self, register: Handle) -> u64 {
         // SAFETY: called where QEMU permits it (the type's rule); the handle is QEMU's, the buffer
         // ours, and QEMU appends to it.
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
-            let length = qemu::qemu_plugin_read_register(register, self.buffer);
-            if length < 4 {
-                return 0;
+            match qemu::qemu_plugin_read_register(register, self.buffer) {
+                ..4 => 0,
+                4..8 => (*self.buffer).data.cast::<u32>().read_unaligned().into(),
+                _ => (*self.buffer).data.cast::<u64>().read_unaligned(),
             }
-            (*self.buffer).data.cast::<u32>().read_unaligned()
         }
     }
 
     /// What `act` makes of bytes from a linear address on, if the present tables map them.
-    pub fn memory<T>(&self, address: u32, count: usize, act: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    pub fn memory<T>(
+        &self,
+        address: impl Into<u64>,
+        count: usize,
+        act: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
         // SAFETY: as in `register`; QEMU sets the buffer's size when it succeeds, and nobody else
         // has the buffer while `act` looks at it.
         unsafe {
             g_byte_array_set_size(self.buffer, 0);
-            let read = qemu::qemu_plugin_read_memory_vaddr(u64::from(address), self.buffer, count);
+            let read = qemu::qemu_plugin_read_memory_vaddr(address.into(), self.buffer, count);
             (read && (*self.buffer).len as usize >= count)
                 .then(|| act(std::slice::from_raw_parts((*self.buffer).data, count)))
         }

@@ -9,7 +9,7 @@ use std::ffi::{c_uint, c_void};
 pub struct Instruction {
     /// Valid until the translation callback ends.
     pub handle: *mut qemu::qemu_plugin_insn,
-    /// Linear.
+    /// Linear; of 64 bits the lower half.
     pub address: u32,
     /// Its encoding.
     pub bytes: Vec<u8>,

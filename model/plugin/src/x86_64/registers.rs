@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! x86-64's registers, and memory at linear addresses.
+
+use crate::registers::{Handle, Reader, find};
+
+/// Handles of the registers that are read. Its functions are called where [`Reader`]'s are.
+pub struct Registers {
+    rip: Handle,
+    cs: Handle,
+    cr0: Handle,
+    cr3: Handle,
+    /// In the order of their numbers in encodings.
+    general: [Handle; 16],
+    reader: Reader,
+}
+
+impl Registers {
+    /// Looks the registers up, as [`find`] does.
+    pub fn find() -> Option<Self> {
+        let names = [
+            "rip", "cs", "cr0", "cr3", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+            "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+        ];
+        let [rip, cs, cr0, cr3, general @ ..] = find(names)?;
+        Some(Self { rip, cs, cr0, cr3, general, reader: Reader::new() })
+    }
+
+    /// The 64 bits at a linear address, if the present tables map them.
+    pub fn memory(&self, address: u64) -> Option<u64> {
+        let read = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
+        self.reader.memory(address, 8, read).flatten()
+    }
+
+    /// Bytes from a linear address on, if the present tables map all of them.
+    pub fn bytes(&self, address: u64, count: usize) -> Option<Vec<u8>> {
+        self.reader.memory(address, count, <[u8]>::to_vec)
+    }
+
+    /// The instruction pointer.
+    pub fn rip(&self) -> u64 {
+        self.reader.wide(self.rip)
+    }
+    /// The code segment's selector.
+    pub fn cs(&self) -> u32 {
+        self.reader.register(self.cs)
+    }
+    /// Control register 0.
+    pub fn cr0(&self) -> u64 {
+        self.reader.wide(self.cr0)
+    }
+    /// Control register 3.
+    pub fn cr3(&self) -> u64 {
+        self.reader.wide(self.cr3)
+    }
+    /// A general register by its number in encodings, 0 to 15.
+    pub fn general(&self, number: u8) -> u64 {
+        self.reader.wide(self.general[usize::from(number & 15)])
+    }
+}
