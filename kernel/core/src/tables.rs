@@ -49,6 +49,8 @@ pub const TABLE_BYTES: u32 = crate::PAGE;
 const TABLES: u32 = 2;
 /// Entries of a directory that are searched for them in one step.
 const SEARCHED: usize = 256;
+/// Entries of an upper table that are looked at, at most, for one that leads to a table.
+const MISSING: usize = 64;
 
 /// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
 /// have in common. Both begin with it, so that [`Owner::region`] finds it in either.
@@ -146,7 +148,7 @@ impl<P: Port> Kernel<P> {
     }
 
     /// The owner's table of this level that leads to the leaf table `index`, or if that is missing
-    /// the first leaf table after those that are missing with it.
+    /// the first leaf table after those that are missing with it, as far as it was looked at.
     fn descend(
         &self,
         owner: Owner,
@@ -157,7 +159,9 @@ impl<P: Port> Kernel<P> {
         for level in (to + 1..=Self::top_level(owner)).rev() {
             let span = P::Format::tables_of_entry(level);
             let at = index / span % P::Format::ENTRIES;
-            let entries = self.pool[table].entries::<P::Format>().get(at..).unwrap_or_default();
+            let looked_at = at..(at + MISSING).min(P::Format::ENTRIES);
+            let entries =
+                self.pool[table].entries::<P::Format>().get(looked_at).unwrap_or_default();
             let entry = entries.first().copied().and_then(P::Format::decode_table);
             // What an entry above the directories names is another's if it is a copy: a server's.
             let own = entry.filter(|(_, shared)| !shared);
