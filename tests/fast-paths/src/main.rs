@@ -11,7 +11,8 @@
 #![forbid(unsafe_code)]
 
 use abi::frame::vector;
-use abi::{CacheOp, MapRecord};
+use abi::tag::REGISTER_WORDS;
+use abi::{CacheOp, MapRecord, Word};
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::alien::Alien;
@@ -22,7 +23,7 @@ use macadamia::interval::{begin, end};
 use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wait};
 use macadamia::map::{Window, map};
 use macadamia::region::{Region, Shared};
-use macadamia::{Env, Error, Quota, Result, Rights, Space, Thread, result, thread, time};
+use macadamia::{Env, Error, Quota, Result, Rights, Space, Thread, result, thread, time, utcb};
 use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
 
 macadamia::main!(start);
@@ -30,16 +31,21 @@ macadamia::main!(start);
 /// Repetitions of each interval: the first ones are slower, and medians are tested.
 const REPETITIONS: u32 = 50;
 
+/// What every component has.
+const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
+const SPACE: Space = Space(image::slot::SPACE as Word);
+const SELF: Thread = Thread(image::slot::THREAD as Word);
+
 const WORD: usize = size_of::<AtomicU32>();
 const PAGE: usize = abi::PAGE_SIZE as usize;
 /// Bytes of the smallest line of a cache of data.
 const LINE: usize = 32;
 
 /// This component's priority.
-const PRIORITY: u32 = 100;
+const PRIORITY: Word = 100;
 
 /// Answers every message with its words.
-extern "C" fn serve(_: u32) -> ! {
+extern "C" fn serve(_: Word) -> ! {
     let (mut handle, mut answer) = (0, Message::default());
     loop {
         match reply_wait(handle, answer) {
@@ -78,7 +84,7 @@ fn shared<const ID: u32>(to: Thread, words: &Region) {
 
 /// Calls with `count` words and the reply to each: visit 0 is the call, visit 1 reply-and-wait.
 fn calls<const ID: u32>(to: Thread, count: u32) {
-    let words = [0x1111, 0x2222, 0x3333].map(|word| word + count);
+    let words = [0x1111, 0x2222, 0x3333].map(|word| word + count as Word);
     for _ in 0..REPETITIONS {
         begin::<ID>();
         let reply = call(to, Message { words, count, caps: 0 });
@@ -92,23 +98,37 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
     }
 }
 
+/// The same with as many words as travel in registers.
+fn full_calls<const ID: u32>(to: Thread) {
+    let rest = 3..REGISTER_WORDS as usize;
+    for _ in 0..REPETITIONS {
+        rest.clone().for_each(|word| utcb::set_word(word, 0x4444 + word as Word));
+        begin::<ID>();
+        let reply = call(to, Message { words: [1, 2, 3], count: REGISTER_WORDS, caps: 0 });
+        end::<ID>();
+        assert!(
+            reply.is_ok_and(|r| r.count == REGISTER_WORDS && r.words == [1, 2, 3])
+                && rest.clone().all(|word| utcb::word(word) == 0x4444 + word as Word),
+            "wrong answer"
+        );
+    }
+}
+
 /// A space with so many slots, and this code at the place that is returned.
-fn space_with(env: &mut Env, slots: u32, code: &[u8]) -> Result<(Space, u32)> {
+fn space_with(env: &mut Env, slots: Word, code: &[u8]) -> Result<(Space, Word)> {
     let (place, ram) = (processor::measured(), env.memory("ram"));
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
     (0..).step_by(4).zip(processor::words(code)).for_each(|(at, word)| window.write(at, word));
-    Space(image::slot::SPACE).cache(place, abi::PAGE_SIZE, CacheOp::SyncCode)?;
-    let space = Quota(image::slot::QUOTA).create_space(slots, env.free_slot())?;
+    SPACE.cache(place, abi::PAGE_SIZE, CacheOp::SyncCode)?;
+    let space = QUOTA.create_space(slots, env.free_slot())?;
     map(space, place, ram, 0, abi::PAGE_SIZE, Rights(5))?;
     Ok((space, place))
 }
 
 /// An alien that runs this code, with its first reply handle.
-fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, u32)> {
-    let quota = Quota(image::slot::QUOTA);
+fn alien_with(env: &mut Env, code: &[u8]) -> Result<(Alien, Word)> {
     let (space, place) = space_with(env, 0, code)?;
-    let (alien, handle) =
-        Alien::create(quota, space, env.free_slot(), Thread(image::slot::THREAD))?;
+    let (alien, handle) = Alien::create(QUOTA, space, env.free_slot(), SELF)?;
     alien.thread.set_priority(90, 90)?;
     let mut frame = alien.frame();
     frame.set(PC, place);
@@ -139,7 +159,8 @@ fn alien<const ID: u32>(env: &mut Env, has_pointer: bool) -> Result<()> {
 /// last, visit 1 its system call.
 fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     let mut handles = Vec::new();
-    for base in [0, macadamia::map::own().start] {
+    let start = macadamia::map::own().start;
+    for base in [start + 16, start] {
         let (alien, handle) = alien_with(env, code::system_calls_with_pointer())?;
         set_thread_pointer(alien.thread, base)?;
         handles.push(run(handle)?.handle);
@@ -159,9 +180,9 @@ fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
 /// which resumes it, visit 1 its next fault.
 fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
     let ((space, code), ram) = (space_with(env, 1, code::reads_pages())?, env.memory("ram"));
-    let (thread, _) = Quota(image::slot::QUOTA).create_thread(space, env.free_slot(), None)?;
+    let (thread, _) = QUOTA.create_thread(space, env.free_slot(), None)?;
     let handler = Thread(env.free_slot());
-    copy(image::slot::THREAD, None, handler.0, Rights::CALL, 1)?;
+    copy(SELF.0, None, handler.0, Rights::CALL, 1)?;
     thread.set_handler(Some(handler))?;
     thread.set_priority(90, 90)?;
     let first = code + abi::TABLE_SPAN;
@@ -190,14 +211,14 @@ fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
 }
 
 /// Answers every notification with one.
-extern "C" fn echo(to: u32) -> ! {
+extern "C" fn echo(to: Word) -> ! {
     loop {
         assert!(wait(BIT) == Ok(BIT) && Thread(to).notify().is_ok(), "no notification");
     }
 }
 
 /// Takes every notification.
-extern "C" fn listen(_: u32) -> ! {
+extern "C" fn listen(_: Word) -> ! {
     loop {
         assert!(wait(BIT) == Ok(BIT), "no notification");
     }
@@ -209,14 +230,14 @@ const BIT: u32 = 1;
 /// A thread of this priority, and a capability to notify it.
 fn notified(
     env: &mut Env,
-    function: extern "C" fn(u32) -> !,
-    argument: u32,
-    priority: u32,
+    function: extern "C" fn(Word) -> !,
+    argument: Word,
+    priority: Word,
 ) -> Result<Thread> {
     let thread = thread::spawn(function, argument, env.free_slot())?;
     thread.set_priority(priority, priority)?;
     let to = Thread(env.free_slot());
-    copy(thread.0, None, to.0, Rights::NOTIFY, BIT)?;
+    copy(thread.0, None, to.0, Rights::NOTIFY, BIT as Word)?;
     Ok(to)
 }
 
@@ -227,7 +248,7 @@ fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(
     env: &mut Env,
 ) -> Result<()> {
     let own = Thread(env.free_slot());
-    copy(image::slot::THREAD, None, own.0, Rights::NOTIFY, BIT)?;
+    copy(SELF.0, None, own.0, Rights::NOTIFY, BIT as Word)?;
     let peer = notified(env, echo, own.0, PRIORITY)?;
     let urgent = notified(env, listen, 0, PRIORITY + 1)?;
     for _ in 0..REPETITIONS {
@@ -262,8 +283,8 @@ fn table<const ID: u32>() -> Result<()> {
     let read = |words: &[AtomicU32]| {
         words.iter().step_by(LINE / WORD).map(|word| word.load(Ordering::Relaxed)).sum::<u32>()
     };
-    let start = table.as_ptr() as u32;
-    let lock = |operation| match Space(image::slot::SPACE).cache(start, TABLE as u32, operation) {
+    let start = table.as_ptr() as Word;
+    let lock = |operation| match SPACE.cache(start, TABLE as Word, operation) {
         Err(Error::Unsupported) => Ok(()),
         result => result,
     };
@@ -290,7 +311,7 @@ fn ticks<const ID: u32>(to: Thread) {
         assert!(answer == Ok([i, 2, 3]), "wrong answer");
     }
     for _ in 0..10 {
-        assert!(Quota(image::slot::QUOTA).info().is_ok(), "no figures of the quota");
+        assert!(QUOTA.info().is_ok(), "no figures of the quota");
     }
     end::<ID>();
     let ticks = time::counter() - start;
@@ -304,10 +325,30 @@ fn round<const ID: u32>(to: &[Thread]) {
     for i in 0..REPETITIONS {
         begin::<ID>();
         for thread in to {
-            assert!(thread.ask([i, 2, 3]) == Ok([i, 2, 3]), "wrong answer");
+            let words = [i as Word, 2, 3];
+            assert!(thread.ask(words) == Ok(words), "wrong answer");
         }
         end::<ID>();
     }
+}
+
+/// A ring of this space and 99 others, in each of which a thread answers with the words that come.
+#[cfg(target_arch = "x86_64")]
+fn hundred<const ID: u32>(env: &mut Env) -> Result<()> {
+    let answers = code::answers();
+    let mut servers = Vec::new();
+    for _ in 0..99 {
+        let (space, place) = space_with(env, 1, &answers)?;
+        let (thread, _) = QUOTA.create_thread(space, env.free_slot(), None)?;
+        thread.set_priority(PRIORITY + 1, PRIORITY + 1)?;
+        let to = Thread(env.free_slot());
+        copy(thread.0, None, to.0, Rights::CALL, 1)?;
+        thread.start(place, 0, 0)?;
+        servers.push(to);
+    }
+    round::<ID>(&servers);
+    result!("done");
+    Ok(())
 }
 
 /// Rings of 13 and of 20 spaces, this one among them.
@@ -331,6 +372,11 @@ fn start(mut env: Env) {
     if is("rings") {
         return rings(&env);
     }
+    #[cfg(target_arch = "x86_64")]
+    if is("ring") {
+        return hundred::<100>(&mut env)
+            .unwrap_or_else(|error| panic!("no ring: {}", error.text()));
+    }
     let (slot, near) = (env.free_slot(), Thread(env.free_slot()));
     let thread = match thread::spawn(serve, 0, slot) {
         Ok(thread) => thread,
@@ -345,6 +391,9 @@ fn start(mut env: Env) {
     calls::<11>(far, 1);
     calls::<12>(far, 2);
     calls::<13>(far, 3);
+    if REGISTER_WORDS > 3 {
+        full_calls::<14>(far);
+    }
     calls::<20>(near, 0);
     calls::<23>(near, 3);
     if let Some(words) = &words {

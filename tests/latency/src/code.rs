@@ -2,14 +2,14 @@
 //! Machine code for threads that need neither stack nor heap: system calls with fixed arguments,
 //! then an exception, which halts a thread that has no handler.
 
-use abi::{Op, Tag};
+use abi::{Op, Tag, Word};
 use macadamia::alloc::vec::Vec;
 use processor::code;
 
 /// In the table of a dwelling: the program's Quota.
-pub const OWN_QUOTA: u32 = 1;
+pub const OWN_QUOTA: Word = 1;
 /// In the table of a dwelling: the program's Space.
-pub const OWN_SPACE: u32 = 2;
+pub const OWN_SPACE: Word = 2;
 
 /// Code that can be at any address.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub struct Code(Vec<u8>);
 
 impl Code {
     /// One system call.
-    pub fn call(op: Op, args: [u32; 4]) -> Self {
+    pub fn call(op: Op, args: [Word; 4]) -> Self {
         Self::default().then(Tag::new(op, 0, 0), args)
     }
 
@@ -28,9 +28,9 @@ impl Code {
     }
 
     /// A further system call.
-    pub fn then(mut self, tag: Tag, args: [u32; 4]) -> Self {
+    pub fn then(mut self, tag: Tag, args: [Word; 4]) -> Self {
         let [a, b, c, d] = args;
-        self.0.extend(code::native_call([tag.0, a, b, c, d]));
+        self.0.extend(code::native_call([tag.0 as Word, a, b, c, d]));
         self
     }
 

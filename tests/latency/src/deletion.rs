@@ -3,7 +3,7 @@
 
 use crate::code::{Code, OWN_QUOTA, OWN_SPACE};
 use crate::{Bed, CONTROL, Case, PAGE, QUOTA, RW, SPAN, batches, expect, pause};
-use abi::{MapRecord, Op, USER_END};
+use abi::{MapRecord, Op, USER_END, Word};
 use macadamia::cap::{copy, delete, identify, revoke};
 use macadamia::interval::case;
 use macadamia::{Error, Result, Space, Thread};
@@ -21,9 +21,9 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Objects where a walk over all of them is meant.
-const MANY: u32 = 2000;
+const MANY: Word = 2000;
 /// More Quotas than may lie in each other.
-const DEEP: u32 = 17;
+const DEEP: Word = 17;
 
 /// Quotas in the table of a dwelling, from slot 16 on.
 fn fill(bed: &Bed, thread: Thread) -> Result<()> {
@@ -35,11 +35,11 @@ fn fill(bed: &Bed, thread: Thread) -> Result<()> {
 /// A thread whose original is among the first things in a Space deletes that Space: it is gone when
 /// most of the work is still to be done.
 fn own_ground(bed: &mut Bed) -> Result<()> {
-    const ORIGINAL: u32 = 3;
+    const ORIGINAL: Word = 3;
     let (ground, builder) = bed.dwelling(16 + MANY)?;
     let slot = bed.slot();
     bed.act(builder, &Code::call(Op::CreateThread, [OWN_QUOTA, OWN_SPACE, ORIGINAL, 0]))?;
-    bed.act(builder, &Code::call(Op::Copy, [ORIGINAL, OWN_SPACE, slot, CONTROL.0]))?;
+    bed.act(builder, &Code::call(Op::Copy, [ORIGINAL, OWN_SPACE, slot, CONTROL.0 as Word]))?;
     fill(bed, builder)?;
     case("own_ground.delete");
     bed.start(Thread(slot), &Code::call(Op::Delete, [ground.0, 0, 0, 0]), 0)?;
@@ -72,12 +72,12 @@ fn nested_quotas(bed: &mut Bed) -> Result<()> {
 /// Each one's original is in the table of the one outside; the outermost is deleted.
 fn nested_spaces(bed: &mut Bed) -> Result<()> {
     const DEPTH: u32 = 250;
-    const INNER: u32 = 3;
+    const INNER: Word = 3;
     let (outermost, builder) = bed.dwelling(4)?;
     for _ in 0..DEPTH {
         let slot = bed.slot();
         bed.act(builder, &Code::call(Op::CreateSpace, [OWN_QUOTA, 4, INNER, 0]))?;
-        bed.act(builder, &Code::call(Op::Copy, [INNER, OWN_SPACE, slot, CONTROL.0]))?;
+        bed.act(builder, &Code::call(Op::Copy, [INNER, OWN_SPACE, slot, CONTROL.0 as Word]))?;
         bed.furnish(Space(slot))?;
         builder.reset(Space(slot), None)?;
     }
@@ -100,10 +100,13 @@ fn space_of_objects(bed: &mut Bed) -> Result<()> {
     delete(space.0)
 }
 
-/// A table for nearly every span that a space can have.
+/// More tables than there is kernel memory for, where a space can have so many.
+const TABLES: usize = 4000;
+
+/// A table for nearly every span that a space can have, or for as many as there is room for.
 fn space_of_tables(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
-    let (ram, spans) = (bed.ram, (0..USER_END).step_by(SPAN as usize));
+    let (ram, spans) = (bed.ram, (0..USER_END).step_by(SPAN as usize).take(TABLES));
     batches(
         spans.map(|address| MapRecord::new(MapRecord::MAP, space.0, address, ram.0, 0, PAGE, RW)),
     )?;

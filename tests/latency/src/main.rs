@@ -19,6 +19,7 @@ mod segment;
 mod small;
 mod waiting;
 
+use abi::Word;
 use code::Code;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
@@ -33,33 +34,33 @@ macadamia::main!(run);
 pub type Case = (&'static str, fn(&mut Bed) -> Result<()>);
 
 /// The component's own Quota.
-pub const QUOTA: Quota = Quota(image::slot::QUOTA);
+pub const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
 /// The component's own Space.
-pub const SPACE: Space = Space(image::slot::SPACE);
+pub const SPACE: Space = Space(image::slot::SPACE as Word);
 /// The first thread, every right.
-pub const SELF: Thread = Thread(image::slot::THREAD);
+pub const SELF: Thread = Thread(image::slot::THREAD as Word);
 /// Bytes of a page.
-pub const PAGE: u32 = abi::PAGE_SIZE;
+pub const PAGE: Word = abi::PAGE_SIZE;
 /// Bytes that a translation table maps.
-pub const SPAN: u32 = abi::TABLE_SPAN;
+pub const SPAN: Word = abi::TABLE_SPAN;
 /// Where cases map into spaces that they make.
-pub const PLACE: u32 = 0x4000_0000;
+pub const PLACE: Word = 0x4000_0000;
 /// The right to control an object.
 pub const CONTROL: Rights = Rights::CONTROL;
 /// To read and write.
 pub const RW: Rights = Rights(3);
 
 /// Where the threads of a case have their code, in every space.
-pub const CODE: u32 = image::layout::GRANTS_END;
+pub const CODE: Word = image::layout::GRANTS_END as Word;
 /// Where in the component's memory that is: after two spans, of which the first can be a large
 /// page.
-const CODE_OFFSET: u32 = 2 * SPAN;
+const CODE_OFFSET: Word = 2 * SPAN;
 /// Threads in the crowd.
 pub const CROWD: u32 = 1500;
 /// Spaces that Segments are attached to.
 const SPACES: u32 = 1000;
 /// More urgent than the first thread: who is started runs at once, until it waits.
-const URGENT: u32 = 110;
+const URGENT: Word = 110;
 
 /// What a case works with; slots that it takes are emptied after it.
 pub struct Bed {
@@ -73,8 +74,8 @@ pub struct Bed {
     /// Spaces of aliens without any.
     pub spaces: Vec<Space>,
     code: Window,
-    first: u32,
-    next: u32,
+    first: Word,
+    next: Word,
 }
 
 impl Bed {
@@ -101,14 +102,14 @@ impl Bed {
     }
 
     /// An empty slot.
-    pub fn slot(&mut self) -> u32 {
+    pub fn slot(&mut self) -> Word {
         self.next += 1;
         self.next - 1
     }
 
     /// Starts every thread of the crowd with this code; each then waits in the state `state` of
     /// [`abi::Op::ThreadInfo`].
-    pub fn gather(&mut self, code: &Code, state: u32) -> Result<&[Thread]> {
+    pub fn gather(&mut self, code: &Code, state: Word) -> Result<&[Thread]> {
         self.write(code);
         for thread in &self.crowd {
             thread.start(CODE, CODE, 0)?;
@@ -118,7 +119,7 @@ impl Bed {
     }
 
     /// As [`Bed::gather`], and before each thread the urgent `partner` starts with code of its own.
-    pub fn meet(&mut self, partner: Thread, its: &Code, code: &Code, state: u32) -> Result<()> {
+    pub fn meet(&mut self, partner: Thread, its: &Code, code: &Code, state: Word) -> Result<()> {
         for thread in &self.crowd {
             self.start(partner, its, 0)?;
             self.start(*thread, code, 0)?;
@@ -130,7 +131,7 @@ impl Bed {
     /// A native space with `slots` slots that has the code, and a thread in it that acts for this
     /// program ([`Bed::act`]). In its table are [`code::OWN_QUOTA`] and [`code::OWN_SPACE`]: this
     /// program's Quota and Space.
-    pub fn dwelling(&mut self, slots: u32) -> Result<(Space, Thread)> {
+    pub fn dwelling(&mut self, slots: Word) -> Result<(Space, Thread)> {
         let space = QUOTA.create_space(slots, self.slot())?;
         self.furnish(space)?;
         let (thread, _) = QUOTA.create_thread(space, self.slot(), None)?;
@@ -157,12 +158,12 @@ impl Bed {
         self.start(thread, code, 0)?;
         match thread.registers()?.word(STATUS) {
             0 => Ok(()),
-            code => Err(Error::from_code(code).unwrap_or(Error::BadOperation)),
+            code => Err(Error::from_code(code as u32).unwrap_or(Error::BadOperation)),
         }
     }
 
     /// Starts a thread with this code and an argument.
-    pub fn start(&self, thread: Thread, code: &Code, argument: u32) -> Result<()> {
+    pub fn start(&self, thread: Thread, code: &Code, argument: Word) -> Result<()> {
         self.write(code);
         thread.start(CODE, CODE, argument)
     }
@@ -171,7 +172,7 @@ impl Bed {
         code.words()
             .into_iter()
             .enumerate()
-            .for_each(|(index, word)| self.code.write(index as u32 * 4, word));
+            .for_each(|(index, word)| self.code.write(index as Word * 4, word));
     }
 
     fn clean(&mut self) {
@@ -204,7 +205,7 @@ pub fn batches(records: impl IntoIterator<Item = abi::MapRecord>) -> Result<()> 
 /// Lets others run for some time.
 pub fn pause(nanoseconds: u64) -> Result<()> {
     const OVER: u32 = 1 << 31;
-    time::alarm(time::now() + nanoseconds, OVER)?;
+    time::alarm(time::now() + nanoseconds, OVER as Word)?;
     ipc::wait(OVER).map(|_| ())
 }
 

@@ -4,7 +4,7 @@
 use crate::code::Code;
 use crate::{Bed, CODE, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};
 use abi::frame::vector;
-use abi::{MapRecord, MessageKind, Op, Rights, Tag};
+use abi::{MapRecord, MessageKind, Op, Rights, Tag, Word};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::revoke;
@@ -27,18 +27,18 @@ pub const CASES: &[Case] = &[
 ];
 
 /// Records of a full batch.
-const BATCH: u32 = MapRecord::MAX;
+const BATCH: Word = MapRecord::MAX as Word;
 /// Memory objects that are mapped into one Space.
 const ATTACHMENTS: u32 = 3000;
 
 /// Sixteen spans, one after the other.
-pub fn spans() -> impl Iterator<Item = u32> {
+pub fn spans() -> impl Iterator<Item = Word> {
     (0..BATCH).map(|index| index * SPAN)
 }
 
 /// Records that map all of sixteen spans from `place` on to the same memory, in small pages or in
 /// large ones.
-pub fn map_spans(owner: u32, place: u32, ram: Memory, small: bool) -> Result<()> {
+pub fn map_spans(owner: Word, place: Word, ram: Memory, small: bool) -> Result<()> {
     let offset = if small { PAGE } else { 0 };
     batches(
         spans().map(|span| {
@@ -48,7 +48,7 @@ pub fn map_spans(owner: u32, place: u32, ram: Memory, small: bool) -> Result<()>
 }
 
 /// Records that unmap sixteen spans, or lower the rights of all their pages.
-pub fn change_spans(owner: u32, place: u32, operation: u32) -> Result<()> {
+pub fn change_spans(owner: Word, place: Word, operation: u32) -> Result<()> {
     batches(
         spans()
             .map(|span| MapRecord::new(operation, owner, place + span, 0, 0, SPAN, Rights::READ)),
@@ -56,7 +56,7 @@ pub fn change_spans(owner: u32, place: u32, operation: u32) -> Result<()> {
 }
 
 /// Records that lower the rights of one page in each of sixteen spans.
-pub fn protect_a_page(owner: u32, place: u32) -> Result<()> {
+pub fn protect_a_page(owner: Word, place: Word) -> Result<()> {
     batches(spans().map(|span| {
         MapRecord::new(MapRecord::PROTECT, owner, place + span, 0, 0, PAGE, Rights::READ)
     }))
@@ -112,7 +112,7 @@ fn attachments_answer(bed: &mut Bed) -> Result<()> {
     let [selectors, address, offset, _] =
         MapRecord::new(MapRecord::MAP, space.0, PLACE, first.0, 0, PAGE, RW).0;
     sys::raw(&mut sys::registers([
-        Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL,
+        (Tag::new(Op::MapReplyWait, 0, 0).0 | Tag::POLL) as Word,
         0,
         selectors,
         address,

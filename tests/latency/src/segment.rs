@@ -3,7 +3,7 @@
 
 use crate::mapping::{change_spans, map_spans, protect_a_page};
 use crate::{Bed, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches};
-use abi::{MapRecord, Rights};
+use abi::{MapRecord, Rights, Word};
 use macadamia::alien::Alien;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{delete, revoke};
@@ -24,7 +24,7 @@ pub const CASES: &[Case] = &[
 
 /// A Segment of sixteen spans, attached to many Spaces.
 fn attached(bed: &mut Bed) -> Result<Segment> {
-    let segment = QUOTA.create_segment(MapRecord::MAX * SPAN, bed.slot())?;
+    let segment = QUOTA.create_segment(MapRecord::MAX as Word * SPAN, bed.slot())?;
     bed.spaces.iter().try_for_each(|space| space.attach(PLACE, segment, RW))?;
     Ok(segment)
 }
@@ -56,7 +56,7 @@ fn shared_large_pages(bed: &mut Bed) -> Result<()> {
 /// Single pages, of which each change is to be flushed in every Space.
 fn shared_pages(bed: &mut Bed) -> Result<()> {
     let segment = attached(bed)?;
-    let record = |operation, index: u32| {
+    let record = |operation, index: Word| {
         MapRecord::new(operation, segment.0, index * PAGE, bed.ram.0, 0, PAGE, RW)
     };
     let steps = ["shared_pages.map", "shared_pages.protect", "shared_pages.unmap"];
@@ -64,7 +64,7 @@ fn shared_pages(bed: &mut Bed) -> Result<()> {
         steps.into_iter().zip([MapRecord::MAP, MapRecord::PROTECT, MapRecord::UNMAP])
     {
         case(step);
-        batches((0..MapRecord::MAX).map(|index| record(operation, index)))?;
+        batches((0..MapRecord::MAX as Word).map(|index| record(operation, index)))?;
     }
     Ok(())
 }
@@ -72,10 +72,10 @@ fn shared_pages(bed: &mut Bed) -> Result<()> {
 /// Pages that nobody has touched, in as many spaces as are flushed one by one, and as many pages as are
 /// flushed page by page: first in one record, then in records of a batch. Each space has run.
 fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
-    const PAGES: u32 = 20;
+    const PAGES: Word = 20;
     const SPACES: usize = 8;
     let segment = QUOTA.create_segment(SPAN, bed.slot())?;
-    let slots: Vec<u32> = (0..SPACES).map(|_| bed.slot()).collect();
+    let slots: Vec<Word> = (0..SPACES).map(|_| bed.slot()).collect();
     let spaces: Vec<Space> = bed.spaces.iter().copied().take(SPACES).collect();
     let mut runners = Vec::new();
     for (space, slot) in spaces.iter().zip(slots) {
@@ -89,14 +89,14 @@ fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
         ("shared_untouched_pages.protect", MapRecord::PROTECT),
         ("shared_untouched_pages.unmap", MapRecord::UNMAP),
     ];
-    for count in [1, MapRecord::MAX] {
+    for count in [1, MapRecord::MAX as Word] {
         for (name, operation) in steps {
             // A space is entered before it has anything that could be flushed: this ends by a fault.
             for handle in &mut runners {
                 *handle = ipc::run(*handle)?.handle;
             }
             let bytes = PAGES * PAGE;
-            let record = |index: u32| {
+            let record = |index: Word| {
                 let at = index * bytes;
                 MapRecord::new(operation, segment.0, at, bed.ram.0, 0, bytes, Rights::READ)
             };
@@ -129,7 +129,7 @@ fn shared_deletion(bed: &mut Bed) -> Result<()> {
 
 /// A table for every span of two GiB: attached, detached, deleted.
 fn wide_segment(bed: &mut Bed) -> Result<()> {
-    const BYTES: u32 = 2 << 30;
+    const BYTES: Word = 2 << 30;
     let segment = QUOTA.create_segment(BYTES, bed.slot())?;
     let spans = (0..BYTES).step_by(SPAN as usize);
     batches(
@@ -151,8 +151,8 @@ fn wide_segment(bed: &mut Bed) -> Result<()> {
 /// Nearly all addresses of a space: attached, used, detached, where many small ones are attached
 /// besides, among whose records that of the large one is looked for.
 fn wide_segment_beside_many(bed: &mut Bed) -> Result<()> {
-    const BYTES: u32 = 11 << 28;
-    const SMALL: u32 = 64;
+    const BYTES: Word = 11 << 28;
+    const SMALL: Word = 64;
     let Some(space) = bed.spaces.first().copied() else { return Ok(()) };
     for index in 0..SMALL {
         let small = QUOTA.create_segment(SPAN, bed.slot())?;

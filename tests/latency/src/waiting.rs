@@ -4,7 +4,7 @@
 use crate::code::Code;
 use crate::{Bed, CONTROL, CROWD, Case, QUOTA, SELF, SPACE, URGENT, expect, pause};
 use abi::utcb::{CapItem, Utcb};
-use abi::{Error, Op, Tag};
+use abi::{Error, Op, Tag, Word};
 use core::mem::offset_of;
 use macadamia::alien::Alien;
 use macadamia::cap::delete;
@@ -23,9 +23,9 @@ pub const CASES: &[Case] = &[
 ];
 
 /// States of [`Op::ThreadInfo`].
-const RECEIVES: u32 = 2;
-const SENDS: u32 = 3;
-const AWAITS_REPLY: u32 = 4;
+const RECEIVES: Word = 2;
+const SENDS: Word = 3;
+const AWAITS_REPLY: Word = 4;
 
 /// A thread that never runs.
 fn target(bed: &mut Bed) -> Result<Thread> {
@@ -45,7 +45,7 @@ fn misfits(bed: &mut Bed) -> Result<()> {
             .then(Tag::new(Op::Send, 0, 1), [SELF.0, 0, 0, 0]),
         SENDS,
     )?;
-    utcb::set_receive_slot(QUOTA.0);
+    utcb::set_receive_slot(QUOTA.0 as u32);
     case("misfits.receive");
     expect(ipc::poll().err() == Some(Error::WouldBlock))
 }
@@ -65,14 +65,14 @@ fn priorities(bed: &mut Bed) -> Result<()> {
 
 /// All are due at the same moment; one is set that is due later, and one that is due before.
 fn alarms(bed: &mut Bed) -> Result<()> {
-    const BIT: u32 = 1;
+    const BIT: Word = 1;
     const MILLISECOND: u64 = 1_000_000;
     let at = time::now() + 200 * MILLISECOND;
     let wait = Tag(Tag::new(Op::Receive, 0, 0).0 | Tag::NOTIFICATIONS_ONLY);
     let alarm = Tag::new(Op::Alarm, 0, 0);
     let code = Code::default()
-        .set(offset_of!(Utcb, accept), BIT)
-        .then(alarm, [at as u32, (at >> 32) as u32, BIT, 0]);
+        .set(offset_of!(Utcb, accept), BIT as u32)
+        .then(alarm, [at as u32 as Word, (at >> 32) as Word, BIT, 0]);
     bed.gather(&code.then(wait, [0; 4]), RECEIVES)?;
     case("alarms.set");
     time::alarm(at + MILLISECOND, BIT)?;

@@ -2,7 +2,7 @@
 //! x86-64.
 
 use abi::state::{DEBUG, THREAD_POINTER};
-use abi::{Frame, Word, call};
+use abi::{Frame, Op, Tag, Word, call};
 use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Result, Thread, sys};
@@ -177,7 +177,16 @@ pub mod code {
         [&[0xc7, 0x87][..], &(offset as u32).to_le_bytes(), &value.to_le_bytes()].concat()
     }
 
-    use super::Vec;
+    /// A native thread answers each message with the first three of its words.
+    #[must_use]
+    pub fn answers() -> Vec<u8> {
+        // xor edi, edi: there is nobody to answer yet. mov eax, tag
+        let tag = Tag::new(Op::ReplyWait, 3, 0).0.to_le_bytes();
+        let answers = [&[0xb8][..], &tag, system_call()].concat();
+        [&[0x31, 0xff][..], &answers, &jump((answers.len() as u64).wrapping_neg())].concat()
+    }
+
+    use super::{Op, Tag, Vec};
 }
 
 /// Gives a thread a thread pointer: the base of FS.
