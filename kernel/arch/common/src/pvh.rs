@@ -14,14 +14,17 @@ pub const MAGIC: u32 = 0x336e_c578;
 pub const NOTE: u32 = 18;
 
 /// Offsets in the information: its version, the number of modules, where their list is, where the
-/// memory map is and its number of entries. Addresses have 64 bits.
+/// command line is, where the memory map is and its number of entries. Addresses have 64 bits.
 mod info {
     pub const VERSION: u32 = 4;
     pub const MODULES: u32 = 12;
     pub const MODULE_LIST: u32 = 16;
+    pub const COMMAND_LINE: u32 = 24;
     pub const MEMORY_MAP: u32 = 40;
     pub const ENTRIES: u32 = 48;
 }
+/// The longest command line that is looked at.
+const LONGEST: u32 = 4096;
 /// Bytes of an entry of the memory map: base, bytes, type.
 const ENTRY: u32 = 24;
 /// In such an entry: RAM.
@@ -47,6 +50,28 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
         }
     }
     Some(ram)
+}
+
+/// Whether the command line has this word.
+pub fn says(peek: impl Fn(u32) -> u32, info: u32, word: &str) -> bool {
+    let Ok(start @ 1..) = u32::try_from(long(&peek, info + info::COMMAND_LINE)) else {
+        return false;
+    };
+    let line = (start..start.saturating_add(LONGEST)).map(|at| peek(at) as u8);
+    // How much of the word there was since the last blank, if nothing else was.
+    let mut matched = Some(0);
+    for byte in line.take_while(|byte| *byte != 0).chain([b' ']) {
+        if byte == b' ' {
+            if matched == Some(word.len()) {
+                return true;
+            }
+            matched = Some(0);
+        } else {
+            let fits = |at: &usize| word.as_bytes().get(*at) == Some(&byte);
+            matched = matched.filter(fits).map(|at| at + 1);
+        }
+    }
+    false
 }
 
 /// The first module that the loader left.

@@ -85,3 +85,28 @@ fn pvh_has_one_module_and_a_memory_map_elsewhere() {
     memory.put(0x1000, &[0x20_0000, 1]);
     assert_eq!(pvh::module(memory.peek(), INFO), None);
 }
+
+#[test]
+fn a_word_of_a_pvh_command_line_is_a_whole_word() {
+    let mut memory = Memory::default();
+    memory.put(INFO, &[pvh::MAGIC, 1, 0, 0, 0, 0, 0, 0]);
+    assert!(!pvh::says(memory.peek(), INFO, "word"), "there is no command line");
+    memory.put(INFO + 24, &[0x3000, 0]);
+    for (line, expected) in [
+        ("", false),
+        ("word", true),
+        ("a word of it", true),
+        ("the word", true),
+        ("words", false),
+        ("sword a wor", false),
+        ("wor d word", true),
+        ("swords word", true),
+    ] {
+        memory.0.retain(|at, _| *at < 0x3000);
+        memory.0.extend((0x3000..).zip(line.bytes().map(u32::from)));
+        assert_eq!(pvh::says(memory.peek(), INFO, "word"), expected, "{line}");
+    }
+    // A line above 4 GiB is not reached.
+    memory.put(INFO + 28, &[1]);
+    assert!(!pvh::says(memory.peek(), INFO, "word"));
+}

@@ -32,9 +32,9 @@ impl X86_64 {
     /// Where the clock is.
     pub const CLOCK: usize = offset_of!(Self, clock);
 
-    /// The port, with the clock as it is now, and PCIDs if the processor has them.
-    pub const fn new(clock: Clock, has_pcids: bool) -> Self {
-        Self { clock, lazy: Lazy::new(), spaces: Spaces::new(has_pcids) }
+    /// The port, with the clock as it is now, and PCIDs if the processor has them, or shown ones.
+    pub const fn new(clock: Clock, has_pcids: bool, shows: bool) -> Self {
+        Self { clock, lazy: Lazy::new(), spaces: Spaces::new(has_pcids, shows) }
     }
 
     /// The state that is loaded rarely.

@@ -6,15 +6,18 @@ use abi::UserAddr;
 use arch_common::place;
 use core::ops::Range;
 use kcore::Space;
-use mmu::pcid::{Change, Pcids, changed, is_entered, without};
+use mmu::pcid::{Change, KEEP, Pcids, changed, is_entered, without};
 use pool::{Link, Pool, Ref};
 use x86_64_context::hw::{HIGH, TABLE};
 
 /// PCIDs that are used.
 const PCIDS: usize = 64;
 
-/// Who has which PCID, if the processor has some.
-pub struct Spaces(Option<Pcids<Link<Space>, PCIDS>>);
+/// Who has which PCID, if there are some, and what of a word is loaded.
+pub struct Spaces {
+    pcids: Option<Pcids<Link<Space>, PCIDS>>,
+    mask: u64,
+}
 
 /// What is loaded into CR3 to enter a space (`mmu::pcid`): without PCIDs the address of its highest
 /// table.
@@ -34,24 +37,26 @@ pub fn created(pool: &mut Pool, space: Ref<Space>, top: u32) {
 }
 
 impl Spaces {
-    /// Nobody has a PCID yet.
-    pub const fn new(has_pcids: bool) -> Self {
-        Self(if has_pcids { Some(Pcids::new()) } else { None })
+    /// Nobody has a PCID yet. Without a processor that has them they may be shown: they are in CR3
+    /// for the machine model, and each load of that drops what is not global.
+    pub const fn new(has_pcids: bool, shows: bool) -> Self {
+        let pcids = if has_pcids || shows { Some(Pcids::new()) } else { None };
+        Self { pcids, mask: if has_pcids { u64::MAX } else { !KEEP } }
     }
 
     /// Makes the tables of a space the processor's, if they are not. It is asked itself whose it
     /// has, as fast paths load them, too.
     pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let (before, loaded) = (word(pool, space), regs::read_cr3());
-        let load = match &mut self.0 {
+        let load = match &mut self.pcids {
             None => (!is_entered(before, loaded)).then_some(before),
             Some(pcids) => {
                 let entry = pcids.enter(space.link(), before, loaded);
                 if let Some(loser) = entry.loser.and_then(Link::get) {
                     set_word(pool, loser, without(word(pool, loser)));
                 }
-                set_word(pool, space, entry.word);
-                entry.load
+                set_word(pool, space, entry.word & self.mask);
+                entry.load.map(|load| load & self.mask)
             }
         };
         if let Some(load) = load {
@@ -67,7 +72,7 @@ impl Spaces {
             // SAFETY: boot's table is the kernel's part, and stays.
             unsafe { regs::write_cr3(paging::top_physical().into()) };
         }
-        if let Some(pcids) = &mut self.0 {
+        if let Some(pcids) = &mut self.pcids {
             pcids.leave(space.link(), word);
         }
     }
