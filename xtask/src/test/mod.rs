@@ -46,6 +46,7 @@ mod system;
 mod tally;
 mod terminal;
 mod tricks;
+mod wide;
 
 pub use results::Shard;
 
@@ -185,6 +186,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(amigaone::ALL)
         .chain(ppc::ALL)
         .chain(pc64::ALL)
+        .chain(wide::ALL)
         .chain(clipper::ALL)
         .chain(malta::ALL)
         .chain(tricks::ALL)
