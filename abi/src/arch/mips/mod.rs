@@ -7,6 +7,7 @@
 
 pub mod frame;
 pub mod layout;
+pub mod marker;
 pub mod message;
 pub mod state;
 

@@ -3,6 +3,8 @@
 
 use crate::sys::Registers;
 use abi::Word;
+pub use abi::arch::mips::marker::{BEGIN, BEGIN_FREE, END};
+use abi::arch::mips::marker::{CASE, instruction};
 use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicU32, Ordering};
 use image::layout::MESSAGES;
@@ -210,15 +212,29 @@ pub const fn named_counts() -> [(&'static str, u32); 0] {
     []
 }
 
-/// The beginning of an interval that is counted: there is no machine model that would.
-pub const BEGIN: u32 = 0;
-/// The same, free of switches of spaces.
-pub const BEGIN_FREE: u32 = 1;
-/// Its end.
-pub const END: u32 = 2;
+/// A marker.
+#[inline(always)]
+pub fn mark<const KIND: u32, const ID: u32>() {
+    // SAFETY: changes nothing. It may touch memory as far as the compiler knows, so that it does
+    // not move what is measured.
+    unsafe { asm!(".4byte {}", const instruction(KIND, ID), options(nostack, preserves_flags)) };
+}
 
-/// A marker: nothing, as nobody recognises any.
-pub fn mark<const KIND: u32, const ID: u32>() {}
-
-/// What the machine is at is called so from here on: nobody asks.
-pub fn case(_: &'static str) {}
+/// From here on what the machine is at is called so in the model's report of how long the kernel
+/// looks at no interrupts. An empty name says nothing.
+pub fn case(name: &'static str) {
+    let Some(last) = name.len().checked_sub(1) else { return };
+    let first = name.as_ptr().addr() as u64;
+    // SAFETY: reads two bytes of the name, and keeps none.
+    unsafe {
+        asm!(
+            ".4byte {marker}",
+            "lbu $0, 0({first})",
+            "lbu $0, 0({last})",
+            marker = const instruction(CASE, 0),
+            first = in(reg) first,
+            last = in(reg) first + last as u64,
+            options(nostack, preserves_flags),
+        );
+    }
+}
