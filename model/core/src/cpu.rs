@@ -65,7 +65,7 @@ pub enum Reload {
     Walk,
     /// The processor searches a hashed table (604).
     Hash,
-    /// Software, after an exception (603).
+    /// Software, after an exception (603, MIPS).
     Software,
 }
 

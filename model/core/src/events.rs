@@ -154,7 +154,7 @@ events! {
     /// Flushes of the whole TLB otherwise: CR3 with the same value, any write of CR4, ARM's c8; of
     /// all that a PCID has, by a load of CR3 (x86-64).
     tlb_flushes,
-    /// Flushes of one page's translation (`invlpg`, ARM's c8, `tlbie`).
+    /// Flushes of one page's translation (`invlpg`, ARM's c8, `tlbie`; of MIPS, of two pages').
     page_flushes,
     /// Flushes of a whole cache (`wbinvd`, `invd`; of ARM and PowerPC, invalidations of code's, of
     /// data's, or of both).
@@ -194,9 +194,9 @@ events! {
     hash_loads,
     /// Searches that found no entry: each is an exception (604).
     hash_misses,
-    /// Misses of a TLB that software fills (603).
+    /// Misses of a TLB that software fills (603, MIPS).
     software_reloads,
-    /// Instructions of who fills it; they are not among `instructions` (603).
+    /// Instructions of who fills it; they are not among `instructions` (603, MIPS).
     reload_instructions,
 }
 

@@ -100,6 +100,13 @@ impl Latency {
         self.state = State::Kernel(Cause::Entry(at, call.unwrap_or(0)), executed);
     }
 
+    /// The entry is a system call of this tag, of a processor whose first block does not tell.
+    pub fn asked(&mut self, tag: u32) {
+        if let State::Kernel(Cause::Entry(_, call), _) = &mut self.state {
+            *call = Tag(tag).op() << Tag::OP_SHIFT;
+        }
+    }
+
     /// A block of kernel code begins.
     pub fn block(&mut self, block: usize, executed: u64) {
         self.settle(executed);

@@ -6,7 +6,7 @@
 //! each special instruction and each memory access, in the order in which the processor
 //! executes them, and makes a [`Report`] of the intervals between markers. With a machine it
 //! models the TLBs and caches of a [`Cpu`], with a checker it looks for missing flushes. What a
-//! kind of processor has of its own is in [`ia32`], [`armv5`], [`powerpc`] and [`x86_64`]: it is a
+//! kind of processor has of its own is in [`ia32`], [`armv5`], [`powerpc`], [`mips`] and [`x86_64`]: it is a
 //! [`Processor`]. [`Latency`] needs no markers: it is told of the kernel's code only, and measures
 //! how long that looks at no interrupts. Addresses are linear (of ARM: virtual) unless they are
 //! called physical. See docs/model.md for what is counted and what is not.
@@ -29,6 +29,7 @@ mod ledger;
 mod lines;
 mod marker;
 mod memory;
+pub mod mips;
 pub mod powerpc;
 mod replacement;
 mod report;

@@ -71,6 +71,8 @@ pub enum Rule {
     /// A page of the kernel's that is written and executed was used, or ring 0 executed a page that
     /// ring 3 may use.
     WritableCode,
+    /// User mode goes on by the ASID of another space, which ran with it since the TLB was emptied.
+    EarlyTag,
 }
 
 impl fmt::Display for Rule {
@@ -104,6 +106,7 @@ impl fmt::Display for Rule {
             Self::EarlyContext => "VSID of another space used again too early",
             Self::KeptReservation => "reservation of another thread kept",
             Self::WritableCode => "code of the kernel that can be written",
+            Self::EarlyTag => "ASID of another space used",
         })
     }
 }

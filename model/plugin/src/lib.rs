@@ -10,6 +10,7 @@
 //! qemu-system-ppc -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
 //! qemu-system-x86_64 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]]
 //!     [,window=LINEAR+BYTES][,symbols=FILE][,latency=on] ...
+//! qemu-system-mips64 -plugin libmodel_plugin.so,out=FILE[,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
 //! ```
 //!
 //! With `sample=N` it takes samples and does nothing else (`ia32::sampler`): FILE gets them. Else:
@@ -26,6 +27,7 @@ mod armv5;
 mod chunks;
 mod end;
 mod ia32;
+mod mips;
 mod powerpc;
 mod registers;
 mod scoreboard;
@@ -62,7 +64,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
         "arm" => armv5::install(id, arguments),
         "ppc" => powerpc::install(id, arguments),
         "x86_64" => x86_64::install(id, arguments),
-        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-arm, qemu-system-ppc and qemu-system-x86_64 are modelled")),
+        "mips64" => mips::install(id, arguments),
+        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-arm, qemu-system-ppc, qemu-system-mips64 and qemu-system-x86_64 are modelled")),
     });
     match installed {
         Ok(()) => 0,

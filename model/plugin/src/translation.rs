@@ -79,6 +79,12 @@ pub fn conditional(
 /// translation callback.
 pub type Block = *mut qemu::qemu_plugin_tb;
 
+/// Where the block begins, with all 64 bits of the address.
+pub fn block_address(tb: Block) -> u64 {
+    // SAFETY: `tb` is the block being translated, for only callbacks of `translate` have one.
+    unsafe { qemu::qemu_plugin_tb_vaddr(tb) }
+}
+
 /// Has QEMU tell of its processor's start, of each block that is translated, and of the machine's
 /// end.
 pub fn register(
