@@ -8,8 +8,16 @@ use kcore::Thread;
 use kcore::port::{CONTEXT_WORDS, Context, Registers};
 use kcore::space::HW_WORDS;
 
-// `entry.S`: the general registers end the context.
-const _: () = assert!(word::GPR + GENERAL == CONTEXT_WORDS && hw::ASID + 1 == HW_WORDS);
+// Stack pointer and program counter are in one line, the last one of the context.
+const _: () = assert!(
+    word::GPR + GENERAL == word::PC
+        && word::PC + 1 == CONTEXT_WORDS
+        && word::GPR + frame::STACK >= CONTEXT_WORDS - LINE_WORDS
+        && CONTEXT_WORDS.is_multiple_of(LINE_WORDS)
+        && hw::ASID + 1 == HW_WORDS
+);
+/// Words of a cache's line.
+const LINE_WORDS: usize = 4;
 
 /// The register of the tag, and of the status.
 const TAG: usize = word::GPR + 2;
@@ -54,7 +62,7 @@ impl Registers for Mips {
 
     fn load_frame(thread: &mut Thread, frame: &Frame) {
         let c = &mut thread.context;
-        c[word::GPR..].copy_from_slice(&frame.r);
+        c[word::GPR..word::PC].copy_from_slice(&frame.r);
         NOBODYS.into_iter().for_each(|index| c[index] = 0);
         for (index, value) in [
             (word::HI, frame.hi),

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where each register is saved, what the port keeps of a space, and the cause of an exception.
 
-/// Which word of a context is what. The general registers end it.
+/// Which word of a context is what. The last ones, of a line of 32 bytes, are all that the fast path
+/// of a message saves: the stack pointer, and where to go on.
 pub mod word {
     /// Upper half of a product, or a remainder.
     pub const HI: usize = 0;
     /// Lower half of a product, or a quotient.
     pub const LO: usize = 1;
-    /// Where to go on.
-    pub const PC: usize = 2;
     /// Why the thread entered: the code of its exception, or one of `Frame::vector`.
-    pub const VECTOR: usize = 3;
+    pub const VECTOR: usize = 2;
     /// What a handler sees as the error.
-    pub const ERROR: usize = 4;
+    pub const ERROR: usize = 3;
     /// $0; the others follow, up to $31.
-    pub const GPR: usize = 8;
+    pub const GPR: usize = 7;
+    /// Where to go on.
+    pub const PC: usize = 39;
 }
 
 /// What the port keeps of a space: which word of `Space::hw` is what.

@@ -86,7 +86,7 @@ impl Entered {
     /// As the entry code saves it.
     fn save(&self, thread: &mut Thread, why: u64, pc: u64) {
         let c = &mut thread.context;
-        c[word::GPR..].copy_from_slice(&self.r);
+        c[word::GPR..word::PC].copy_from_slice(&self.r);
         (c[word::VECTOR], c[word::PC]) = (why, pc);
         c[word::ERROR] = if self.is_delayed() { DELAY_SLOT } else { 0 };
     }
