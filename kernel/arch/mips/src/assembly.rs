@@ -6,6 +6,7 @@
 //! | `refill.S` | vectors, and the TLB misses of users |
 //! | `fast/ipc.S` | all other exceptions, and the fast path of `call` and `reply_wait` |
 //! | `entry.S` | entry, saving all registers, exit |
+//! | `mem.S` | filling and copying memory |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler
 //! refuses a name that is not in the list, and one in the list that nobody uses.
@@ -55,6 +56,7 @@ global_asm!(
     include_str!("refill.S"),
     include_str!("fast/ipc.S"),
     include_str!("entry.S"),
+    include_str!("mem.S"),
     bad_bits = const USER_END.trailing_zeros() - 32,
     bug = sym trap::kernel_exception,
     call_code = const code::SYSTEM_CALL << cause::CODE_SHIFT,
