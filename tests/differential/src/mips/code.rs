@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 /// The branches with a condition, in their order: the name of a test, which is passed if the branch
 /// is not taken.
-pub const TESTS: [&str; 13] = [
+pub const TESTS: [&str; 27] = [
     "T1, delay slot",
     "T1, exception",
     "T1",
@@ -21,6 +21,20 @@ pub const TESTS: [&str; 13] = [
     "T8 to T10",
     "T6 of reply_wait",
     "T11 of reply_wait",
+    "N1",
+    "N2",
+    "N3",
+    "N4, waits for anybody",
+    "N4, waits for notifications",
+    "N4, alien",
+    "N4, ready",
+    "N4",
+    "N5, accepts",
+    "N5",
+    "the queue is empty",
+    "the queue is the most urgent",
+    "W1, W2",
+    "W3",
 ];
 
 /// Of the kernel's addresses the upper half.

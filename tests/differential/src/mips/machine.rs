@@ -106,6 +106,8 @@ impl Machine<'_> {
         let address = a.wrapping_add(signed);
         let (to, value) = match (word >> 26, word & 0x3f) {
             (0, 0x00) => (d, extended((b as u32) << amount)),
+            (0, 0x02) => (d, extended(b as u32 >> amount)),
+            (0, 0x04) => (d, extended((b as u32) << (a & 31))),
             (0, 0x21) => (d, extended((a as u32).wrapping_add(b as u32))),
             (0, 0x24) => (d, a & b),
             (0, 0x25) => (d, a | b),

@@ -34,12 +34,17 @@ impl Processor for Mips {
     type Entered = Entered;
     type Left = Left;
 
-    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait];
+    const FAST: &'static [Op] = &[Op::Call, Op::ReplyWait, Op::Notify, Op::Receive];
     const PAGES: u32 = 8;
     const LOW_END: u32 = 1 << 28;
     const HIGH_RANGE: u32 = 0x3010_0000;
-    const WAYS: &'static [(&'static str, u64)] =
-        &[("calls", 25), ("replies", 25), ("to another space", 25)];
+    const WAYS: &'static [(&'static str, u64)] = &[
+        ("calls", 25),
+        ("replies", 25),
+        ("to another space", 25),
+        ("notifies", 10),
+        ("receives", 5),
+    ];
     const EVENTS: u64 = 300_000;
     const KEPT: &'static [usize] = &[word::GPR + STACK, word::PC];
 

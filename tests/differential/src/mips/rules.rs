@@ -13,13 +13,14 @@ use anyhow::{Context, Result, bail, ensure};
 use core::mem::offset_of;
 use kcore::port::Processor as _;
 use kcore::thread::ANCHOR;
-use kcore::{Cpu, Thread};
+use kcore::{Cpu, Scheduler, Thread};
 use mips_context::cause::{self, code as codes};
 use mips_context::{hw, word};
 use pool::Ref;
 
-/// What a call and a reply-and-wait may take at most, from the entry to user mode.
-const MOST: [(Op, usize); 2] = [(Op::Call, 62), (Op::ReplyWait, 64)];
+/// What each may take at most, from the entry to user mode.
+const MOST: [(Op, usize); 4] =
+    [(Op::Call, 62), (Op::ReplyWait, 64), (Op::Notify, 108), (Op::Receive, 57)];
 /// Where the address of the tables is after `Cpu`.
 const TABLES: u32 = size_of::<Cpu>() as u32;
 
@@ -45,8 +46,12 @@ pub fn run(
     let cpu = *kernel.port.cpu();
     let kernel = &*kernel;
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), entered.tables];
-    let rows: [(u32, &[u32]); 2] =
-        [(code.places.cpu, &hot), (code.symbols.pool_place, &[0, kernel.threads.count - 1])];
+    let scheduler: &[u32] = bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched));
+    let rows: [(u32, &[u32]); 3] = [
+        (code.places.cpu, &hot),
+        (code.symbols.pool_place, &[0, kernel.threads.count - 1]),
+        (code.places.scheduler, scheduler),
+    ];
     let known = |address: u32| {
         rows.iter()
             .find_map(|(start, row)| row.get((address.wrapping_sub(*start) / 4) as usize).copied())
@@ -120,6 +125,8 @@ impl End<'_> {
         let way = match op {
             Some(Op::Call) => "calls",
             Some(Op::ReplyWait) => "replies",
+            Some(Op::Notify) => "notifies",
+            Some(Op::Receive) => "receives",
             _ => bail!("{op:?} went through"),
         };
         let most = MOST.iter().find(|(named, _)| Some(*named) == op).map(|(_, most)| *most);
@@ -169,7 +176,9 @@ pub fn check(
     ensure!(hw[hw::ASID] != 0, "it has no ASID");
     ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
     let hot = code.places.cpu..code.places.cpu + TABLES + 4;
-    let is_known = |at: &u32| is_pool::<Mips>(kernel, *at) || hot.contains(at);
+    let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
+    let is_known =
+        |at: &u32| is_pool::<Mips>(kernel, *at) || hot.contains(at) || queues.contains(at);
     ensure!(written.keys().all(is_known), "words were written: {written:x?}");
     Ok(())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // All exceptions but the misses of users, and the fast path of IPC: `call` and `reply_wait`, with up to eight words. It is a part of the
-// vectors, at 0x180 (`refill.S`).
+// vectors, at 0x180 (`refill.S`); `notify.S` follows.
 //
 // The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its
 // last test. On any doubt it goes to `slow`. The message stays where it is, in $5 to $12. Of the other registers a system call of a native
@@ -102,7 +102,7 @@ goes_on:
 no_call: // reply_wait
     xori $15, $15, {op_call} ^ {op_reply_wait}          // T2
     sltiu $24, $15, {words} + 1
-    beqz $24, slow
+    beqz $24, no_reply
     lui $28, %hi({pool} + {index_mask})
     lw $28, %lo({pool} + {index_mask})($28)             // T7
     lui $24, {threads_high}
@@ -147,7 +147,5 @@ slow:
 not_fast:
     j save_all
     nop
-.global vectors_end
-vectors_end:
 .set pop
 .text
