@@ -123,6 +123,14 @@ pub mod code {
         uses_port: "lbu $6, 0($5)", ".4byte 0x0000000e", "sb $6, 0($5)", ".4byte 0x0000000e";
         /// Reads a byte there by an instruction that nobody makes for a component.
         uses_port_wrongly: "lb $6, 0($5)";
+        /// Makes words of a message of what it has in $16 to $23.
+        shows_kept:
+            "move $5, $16", "move $6, $17", "move $7, $18", "move $8, $19",
+            "move $9, $20", "move $10, $21", "move $11, $22", "move $12, $23";
+        /// And of $30, $31, `hi` and `lo`; the other four are zero.
+        shows_others:
+            "move $5, $30", "move $6, $31", "mfhi $7", "mflo $8",
+            "move $9, $0", "move $10, $0", "move $11, $0", "move $12, $0";
         /// Branches over an invalid instruction, and on the way reads what the argument says.
         reads_on_the_way:
             ".set push", ".set noreorder",

@@ -2,12 +2,14 @@
 //! Exceptions that MIPS has, in delay slots among others, and frames that want more than a user has.
 
 use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next};
-use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, check, fill, good};
+use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, fill, good};
 use abi::frame::{DELAY_SLOT, fault, vector};
-use abi::{Frame, Rights, USER_END, Word};
+use abi::tag::REGISTER_WORDS;
+use abi::{Frame, Op, Rights, Tag, USER_END, Word};
 use macadamia::cap::{frame, set_frame};
-use macadamia::ipc::reply_wait;
+use macadamia::ipc::{Message, call, reply_wait};
 use macadamia::map::{map, unmap};
+use macadamia::utcb;
 use processor::{INVALID_BYTES, Words, code};
 
 pub const CASES: &[Case] = &[
@@ -25,6 +27,7 @@ pub const CASES: &[Case] = &[
     ("hostile_registers_do_no_harm", hostile_registers),
     ("all_registers_are_the_threads_own", all_registers),
     ("the_kernel_leaves_nothing_in_its_registers", kernels_registers),
+    ("a_call_by_the_library_leaves_nothing_in_registers", callers_registers),
     ("the_counter_is_readable", counter),
 ];
 
@@ -40,6 +43,36 @@ fn privileged(bed: &mut Bed) -> Result<(), Why> {
         ("cache", code::drop_line()),
     ] {
         expect(bed, code, vector::COPROCESSOR).map_err(|_| Why::from(name))?;
+    }
+    Ok(())
+}
+
+/// A fast path leaves what is no part of a message as the sender has it; the library clears that
+/// before. Who is called answers with what it finds: $16 to $23, then $30, $31, `hi` and `lo`.
+fn callers_registers(bed: &mut Bed) -> Result<(), Why> {
+    let tag = |words| Tag::new(Op::ReplyWait, words, 0).0.into();
+    let all = [
+        code::native_call([tag(0), 0, 0, 0, 0]),
+        code::load(2, tag(0)),
+        code::system_call().into(),
+        code::shows_kept().into(),
+        code::load(2, tag(REGISTER_WORDS)),
+        code::system_call().into(),
+        code::shows_others().into(),
+        code::load(2, tag(REGISTER_WORDS)),
+        code::system_call().into(),
+    ];
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, &all.concat());
+    let (thread, _) = good(QUOTA.create_thread(SPACE, bed.slot(), None))?;
+    good(thread.start(ADDRESS, 0, 0))?;
+    // From its first answer on it waits before it is called.
+    good(call(thread, Message::default()))?;
+    for which in ["$16 to $23", "$30, $31, hi and lo"] {
+        let reply = good(call(thread, Message::new([1, 2, 3])))?;
+        let rest = (3..REGISTER_WORDS as usize).all(|word| utcb::word(word) == 0);
+        let is_all = reply.count == REGISTER_WORDS;
+        check(which, is_all && reply.words == [0; 3] && rest)?;
     }
     Ok(())
 }

@@ -5,9 +5,12 @@ use crate::exception::{DATA, WHOLE, create, launch_with, next};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fill, good};
 use abi::frame::{fault, vector};
 use abi::{Rights, Word};
-use macadamia::cap::{delete, set_frame};
-use macadamia::ipc::reply_wait;
+use macadamia::alien::Alien;
+use macadamia::alloc::vec::Vec;
+use macadamia::cap::{copy, delete, set_frame};
+use macadamia::ipc::{reply_wait, run};
 use macadamia::map::{map, protect, unmap};
+use macadamia::{Space, Thread};
 use processor::{Words, code};
 
 pub const CASES: &[Case] = &[
@@ -17,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("more_pages_than_the_tlb_has_are_all_there", many),
     ("a_range_of_many_pages_goes_as_a_whole", range),
     ("more_spaces_than_there_are_asids_have_their_own_pages", asids),
+    ("spaces_that_take_turns_with_asids_have_their_own_pages", asids_in_turn),
 ];
 
 /// The two pages of an entry of the TLB.
@@ -118,35 +122,80 @@ fn range(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
+/// Where a space has code, and after it its page.
+const THERE: Word = 0x0100_0000;
+
+/// A handler for threads of other spaces.
+fn handler(bed: &mut Bed) -> Result<Thread, Why> {
+    let handler = bed.slot();
+    good(copy(crate::SELF.0, None, handler, Rights::CALL, crate::exception::BADGE))?;
+    Ok(Thread(handler))
+}
+
+/// A thread of a space reads its page, and finds this.
+fn finds(space: Space, slot: Word, handler: Thread, number: u32) -> Result<(), Why> {
+    let (made, _) = good(QUOTA.create_thread(space, slot, None))?;
+    good(made.set_handler(Some(handler)))?;
+    good(made.start(THERE, 0, THERE + PAGE))?;
+    let (r, f) = next()?;
+    check("its own", r.words[0] == vector::RESERVED && f.r[6] == number.into())?;
+    good(delete(slot))
+}
+
 /// One space after another, each with its own page at the same address: an ASID that is given again
 /// has nothing of its last owner's.
 fn asids(bed: &mut Bed) -> Result<(), Why> {
     const SPACES: u32 = 300;
-    const THERE: Word = 0x0100_0000;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, &[code::read(), code::invalid()].concat());
     good(map(SPACE, DATA, bed.ram, PAGE, 2 * PAGE, Rights(3)))?;
-    let (slot, handler, thread) = (bed.slot(), bed.slot(), bed.slot());
-    good(macadamia::cap::copy(
-        crate::SELF.0,
-        None,
-        handler,
-        Rights::CALL,
-        crate::exception::BADGE,
-    ))?;
+    let (slot, thread, handler) = (bed.slot(), bed.slot(), handler(bed)?);
     for number in 0..SPACES {
         let page = PAGE + Word::from(number % 2) * PAGE;
         fill(DATA + page - PAGE, 4, &number.to_ne_bytes());
         let space = good(QUOTA.create_space(16, slot))?;
         good(map(space, THERE, bed.ram, 0, PAGE, Rights(5)))?;
         good(map(space, THERE + PAGE, bed.ram, page, PAGE, Rights(3)))?;
-        let (made, _) = good(QUOTA.create_thread(space, thread, None))?;
-        good(made.set_handler(Some(macadamia::Thread(handler))))?;
-        good(made.start(THERE, 0, THERE + PAGE))?;
-        let (r, f) = next()?;
-        check("its own", r.words[0] == vector::RESERVED && f.r[6] == number.into())?;
-        good(delete(thread))?;
+        finds(space, thread, handler, number)?;
         good(delete(slot))?;
+    }
+    Ok(())
+}
+
+/// An alien of a space reads its page, and finds this.
+fn alien_finds(space: Space, slot: Word, number: u32) -> Result<(), Why> {
+    let (alien, handle) = good(Alien::create(QUOTA, space, slot, crate::SELF))?;
+    let mut f = alien.frame();
+    (f.pc, f.r[5]) = (THERE, THERE + PAGE);
+    alien.set_frame(&f);
+    let event = good(run(handle))?;
+    let found = alien.frame().r[6];
+    check("its own", event.words[0] == vector::RESERVED && found == number.into())?;
+    good(delete(slot))
+}
+
+/// All of them stay, and run again and again: each loses its ASID to another.
+fn asids_in_turn(bed: &mut Bed) -> Result<(), Why> {
+    const SPACES: u32 = 260;
+    const PAGES: u32 = 60;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, &[code::read(), code::invalid()].concat());
+    good(map(SPACE, DATA, bed.ram, PAGE, Word::from(PAGES) * PAGE, Rights(3)))?;
+    let page = |number: u32| Word::from(number % PAGES) * PAGE;
+    let alien = bed.slot();
+    let mut spaces = Vec::new();
+    for number in 0..SPACES {
+        let space = good(QUOTA.create_space(0, bed.slot()))?;
+        good(map(space, THERE, bed.ram, 0, PAGE, Rights(5)))?;
+        good(map(space, THERE + PAGE, bed.ram, PAGE + page(number), PAGE, Rights(3)))?;
+        spaces.push(space);
+    }
+    for round in 0..3 {
+        for (number, space) in (0..).zip(&spaces) {
+            let written = round * SPACES + number;
+            fill(DATA + page(number), 4, &written.to_ne_bytes());
+            alien_finds(*space, alien, written)?;
+        }
     }
     Ok(())
 }
