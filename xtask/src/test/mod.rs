@@ -43,6 +43,7 @@ mod source;
 mod spaces;
 mod suites;
 mod system;
+mod tagged;
 mod tally;
 mod terminal;
 mod tricks;
@@ -189,6 +190,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(wide::ALL)
         .chain(clipper::ALL)
         .chain(malta::ALL)
+        .chain(tagged::ALL)
         .chain(tricks::ALL)
         .chain(bootm::ALL)
         .chain(profile::ALL)
