@@ -400,7 +400,7 @@ fn the_parts_of_the_paths_add_up() {
         .collect();
     assert_eq!(
         paths.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        ["ipc", "ipc", "alpha-ipc", "alpha-ipc"]
+        ["ipc", "ipc", "mips-ipc", "mips-ipc", "alpha-ipc", "alpha-ipc"]
     );
     for (name, path) in paths {
         // What is made up has as many instructions as the paths of `ipc`.
