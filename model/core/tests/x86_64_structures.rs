@@ -20,7 +20,7 @@ const SPAN: u64 = 512;
 /// Where a page of these tests is: a large one for each number from [`LARGE`] on.
 fn address(page: u64) -> u64 {
     const UPPER_HALF: u64 = 0xffff_8000_0000_0000;
-    if page < LARGE { UPPER_HALF | page << 12 } else { UPPER_HALF | page * SPAN << 12 }
+    if page < LARGE { UPPER_HALF | page << 12 } else { UPPER_HALF | (page * SPAN) << 12 }
 }
 
 fn mapping(page: u64, tag: u32) -> Mapping {
@@ -213,7 +213,7 @@ impl Guest {
     /// A table of each level, with nothing in the lowest.
     fn new() -> Self {
         let tables = [ROOT, UPPER, DIRECTORY].into_iter().zip(INDICES);
-        Self(tables.map(|(table, index)| (table + index * 8, table + 0x1000 | 7)).collect())
+        Self(tables.map(|(table, index)| (table + index * 8, (table + 0x1000) | 7)).collect())
     }
 }
 
