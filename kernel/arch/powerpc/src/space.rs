@@ -542,8 +542,19 @@ impl Spaces {
         left.is_some()
     }
 
-    /// No translation of this range is used any more.
+    /// No translation of this range is used any more. The model counts this function apart, so it
+    /// has a name in the image.
+    #[inline(never)]
     pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
+        // Of a long change the first part has taken the context away: there is nothing more.
+        if whole::noted(pool, space) != 0 || self.context(pool, Owner::Space(space)).is_some() {
+            self.drop_range(pool, space, range);
+        }
+    }
+
+    /// The same of a space that may have some. Apart, as it saves more registers.
+    #[inline(never)]
+    fn drop_range(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
         let is_long = (range.end.0 - range.start.0) / PAGE_SIZE > self.cut_off;
         let (mut at, mut wholes) = (range.start.0, Finder::default());
         while at < range.end.0 {
