@@ -213,6 +213,7 @@ fn summary(ways: &[&Way]) -> Result<IntervalReport> {
             components: events(&|way| &way.user)?,
             user: Events::default(),
         },
+        apart: None,
         disturbed: 0,
         visits: vec![VisitReport {
             kernel_instructions: kernel_instructions.median,

@@ -46,6 +46,7 @@ fn interval(instructions: u64) -> IntervalReport {
         kernel_data_lines_32: spread(8),
         events: ByOwner { kernel, user, ..ByOwner::default() }
             .map(|events| events.map(|count| spread(*count))),
+        apart: Some(kernel.map(|count| spread(*count / 2))),
         disturbed: 0,
         visits: vec![visit(52), visit(56)],
     }

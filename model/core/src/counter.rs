@@ -34,6 +34,9 @@ pub struct Setup<M, C> {
     pub window: Option<Range<u32>>,
     /// How long the kernel looks at no interrupts.
     pub latency: Option<Latency>,
+    /// Where the function of the kernel is whose events are counted apart, too, with those of what
+    /// it calls (PowerPC).
+    pub apart: Option<u32>,
     /// Rules of which one that is broken is enough: then [`Counter::is_enough`].
     pub until: Vec<Rule>,
     /// Names for the report.
@@ -50,6 +53,7 @@ impl<M, C> Default for Setup<M, C> {
             kernel: 0,
             window: None,
             latency: None,
+            apart: None,
             until,
             symbols,
         }

@@ -22,6 +22,8 @@ pub struct Repetition {
     before: ByOwner<Events>,
     /// Whether it was declared free of flushes.
     free: bool,
+    /// What the function did that is counted apart.
+    apart: Events,
     code: Lines,
     data: Lines,
     visits: Vec<Visit>,
@@ -33,6 +35,7 @@ impl Repetition {
         Self {
             before: *before,
             free,
+            apart: Events::default(),
             code: Lines::default(),
             data: Lines::default(),
             visits: Vec::new(),
@@ -69,6 +72,11 @@ impl Repetition {
         let index = self.visits.len() as u32;
         let Some(visit) = self.visits.last_mut() else { return };
         visit.data_lines += self.data.touch(address, bytes, index);
+    }
+
+    /// The function that is counted apart has ended, and has done so much.
+    pub fn add_apart(&mut self, events: &Events) {
+        self.apart.zip(events, |all, one| *all += one);
     }
 
     /// The kernel writes CR3.
@@ -108,6 +116,7 @@ pub struct Interval {
     code_lines: Histogram,
     data_lines: Histogram,
     events: ByOwner<Events<Histogram>>,
+    apart: Events<Histogram>,
     shapes: BTreeMap<usize, Shape>,
 }
 
@@ -117,6 +126,7 @@ impl Interval {
         let mut events = *now;
         events.zip(&repetition.before, |now, before| now.zip(before, |now, before| *now -= before));
         self.events.zip(&events, |all, one| all.zip(one, |all, &one| all.add(one)));
+        self.apart.zip(&repetition.apart, |all, &one| all.add(one));
         let [kernel, server, components, user] = events.parts().map(|part| part.instructions);
         let visits = &repetition.visits;
         self.repetitions += 1;
@@ -143,6 +153,7 @@ impl Interval {
     pub fn report(&self) -> IntervalReport {
         // Of equally common shapes the one with fewer visits: disturbances add some.
         let usual = self.shapes.values().rev().max_by_key(|shape| shape.repetitions);
+        let apart = self.apart.map(Histogram::spread);
         IntervalReport {
             repetitions: self.repetitions,
             kernel_instructions: self.kernel_instructions.spread(),
@@ -154,6 +165,7 @@ impl Interval {
             kernel_code_lines_32: self.code_lines.spread(),
             kernel_data_lines_32: self.data_lines.spread(),
             events: self.events.map(|part| part.map(Histogram::spread)),
+            apart: (apart.instructions.max > 0).then_some(apart),
             disturbed: self.repetitions - usual.map_or(0, |shape| shape.repetitions),
             visits: usual.map_or_else(Vec::new, |shape| {
                 shape.visits.iter().map(VisitStats::report).collect()

@@ -24,6 +24,8 @@ pub struct Ledger {
     modelled: u64,
     /// Whose code is executed.
     owner: Owner,
+    /// The kernel's counts when the function began that is counted apart, while it runs.
+    apart: Option<Events>,
 }
 
 impl Ledger {
@@ -39,6 +41,7 @@ impl Ledger {
             settled: 0,
             modelled: 0,
             owner: Owner::Kernel,
+            apart: None,
         }
     }
 }
@@ -117,6 +120,21 @@ impl Ledger {
             self.settle(executed);
             self.owner = owner;
         }
+    }
+
+    /// The kernel's function that is counted apart begins, after `executed` instructions.
+    pub fn begin_apart(&mut self, executed: u64) {
+        self.settle(executed);
+        self.apart = Some(self.totals.kernel);
+    }
+
+    /// It has ended.
+    pub fn end_apart(&mut self, executed: u64) {
+        self.settle(executed);
+        let Some(before) = self.apart.take() else { return };
+        let mut events = self.totals.kernel;
+        events.zip(&before, |now, before| *now -= before);
+        self.each(|repetition| repetition.add_apart(&events));
     }
 
     /// The instructions since the last change, up to `executed` in all, count for nobody.

@@ -126,6 +126,10 @@ pub struct IntervalReport {
     /// Events by owner. Hits and misses are 0 without a CPU model.
     #[serde(default)]
     pub events: ByOwner<Events<Spread>>,
+    /// Those of the kernel's function that is counted apart, and of what it calls; they are among
+    /// the kernel's. Nothing if there is none, or if it never ran in this interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<Events<Spread>>,
     /// Repetitions whose number of kernel visits is not the most common one.
     /// They are in the spreads and not in `visits`.
     pub disturbed: u64,

@@ -45,6 +45,12 @@ impl Symbols {
     pub fn address(&self, name: &str) -> Option<u32> {
         self.all.iter().find(|(_, known)| known == name).map(|(address, _)| *address)
     }
+
+    /// Where the function is whose path ends so.
+    #[must_use]
+    pub fn ending(&self, path: &str) -> Option<u32> {
+        self.all.iter().find(|(_, known)| known.ends_with(path)).map(|(address, _)| *address)
+    }
 }
 
 #[cfg(test)]
@@ -65,5 +71,6 @@ mod tests {
             (symbols.address("second"), symbols.address("third")),
             (Some(0xe000_1000), None)
         );
+        assert_eq!((symbols.ending("cond"), symbols.ending("sec")), (Some(0xe000_1000), None));
     }
 }

@@ -150,6 +150,7 @@ fn a_call_is_one_visit() {
                 user: Events { instructions: always(3), ..Events::default() },
                 ..ByOwner::default()
             },
+            apart: None,
             disturbed: 0,
             visits: vec![visit],
         }

@@ -26,6 +26,8 @@ struct Guest {
     table: Vec<Group>,
     is_software: bool,
     space: usize,
+    /// LR.
+    link: u32,
 }
 
 impl Physical for Guest {
@@ -53,6 +55,9 @@ impl World for Guest {
     }
     fn left_user(&mut self) -> bool {
         true
+    }
+    fn link(&mut self) -> u32 {
+        self.link
     }
 }
 
@@ -95,7 +100,8 @@ impl System {
 
     fn unarmed(setup: Setup, is_software: bool, fault: Fault) -> Self {
         let words = TABLES.map(|(directory, table)| (directory, table | USED)).into();
-        let guest = Guest { words, table: vec![[[0; 2]; PLACES]; 1024], is_software, space: 0 };
+        let guest =
+            Guest { words, table: vec![[[0; 2]; PLACES]; 1024], is_software, space: 0, link: 0 };
         Self { counter: Counter::new(setup), guest, executed: 0, fault }
     }
 
@@ -354,6 +360,46 @@ fn who_fills_a_tlb_is_counted() {
         assert_eq!(events.hash_loads >= 6, !is_software, "{name}");
         assert_eq!(events.instructions, 6, "{name}");
     }
+}
+
+/// A function of the kernel is counted apart, too, from its first instruction to where it returns
+/// to, with what it calls, in the intervals in which it ran.
+#[test]
+fn a_function_is_counted_apart() {
+    const FUNCTION: u32 = 0x8000;
+    let setup = Setup { apart: Some(FUNCTION), ..Setup::default() };
+    let mut system = System::new(setup, false, Fault::Nothing);
+    system.step(Privilege::Kernel, SC);
+    system.leave(0);
+    system.step(Privilege::User, 0);
+    for (interval, calls) in [(1, 2), (2, 0)] {
+        let begin = Marker::Begin(interval);
+        system.counter.mark(begin, Privilege::User, system.executed, &mut system.guest);
+        system.step(Privilege::Kernel, SC);
+        for _ in 0..calls {
+            system.step(Privilege::Kernel, SC + 4);
+            system.guest.link = SC + 8;
+            system.step(Privilege::Kernel, FUNCTION);
+            // A call of another, with a loop to the function's beginning.
+            system.guest.link = FUNCTION + 4;
+            system.step(Privilege::Kernel, FUNCTION + 0x100);
+            system.operate(Operation::FlushEntry, PAGE, 0);
+            system.step(Privilege::Kernel, FUNCTION + 4);
+            system.step(Privilege::Kernel, FUNCTION);
+            system.step(Privilege::Kernel, SC + 8);
+        }
+        system.operate(Operation::FlushEntry, PAGE, 0);
+        system.leave(0);
+        system.step(Privilege::User, 0);
+        let end = Marker::End(interval);
+        system.counter.mark(end, Privilege::User, system.executed, &mut system.guest);
+    }
+    let report = system.counter.report();
+    let [with, without] = [1, 2].map(|interval| report.intervals[&interval].clone());
+    let apart = with.apart.expect("it ran");
+    assert_eq!((apart.instructions.median, apart.page_flushes.median), (8, 2));
+    assert_eq!((with.kernel_instructions.median, with.events.kernel.page_flushes.median), (13, 3));
+    assert_eq!((without.kernel_instructions.median, without.apart), (1, None));
 }
 
 /// A handler that the emulator runs counts only for the model's misses, of any owner; one that

@@ -116,6 +116,7 @@ impl Arguments {
             kernel: self.window.start,
             window: self.user.clone(),
             latency: self.latency.then(|| latency(&self.symbols)),
+            apart: None,
             until: std::mem::take(&mut self.until),
             symbols: std::mem::take(&mut self.symbols),
         }

@@ -28,6 +28,8 @@ pub trait World: Physical {
     fn thread(&mut self) -> u32;
     /// Whether the last exception came from user mode (SRR1).
     fn left_user(&mut self) -> bool;
+    /// LR: where the function returns to that has just been called.
+    fn link(&mut self) -> u32;
 }
 
 /// What to count of PowerPC.
@@ -90,6 +92,8 @@ pub struct PowerPc {
     is_software: Option<bool>,
     /// Whether a handler of misses was seen.
     has_handler: bool,
+    /// Where the function returns to that is counted apart, while it runs.
+    returns: Option<u32>,
 }
 
 /// An instruction that is about to be executed, with what it needs of registers.
@@ -169,6 +173,7 @@ impl<W: World> Follow<W> for PowerPc {
             counter.reloaded(reloading);
         }
         if kernel {
+            counter.count_apart(base, world);
             // Linux alone has exceptions in its own code.
             let is_entered = !was_kernel
                 || is_vector(base) && (counter.processor.controls.alone != 0 || world.left_user());
@@ -260,6 +265,22 @@ impl Counter<PowerPc> {
         self.ledger.events().fault_entries += 1;
         self.ledger.each(Repetition::enter_kernel);
         Owner::Kernel
+    }
+
+    /// A block of the kernel begins: where the function does that is counted apart, or where it
+    /// returns to.
+    fn count_apart(&mut self, base: u32, world: &mut impl World) {
+        match self.processor.returns {
+            Some(to) if to == base => {
+                self.processor.returns = None;
+                self.ledger.end_apart(self.now);
+            }
+            None if self.setup.apart == Some(base) => {
+                self.processor.returns = Some(world.link());
+                self.ledger.begin_apart(self.now);
+            }
+            _ => {}
+        }
     }
 
     /// A segment register is written: the emulator does not tell what it has, so this is followed

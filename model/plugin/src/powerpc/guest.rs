@@ -19,6 +19,7 @@ const USER: u32 = 1 << 14;
 pub struct Guest {
     general: [Handle; 32],
     state: Handle,
+    link: Handle,
     /// SRR1, SPRG0, SPRG1, SDR1.
     special: [Handle; 4],
     bats: [Handle; 16],
@@ -42,11 +43,12 @@ impl Guest {
             "ibat0u", "ibat0l", "ibat1u", "ibat1l", "ibat2u", "ibat2l", "ibat3u", "ibat3l",
             "dbat0u", "dbat0l", "dbat1u", "dbat1l", "dbat2u", "dbat2l", "dbat3u", "dbat3l",
         ];
-        let [state, special @ ..] = find(["msr", "srr1", "sprg0", "sprg1", "sdr1"])?;
+        let [state, link, special @ ..] = find(["msr", "lr", "srr1", "sprg0", "sprg1", "sdr1"])?;
         let pages = vec![None; 1 << 20];
         Some(Self {
             general: find(GENERAL)?,
             state,
+            link,
             special,
             bats: find(BATS)?,
             reader: Reader::new(),
@@ -140,5 +142,9 @@ impl World for Guest {
 
     fn left_user(&mut self) -> bool {
         self.register(self.special[0]) & USER != 0
+    }
+
+    fn link(&mut self) -> u32 {
+        self.register(self.link)
     }
 }

@@ -29,6 +29,10 @@ use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use std::ffi::{c_uint, c_void};
 
+/// The function of the kernel whose events are counted apart, too: it invalidates translations of a
+/// range of a space (`kernel/arch/powerpc/src/space.rs`).
+const APART: &str = "::space::Spaces>::invalidate";
+
 /// Installs what is for PowerPC.
 ///
 /// # Errors
@@ -41,12 +45,13 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
         return Err("the checker knows this project's kernel only".into());
     }
     arguments.symbols.add(VECTOR_NAMES);
-    let function = arguments.vsid;
+    let (function, apart) = (arguments.vsid, arguments.symbols.ending(APART));
     let setup: Setup = arguments.setup(
         |cpu| Machine::new(&cpu.geometry),
         |_| Checker::new(function),
         |_| powerpc::latency(),
     );
+    let setup = Setup { apart, ..setup };
     register(id, processor_starts, translate, machine_ends);
     let (counter, board, chunks) = (Counter::new(setup), Scoreboard::new(), Chunks::default());
     *PLUGIN.get() =
