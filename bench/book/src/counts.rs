@@ -76,27 +76,46 @@ pub fn needs_alone(count: &str) -> bool {
 }
 
 /// Of the same program in small spaces and in large ones.
-pub const LARGE_RATIO: &str = "large_ratio";
+const LARGE_RATIO: &str = "large_ratio";
 
-/// Of the same program with a kernel that searches the hashed table for each page, and with the
-/// usual one.
-pub const CUT_OFF_RATIO: &str = "cutoff_ratio";
+/// Cycles of the same program with a kernel that searches the hashed table for each page, and with
+/// the usual one.
+const CUT_OFF_RATIO: &str = "cutoff_ratio";
+/// The same of the kernel's instructions.
+const CUT_OFF_INSTRUCTION_RATIO: &str = "cutoff_instruction_ratio";
+
+/// Of the same program with a kernel that has the boot words of the section's own run, and with one
+/// that has those of the other.
+const WORD_RATIO: &str = "word_ratio";
+
+/// What a quotient of the same program in a section's two runs, `run` and `large`, is of.
+pub fn of_two_runs(count: &str) -> Option<&'static str> {
+    Some(match count {
+        LARGE_RATIO | CUT_OFF_RATIO | WORD_RATIO => "cycles",
+        CUT_OFF_INSTRUCTION_RATIO => "kernel_instructions",
+        _ => return None,
+    })
+}
 
 /// Of an interval and of the one that its row names.
 const OTHER_RATIO: &str = "other_ratio";
 
 /// Whether it is counted of a part: of network frames, or of the hashed table of PowerPC.
 pub fn of_parts(count: &str) -> bool {
-    const HASH: [&str; 4] = [USED, "left_percent", "points", "evict_percent"];
+    const HASH: [&str; 5] = [USED, "left_percent", "points", "evict_percent", ENTRIES];
     ["frame_instructions", "frames"].contains(&count) || HASH.contains(&count)
 }
 
 /// Of the hashed table's places.
 const USED: &str = "used_percent";
+/// What the hashed table has that a space can use.
+const ENTRIES: &str = "entries";
+/// Of searches of the hashed table.
+const HITS: &str = "hash_hit_percent";
 
 /// Whether more of it is better; of everything else less is.
 pub fn is_gain(count: &str) -> bool {
-    ["mb_per_s", USED].contains(&count)
+    ["mb_per_s", USED, ENTRIES, HITS, CUT_OFF_RATIO].contains(&count)
 }
 
 /// What is known of a count that has a name.
@@ -134,12 +153,19 @@ pub fn kind(count: &str) -> Option<Kind> {
         "kernel_tlb_misses" => ("TLB misses of the kernel", "misses", true),
         "cache_misses" => ("misses of the first-level caches", "misses", true),
         "l2_misses" => ("misses of the second-level cache", "misses", true),
+        "hash_loads" => ("entries of the hashed table that searches read", "entries", true),
+        "hash_misses" => ("searches of the hashed table that find nothing", "misses", true),
+        HITS => ("of TLB misses that the hashed table has", "%", true),
         "faults" => ("faults of pages and domains", "faults", true),
         "trace_misses" => ("trace-cache misses", "misses", true),
         "ratio" => ("cycles, ours to Linux alone", "", true),
         OTHER_RATIO => ("cycles, to those of another interval", "", true),
         LARGE_RATIO => ("cycles, small spaces to large ones", "", true),
-        CUT_OFF_RATIO => ("instructions in the kernel, to those with the cut-off", "", false),
+        CUT_OFF_RATIO => ("cycles, to those with the cut-off", "", true),
+        WORD_RATIO => ("cycles, to those with the other boot words", "", true),
+        CUT_OFF_INSTRUCTION_RATIO => {
+            ("instructions in the kernel, to those with the cut-off", "", false)
+        }
         "ratio_without_trace_cache" => {
             ("cycles without trace-cache misses, ours to Linux alone", "", true)
         }
@@ -150,6 +176,7 @@ pub fn kind(count: &str) -> Option<Kind> {
         "left_percent" => ("left free of the hashed table's places", "%", false),
         "points" => ("from what the paper has", "points", false),
         "evict_percent" => ("of reloads that replace an entry", "%", false),
+        ENTRIES => ("entries of the hashed table in use", "entries", false),
         "mb_per_s" => ("bandwidth", "MB/s", true),
         "microseconds" => ("time", "µs", true),
         _ => return None,
@@ -162,6 +189,7 @@ pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value
     let Some(interval) = row.interval else { return of_run(count, report) };
     let interval = report.intervals.get(&interval)?;
     let value = match row.visit {
+        _ if row.apart => of_function(count, &interval.apart.unwrap_or_default(), cpu)?,
         Some(visit) => of_visit(count, interval.visits.get(visit)?)?,
         None if count == OTHER_RATIO => {
             let other = of_interval("cycles", report.intervals.get(&row.other?)?, cpu)?;
@@ -209,17 +237,26 @@ fn of_interval(count: &str, interval: &IntervalReport, cpu: &Cpu) -> Option<Valu
         "code_lines_32" => interval.kernel_code_lines_32.into(),
         "data_lines_32" => interval.kernel_data_lines_32.into(),
         "cache_lines_32" => sum(interval.kernel_code_lines_32, interval.kernel_data_lines_32),
-        _ => return of_events(interval, |events| of(count, events, cpu)),
+        _ => return of_events(&interval.events, |events| of(count, events, cpu)),
     };
     Some(counted)
 }
 
+/// Of the kernel's function that is counted apart.
+fn of_function(count: &str, events: &Events<Spread>, cpu: &Cpu) -> Option<Value> {
+    if count == "kernel_instructions" {
+        return Some(events.instructions.into());
+    }
+    let by_owner = ByOwner { kernel: *events, ..ByOwner::default() };
+    of_events(&by_owner, |events| of(count, events, cpu))
+}
+
 /// What `value` makes of the medians of all events, of the least and of the most.
 fn of_events(
-    interval: &IntervalReport,
+    events: &ByOwner<Events<Spread>>,
     value: impl Fn(&ByOwner<Events>) -> Option<f64>,
 ) -> Option<Value> {
-    let each = |pick: fn(&Spread) -> u64| value(&interval.events.map(|part| part.map(pick)));
+    let each = |pick: fn(&Spread) -> u64| value(&events.map(|part| part.map(pick)));
     let spread = (each(|spread| spread.min)?, each(|spread| spread.max)?);
     Some(Value { median: each(|spread| spread.median)?, spread: Some(spread) })
 }
@@ -272,6 +309,13 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
         "cache_misses" => (total.l1i_misses + total.l1d_misses) as f64,
         "l2_misses" => total.l2_misses as f64,
         "faults" => kernel.fault_entries as f64,
+        "hash_loads" => total.hash_loads as f64,
+        "hash_misses" => total.hash_misses as f64,
+        // None has missed.
+        HITS => {
+            let misses = (total.itlb_misses + total.dtlb_misses) as f64;
+            quotient(misses - total.hash_misses as f64, misses).unwrap_or(1.0) * 100.0
+        }
         "trace_misses" => total.trace_misses as f64,
         _ => return None,
     })

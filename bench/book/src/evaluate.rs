@@ -239,7 +239,11 @@ impl Sources<'_> {
             paper,
             worse,
             native,
-            goal: plan.goal.map(|most| Goal { most, held: plan.held }),
+            goal: plan.goal.map(|limit| Goal {
+                limit,
+                is_least: counts::is_gain(&plan.count),
+                held: plan.held,
+            }),
             model: if modelled { self.section.model.clone() } else { COUNT.into() },
             name,
         })
@@ -302,8 +306,7 @@ impl Sources<'_> {
                 None,
             ));
         }
-        if [counts::LARGE_RATIO, counts::CUT_OFF_RATIO].contains(&count) {
-            let of = if count == counts::LARGE_RATIO { "cycles" } else { "kernel_instructions" };
+        if let Some(of) = counts::of_two_runs(count) {
             let [ours, large] =
                 [counted, self.world.large?].map(|counted| self.values_of(counted, row, of));
             return Some((

@@ -195,17 +195,29 @@ impl Figure {
 /// What a figure should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// At most this.
-    pub most: f64,
+    /// At most this, or at least.
+    pub limit: f64,
+    /// Whether at least: more is better.
+    pub is_least: bool,
     /// Whether a test holds on to it.
     pub held: bool,
+}
+
+impl Goal {
+    /// Which way it limits, in words.
+    #[must_use]
+    pub const fn side(&self) -> &'static str {
+        if self.is_least { "at least" } else { "at most" }
+    }
 }
 
 impl Figure {
     /// Whether the goal is reached; nothing if there is none.
     #[must_use]
     pub fn reached(&self) -> Option<bool> {
-        self.goal.map(|goal| self.value <= goal.most)
+        self.goal.map(|goal| {
+            if goal.is_least { self.value >= goal.limit } else { self.value <= goal.limit }
+        })
     }
 }
 

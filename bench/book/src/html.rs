@@ -3,7 +3,7 @@
 
 use crate::figures::{Account, Book, Chapter, Chart, Figure, Model, Path, Provenance, Section};
 use crate::json::short;
-use crate::markdown::{basis, cells};
+use crate::markdown::{basis, cells, limit};
 use crate::svg::plot;
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -105,7 +105,7 @@ fn goals(book: &Book) -> Markup {
                         tr class=(if reached { "reached" } else { "missed" }) {
                             td { code { (figure.name) } }
                             td class="number" { (cells(figure)[0]) }
-                            td class="number" { (figure.goal.map_or_else(String::new, |goal| short(goal.most))) }
+                            td class="number" { (figure.goal.map_or_else(String::new, limit)) }
                             td { (if reached { "reached" } else { "missed" }) }
                         }
                     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The book in short, as Markdown.
 
-use crate::figures::{Book, Figure, Section};
+use crate::figures::{Book, Figure, Goal, Section};
 use crate::json::short;
 use crate::plan::Plan;
 use crate::range::Range;
@@ -169,6 +169,12 @@ fn table(section: &Section, commit: &str) -> String {
     text
 }
 
+/// A goal in words: only a number is the most that a figure should be.
+pub(crate) fn limit(goal: Goal) -> String {
+    let number = short(goal.limit);
+    if goal.is_least { format!("{} {number}", goal.side()) } else { number }
+}
+
 /// What stands in a figure's line: ours, on Linux alone, ours to it, the paper's, ours to it, the
 /// goal.
 pub(crate) fn cells(figure: &Figure) -> [String; 6] {
@@ -185,7 +191,7 @@ pub(crate) fn cells(figure: &Figure) -> [String; 6] {
     });
     let goal = figure.goal.map_or_else(String::new, |goal| {
         let verdict = if figure.reached() == Some(true) { "reached" } else { "missed" };
-        format!("{} {verdict}", short(goal.most))
+        format!("{} {verdict}", limit(goal))
     });
     [
         format!("{}{layouts}", ours.trim_end()),

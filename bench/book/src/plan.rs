@@ -77,6 +77,9 @@ pub struct Run {
     /// How many datagrams come to port 7 in the same way, of 18 bytes; an empty one ends the run.
     /// Linux alone gets them, too.
     pub echoes: Option<u32>,
+    /// Whether one layout of Linux's code is enough: it is compared with the same code.
+    #[serde(default)]
+    pub one_layout: bool,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
     /// Seconds until it counts as hung.
@@ -160,7 +163,8 @@ pub struct SectionPlan {
     pub why: String,
     /// The program, of the plan's runs.
     pub run: String,
-    /// The run of the same program in large spaces, if it is compared with that.
+    /// The run of the same program in large spaces, or with other boot words, if it is compared
+    /// with that.
     pub large: Option<String>,
     /// The CPU model.
     pub model: String,
@@ -253,6 +257,7 @@ impl Sweep {
                 less: None,
                 other: None,
                 part: None,
+                apart: false,
                 visit: None,
                 per: 1,
                 bytes: 0,
@@ -458,13 +463,15 @@ impl Plan {
     }
 
     /// What has to be run with other layouts of code, too, to know how cycles depend on them: runs
-    /// of Linux, each with a CPU model. Of what is sampled for its frames the parts are counted,
+    /// of Linux, each with a CPU model, but for those of which one is enough. Of what is sampled for its frames the parts are counted,
     /// not timed.
     #[must_use]
     pub fn laid_out(&self) -> BTreeSet<(String, String)> {
         let mut all = needed(self.sections().filter(|section| section.depends_on_layout()));
         all.retain(|(run, _)| {
-            self.runs.get(run).is_some_and(|run| run.program.is_some() && !run.frames)
+            self.runs
+                .get(run)
+                .is_some_and(|run| run.program.is_some() && !run.frames && !run.one_layout)
         });
         all
     }

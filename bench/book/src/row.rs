@@ -24,6 +24,10 @@ pub struct Row {
     /// Only this part of what a network frame takes in it, of a run with `frames`; or which of the
     /// numbers that a run with `hash` or `evicts` has.
     pub part: Option<String>,
+    /// Whether only of the kernel's function that is counted apart, and of what it calls
+    /// (docs/model.md, *What is counted*).
+    #[serde(default)]
+    pub apart: bool,
     /// Only this visit to the kernel within it, from 0.
     pub visit: Option<usize>,
     /// Operations of each repetition: figures are of one.
@@ -53,7 +57,8 @@ pub struct FigurePlan {
     /// quotient.
     #[serde(default)]
     pub paper: Vec<String>,
-    /// The most that it should be, if somebody has said so.
+    /// The most that it should be, if somebody has said so; of what is better the more of it there
+    /// is, the least.
     pub goal: Option<f64>,
     /// Whether the goal is reached, so that `./macadamia test bench` holds on to it.
     #[serde(default)]

@@ -106,12 +106,16 @@ fn system_run(run: &Run, path: &Path, model: Option<&Model>) -> Result<Ran> {
     Ok(Ran { report: transcript.model, took: answered?, parts })
 }
 
-/// Of a hundred reloads of the hashed table so many evict, by what tests/zombies reports.
+/// Of a hundred reloads of the hashed table so many evict, and so many entries are in use at the
+/// end, by what tests/zombies reports.
 fn evicts(results: &str) -> Result<Parts> {
     let line = results.lines().find_map(|line| line.strip_prefix("counts "));
     let numbers: Vec<f64> =
         line.context("no counts")?.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-    let [reloads, evicts, ..] = numbers[..] else { bail!("there are not two counts") };
+    let [reloads, evicts, _, live, ..] = numbers[..] else { bail!("there are not four counts") };
     ensure!(reloads > 0.0, "nothing was put into the hashed table");
-    Ok(Parts::from([((0, "evicts".into()), (evicts * 100.0 / reloads, None))]))
+    Ok(Parts::from([
+        ((0, "evicts".into()), (evicts * 100.0 / reloads, None)),
+        ((0, "live".into()), (live, None)),
+    ]))
 }

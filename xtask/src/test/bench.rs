@@ -50,7 +50,8 @@ fn goals(kind: Goals, elsewhere: bool) -> Result<()> {
     let mut missed = Vec::new();
     for figure in book.figures() {
         let Some(goal) = figure.goal.filter(|goal| goal.held) else { continue };
-        println!("# {}: {} {} (at most {})", figure.name, figure.value, figure.unit, goal.most);
+        let (side, limit) = (goal.side(), goal.limit);
+        println!("# {}: {} {} ({side} {limit})", figure.name, figure.value, figure.unit);
         if figure.reached() != Some(true) {
             missed.push(figure.name.as_str());
         }
