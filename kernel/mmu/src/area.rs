@@ -5,7 +5,7 @@
 //!
 //! The area is the last 2 MiB of all addresses: one table of pages, which the list [`PARTS`] fills.
 //! The kernel's own tables have some of these places, too, with what the processor needs of the
-//! kernel there: so whoever changes from one to the other goes on at the same address.
+//! kernel there: so code that changes from one to the other goes on at the same address.
 //!
 //! Ring 0 may do no more with a page than ring 1: what the area's code does at ring 0 a server
 //! could do itself, so it gains nothing if it misleads that code. `CR0.WP` holds that.

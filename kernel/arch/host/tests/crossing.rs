@@ -205,7 +205,7 @@ impl Area {
 fn told(kernel: &Kernel, thread: Ref<Thread>) -> impl PartialEq + core::fmt::Debug + use<> {
     let Thread { gate, partner, handle, priority, signals, flags, .. } = kernel.pool[thread];
     let Thread { sending, badge, .. } = kernel.pool[thread];
-    // What an alien or a thread that is ready has sent last is nobody's business.
+    // What an alien or a thread that is ready has sent last does not matter.
     let sends = (gate & gate::STATE == gate::REPLY).then_some((sending, badge));
     let partner = (gate & gate::STATE != gate::READY).then_some(partner.value());
     (gate & !gate::SLOW, partner, handle, priority, signals, flags & !flag::BRIEF, sends)
@@ -247,7 +247,7 @@ fn step(portable: &mut Kernel, area: &mut Area, numbers: [Word; 4]) {
     let now = portable.port.now + c % 4_000_000;
     (portable.port.now, area.kernel.port.now) = (now, now);
     if what % 16 == 0 || current != Some(pair.alien) && current != Some(pair.server) {
-        // The timer interrupts whoever runs.
+        // The timer interrupts the thread that runs.
         area.enter();
         let why = 0x30;
         for kernel in [&mut *portable, &mut area.kernel] {

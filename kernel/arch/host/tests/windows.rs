@@ -136,7 +136,7 @@ fn a_window_of_any_size_is_shown() {
             }
             fails(&mut kernel, Op::Lookup, [PROCESS, address, 0, 0], Error::BadAddress);
         }
-        // A table that goes is in nobody's TLB.
+        // A table that goes is dropped from the TLB, in whatever space.
         for address in places {
             let span = UserAddr(address).align_down(TABLE_SPAN);
             kernel.port.shown_invalidated.clear();
