@@ -74,7 +74,7 @@ pub struct Bed {
     /// The I/O port 0x80, which is open to this component then.
     pub ports: Option<macadamia::Memory>,
     /// Addresses for a server.
-    #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+    #[cfg(any(target_arch = "x86", target_arch = "powerpc", target_arch = "x86_64"))]
     pub window: macadamia::Memory,
     /// A piece that has room for two large pages.
     pub large: macadamia::Memory,
@@ -151,7 +151,7 @@ fn run(mut env: Env) {
     let mut bed = Bed {
         ram: env.memory("ram"),
         large: env.memory("large"),
-        #[cfg(any(target_arch = "x86", target_arch = "powerpc"))]
+        #[cfg(any(target_arch = "x86", target_arch = "powerpc", target_arch = "x86_64"))]
         window: env.memory("window"),
         ports: env
             .start

@@ -148,6 +148,48 @@ pub mod code {
         floats: "movups xmm7, [rsi]", "ud2", "1: movups [rsi + 16], xmm7", "ud2", "jmp 1b";
     }
 
+    // For servers. `DATA` of theirs is what rsp is a page above at first.
+    code! {
+        /// Its code segment, its stack segment and its flags.
+        tells_its_ring: "mov eax, cs", "mov ebx, ss", "pushfq", "pop rsi", "ud2";
+        /// Writes zeros at the argument.
+        writes_there: "mov qword ptr [rsi], 0";
+        /// Goes on at the argument, up to three times if that leads back.
+        branches_three_times: "inc dword ptr [rip + 3f]", "cmp dword ptr [rip + 3f], 3", "ja 2f", "jmp rsi", "2: ud2", "3: .long 0";
+        /// A system call of a native thread that there is not.
+        invalid_call: "mov eax, 0x3f", "syscall";
+        /// Fills the page at the argument, and makes a system call that there is not; then again,
+        /// with what is in rax finally.
+        scribbles: "mov rdi, rsi", "mov ecx, 4096", "mov al, 0xa5", "cld", "rep stosb", "mov eax, 0x3f", "syscall", "mov eax, 0x1234", "ud2";
+        /// The argument becomes its stack pointer.
+        moves_stack: "mov rsp, rsi";
+        /// The argument becomes its flags.
+        sets_flags: "push rsi", "popfq";
+        /// Counts in rbx and makes a system call, for ever.
+        counts_calls: "1: inc rbx", "syscall", "jmp 1b";
+        /// The same with all flags that a user can set but those of steps.
+        counts_calls_with_flags: "1: inc rbx", "push 0x254cd5", "popfq", "syscall", "jmp 1b";
+        /// The same with a stack pointer that is no address.
+        counts_calls_with_stack: "mov rsp, 0x8000000000000000", "1: inc rbx", "syscall", "jmp 1b";
+        /// The same with selectors.
+        counts_calls_with_selectors: "1: inc rbx", "mov eax, 0x23", "mov ds, eax", "mov es, eax", "mov fs, eax", "mov gs, eax", "syscall", "jmp 1b";
+        /// The same by breakpoints.
+        counts_calls_by_breakpoints: "1: inc rbx", "int3", "jmp 1b";
+        /// Serves its alien as the orders at the start of the data say: handle, frame, count, where
+        /// the alien begins, the tag of `run`. Tells rbx of the alien.
+        serves: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
+            "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
+            "mov rdi, [rsp - 0x1000]",
+            "1: mov rax, [rsp - 0xfe0]", "syscall", "dec qword ptr [rsp - 0xff0]", "jnz 1b",
+            "mov rbp, [rsp - 0xff8]", "mov rax, [rbp + 8]", "ud2";
+        /// The same once, and goes on with what follows.
+        serves_once: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
+            "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
+            "mov rdi, [rsp - 0x1000]", "mov rax, [rsp - 0xfe0]", "syscall";
+        /// Writes the last of the orders to where rsi says, and runs its alien again.
+        forges_and_runs: "mov rax, [rsp - 0xfd8]", "mov [rsi], rax", "mov rax, [rsp - 0xfe0]", "syscall", "ud2";
+    }
+
     /// A jump that ends so many bytes after its start.
     #[must_use]
     pub fn jump(distance: u64) -> Vec<u8> {

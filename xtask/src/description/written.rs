@@ -64,7 +64,8 @@ pub struct Test {
     /// the limit holds.
     #[serde(default)]
     pub latency: bool,
-    /// What overrules the machine about small spaces, in QEMU.
+    /// What overrules the machine about small spaces, in QEMU: on the PC, or on the boards of a
+    /// system that runs on those only.
     pub spaces: Option<Spaces>,
     /// What the machine model must find.
     #[serde(default)]
@@ -86,7 +87,8 @@ impl Test {
         let cpus = (!tested.is_empty() || !is_for_qemu).then_some(tested);
         let bochs_cpus = Vec::new();
         let bochs = self.bochs && board.bochs.is_some();
-        Self { cpus, bochs, bochs_cpus, latency: false, spaces: None, limit, ..self }
+        let spaces = self.spaces.filter(|_| self.only);
+        Self { cpus, bochs, bochs_cpus, latency: false, spaces, limit, ..self }
     }
 }
 

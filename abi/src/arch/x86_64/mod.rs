@@ -5,6 +5,7 @@
 //! rsp, all else zero.
 
 pub mod frame;
+pub mod kip;
 pub mod layout;
 pub mod marker;
 pub mod message;

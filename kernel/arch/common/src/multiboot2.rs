@@ -15,6 +15,8 @@ pub const HEADER: u32 = 0xe852_50d6;
 pub const MODULE: u32 = 3;
 /// See [`MODULE`].
 pub const MEMORY_MAP: u32 = 6;
+/// The kernel's command line.
+const COMMAND_LINE: u32 = 1;
 /// The last one.
 const END: u32 = 0;
 /// In an entry of the memory map: RAM.
@@ -52,6 +54,11 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
         }
     }
     Some(ram)
+}
+
+/// Where the command line is, which ends with a zero, if there is one.
+pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
+    tags(&peek, info, COMMAND_LINE).next().map(|(tag, _)| tag + 8)
 }
 
 /// A module that the loader left.

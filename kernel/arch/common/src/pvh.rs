@@ -74,6 +74,11 @@ pub fn says(peek: impl Fn(u32) -> u32, info: u32, word: &str) -> bool {
     false
 }
 
+/// Where the command line is, which ends with a zero, if there is one.
+pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
+    u32::try_from(long(&peek, info + info::COMMAND_LINE)).ok().filter(|start| *start != 0)
+}
+
 /// The first module that the loader left.
 pub fn module(peek: impl Fn(u32) -> u32, info: u32) -> Option<Range> {
     if peek(info + info::MODULES) == 0 {

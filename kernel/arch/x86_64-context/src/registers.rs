@@ -29,7 +29,7 @@ const _: () = assert!(
     word::GENERAL + GENERAL == word::VECTOR
         && word::SS + 1 == CONTEXT_WORDS
         && hw::TABLE + 1 == hw::HIGH
-        && hw::HIGH + 1 == HW_WORDS
+        && hw::LAST + 1 == HW_WORDS
         && CALL.len() == 2 + abi::tag::REGISTER_WORDS as usize
 );
 

@@ -47,7 +47,7 @@ pub mod lazy {
     /// It used an I/O port, and its space has some.
     pub const PORTS: u32 = 2;
     /// It is a server's: it runs at ring 1, and only the slow way leads there.
-    pub const RING1: u32 = 4;
+    pub const RING1: u32 = 8;
     /// A breakpoint is enabled.
     pub const DEBUG: u32 = 4;
 }
@@ -71,6 +71,14 @@ pub mod hw {
     pub const TABLE: usize = 0;
     /// The upper half: whether the TLB keeps what it has of that PCID.
     pub const HIGH: usize = 1;
+    /// Which entry area it has, of a server: from 1 on.
+    pub const AREA: usize = 2;
+    /// Which highest table is a copy of its own for entries by an area: from 1 on; 0: none.
+    pub const SHADOW: usize = 3;
+    /// The server that it shows; or null.
+    pub const SERVER: usize = 4;
+    /// The space whose thread ran last, of a server that this shows; or null.
+    pub const LAST: usize = 5;
 }
 
 /// Selectors: `syscall` and `sysret` want them in this order.
@@ -87,4 +95,8 @@ pub mod selector {
     pub const USER_CODE: u16 = 0x2b;
     /// The task-state segment, whose descriptor is two entries.
     pub const TASK: u16 = 0x30;
+    /// Ring-1 code.
+    pub const SERVER_CODE: u16 = 0x41;
+    /// Ring-1 data.
+    pub const SERVER_DATA: u16 = 0x49;
 }

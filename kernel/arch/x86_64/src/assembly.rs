@@ -8,14 +8,16 @@
 //! | `entry.S` | entry by interrupt and exception; saving all registers; exit |
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
+//! | `area.S` | the entry area's code (`mmu::area`) |
 //! | `fast/map.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //!
 //! A name in braces is a constant or a symbol of the list below. The compiler refuses a name that
 //! is not in the list, and one in the list that nobody uses.
 
+use crate::area::{Constants, Own, RUNS};
 use crate::contract::{KERNEL, X86_64};
 use crate::interrupts::{self, VECTORS};
-use crate::layout::{CPU, SCRATCH, TSS, wide};
+use crate::layout::{AREA, CPU, SCRATCH, TSS, wide};
 use crate::regs::{self, RFLAGS_IF, RFLAGS_RF, RFLAGS_TF, RFLAGS_VM};
 use crate::trap;
 use abi::frame::{self, GENERAL, USER_FLAGS, vector};
@@ -37,6 +39,7 @@ use kcore::space::HEADER_BYTES;
 use kcore::thread::{ANCHOR, BYTES, SEQUENCE, flag, gate};
 use kcore::{Attachment, Cpu, Kernel, Memory, Scheduler, Slot, Space, Thread};
 use mmu::Format;
+use mmu::area::Page as Part;
 use mmu::pcid::KEEP;
 use mmu::x86_64::{X86_64 as X86_64Format, bits};
 use plat_pc::pic;
@@ -55,6 +58,13 @@ macro_rules! clock {
 /// Address of a word of the processor's, as an operand: 32 bits that are extended by their sign.
 const fn word_at(address: u32) -> i32 {
     address as i32
+}
+
+/// Where a word of an entry area is, as an operand.
+macro_rules! area {
+    ($page:ident, $of:ty, $name:ident) => {
+        word_at(Part::$page.address() as u32 + offset_of!($of, $name) as u32)
+    };
 }
 
 /// Where a saved register is, from the last one that an entry pushes.
@@ -95,6 +105,7 @@ global_asm!(
     include_str!("fast/alien.S"),
     include_str!("fast/page_fault.S"),
     include_str!("fast/map.S"),
+    include_str!("area.S"),
     // --- The processor's words ---------------------------------------------------------------
     current = const word_at(CPU + offset_of!(Cpu, current) as u32),
     loaded = const word_at(CPU + offset_of!(Cpu, loaded) as u32),
@@ -117,6 +128,25 @@ global_asm!(
     slice = const SLICE,
     slice_end = const SCHEDULER + place::SLICE_END,
     slice_owner = const SCHEDULER + place::OWNER,
+    // --- The entry area ----------------------------------------------------------------------
+    area = const word_at(AREA),
+    area_delivery = const area!(Constants, Constants, delivery),
+    area_frame = const area!(Constants, Constants, frame),
+    area_kernel = const area!(Constants, Constants, kernel),
+    area_registers = const area!(Constants, Constants, registers),
+    area_users_end = const area!(Constants, Constants, users_end),
+    area_handle = const area!(Words, Own, handle),
+    area_rip = const area!(Words, Own, rip),
+    area_rsp = const area!(Words, Own, rsp),
+    area_runs = const area!(Words, Own, runs),
+    area_scratch = const area!(Words, Own, scratch),
+    area_stack = const word_at((Part::Words.address() + PAGE_SIZE) as u32),
+    alien_runs = const RUNS[1],
+    server_runs = const RUNS[0],
+    server_code = const selector::SERVER_CODE,
+    server_data = const selector::SERVER_DATA,
+    enter_by_area = sym trap::enter_by_area,
+    end_by_area = sym trap::end_by_area,
     // --- Saved registers ---------------------------------------------------------------------
     pushed = const saved(CONTEXT_WORDS),
     rcx = const saved(word::RCX),

@@ -19,8 +19,36 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX.
-pub fn find(magic: u32, info: u32) -> Boot {
+/// Whether the command line says that servers run at ring 1: by itself the kernel has none.
+fn has_servers(magic: u32, info: u32) -> bool {
+    const OPTION: &[u8] = b"smallspaces=";
+    let start = match magic {
+        multiboot2::MAGIC => multiboot2::command_line(peek, info),
+        _ => pvh::command_line(peek, info),
+    };
+    // It ends with a zero. What does not fit is not looked at.
+    let mut line = [0; 256];
+    for (at, byte) in start.into_iter().flat_map(|start| start..).zip(&mut line) {
+        *byte = peek(at) as u8;
+        if *byte == 0 {
+            break;
+        }
+    }
+    let mut options = line
+        .split(|byte| byte.is_ascii_whitespace() || *byte == 0)
+        .filter_map(|word| word.strip_prefix(OPTION));
+    match options.next() {
+        None | Some(b"no") => false,
+        Some(b"force") => true,
+        Some(_) => {
+            refuse::<Pc>("the kernel's command line is wrong: smallspaces= takes force or no")
+        }
+    }
+}
+
+/// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX. Whether
+/// there are to be servers, too.
+pub fn find(magic: u32, info: u32) -> (Boot, bool) {
     uart::init();
     let cr4 = features::cr4();
     // SAFETY: boot, in long mode; the bits are those of features that are there.
@@ -46,5 +74,11 @@ pub fn find(magic: u32, info: u32) -> Boot {
     let bytes = (&raw const kernel_end) as u32 - KERNEL_BASE;
     let kernel = Range { base: PhysAddr(0), bytes: bytes.max(1 << 20).into() };
     // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
-    unsafe { look::<Pc>(Found { ram, kernel, image, symbols }) }
+    let memory = unsafe { look::<Pc>(Found { ram, kernel, image, symbols }) };
+    let has_servers = has_servers(magic, info);
+    if has_servers {
+        // What the TLB has of the kernel's pages must not be there for a server's tables.
+        regs::forbid_global_pages();
+    }
+    (memory, has_servers)
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
 
+use crate::area::Areas;
 use crate::layout::{CPU, wide};
 use crate::lazy::Lazy;
 use crate::space::Spaces;
 use crate::{fpu, interrupts, paging, regs, space, time};
 use abi::kip::Clock;
-use abi::{PhysAddr, UserAddr};
+use abi::{Error, PhysAddr, Rights, UserAddr};
 use arch_common::lock::Lock;
 use arch_common::place;
 use core::mem::offset_of;
 use core::ops::Range;
-use kcore::port::{Board, Caches, Placement, Processor, Translation};
+use kcore::port::{Board, Caches, FaultIn, Placement, Processor, Translation};
 use kcore::{Charge, Cpu, Irq, Space, Thread};
 use mmu::x86_64::X86_64 as Format;
 use plat_pc::pic;
@@ -26,15 +27,22 @@ pub struct X86_64 {
     clock: Clock,
     lazy: Lazy,
     spaces: Spaces,
+    areas: Areas,
 }
 
 impl X86_64 {
     /// Where the clock is.
     pub const CLOCK: usize = offset_of!(Self, clock);
 
-    /// The port, with the clock as it is now, and PCIDs if the processor has them, or shown ones.
-    pub const fn new(clock: Clock, has_pcids: bool, shows: bool) -> Self {
-        Self { clock, lazy: Lazy::new(), spaces: Spaces::new(has_pcids, shows) }
+    /// The port, with the clock as it is now, PCIDs if the processor has them, or shown ones, and
+    /// servers if there are to be some.
+    pub const fn new(clock: Clock, has_pcids: bool, shows: bool, has_servers: bool) -> Self {
+        Self {
+            clock,
+            lazy: Lazy::new(),
+            spaces: Spaces::new(has_pcids, shows),
+            areas: Areas::new(has_servers, has_pcids),
+        }
     }
 
     /// The state that is loaded rarely.
@@ -45,6 +53,11 @@ impl X86_64 {
     /// Who has which PCID.
     pub const fn spaces(&mut self) -> &mut Spaces {
         &mut self.spaces
+    }
+
+    /// Servers.
+    pub const fn areas(&mut self) -> &mut Areas {
+        &mut self.areas
     }
 }
 
@@ -89,6 +102,7 @@ impl Translation for X86_64 {
 
     fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         self.spaces.dropped(pool, space);
+        self.areas.forget(pool, space);
         Charge::NONE
     }
 
@@ -99,13 +113,33 @@ impl Translation for X86_64 {
     fn invalidate_all(&mut self) {
         regs::drop_all_translations();
     }
+
+    fn fault_in(
+        &mut self,
+        pool: &mut Pool,
+        _space: Ref<Space>,
+        address: UserAddr,
+        _access: Rights,
+    ) -> FaultIn {
+        if self.areas.repair(pool, address) { FaultIn::Repaired } else { FaultIn::Report }
+    }
 }
 
 // Caches are physical, and coherent with the instruction side.
 impl Caches for X86_64 {}
 
-// There are no slots, no servers and no homes.
-impl Placement for X86_64 {}
+// There are no slots and no homes.
+impl Placement for X86_64 {
+    const SERVERS: bool = true;
+
+    fn space_served(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
+        self.areas.serve(pool, space)
+    }
+
+    fn server_shown(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
+        self.areas.show(pool, space, server);
+    }
+}
 
 impl Board for X86_64 {
     type Irqs = [Link<Irq>; pic::LINES];

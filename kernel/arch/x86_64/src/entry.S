@@ -82,6 +82,10 @@ entered_saved:
     mov rsp, offset {stack} + {stack_bytes}
     xor ebp, ebp
     call {enter}
+.global entered_last
+entered_last:
+    test rax, rax
+    jnz leave_by_area
 
 // To user mode, with the saved registers of the thread in `Cpu::current`, whose RIP is a user's. If rcx and r11 are what `sysretq`
 // makes of them, it does it.
@@ -106,6 +110,12 @@ leave_kernel:
     POP_ALL
     add rsp, 16
     iretq
+
+// The same by an entry area, whose tables RAX has: it begins with the way out.
+leave_by_area:
+    mov rdi, rax
+    mov rax, {area}
+    jmp rax
 
 // From kernel mode: an interrupt in `interrupts::open`, or a bug.
 from_kernel:

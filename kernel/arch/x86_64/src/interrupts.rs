@@ -7,11 +7,12 @@
 
 use crate::apic;
 use crate::gdt::{Pointer, Stack};
-use crate::layout::wide;
+use crate::paging::{self, physical_of};
 use arch_common::lines;
-use arch_common::shared::{Lines, Shared};
+use arch_common::shared::{Page, Shared};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, Ordering};
+use mmu::area::Page as Part;
 use plat_pc::pic;
 use x86_64_context::selector::KERNEL_CODE;
 
@@ -36,7 +37,7 @@ const INTERRUPT_GATE: u64 = 0x8e00 << 32;
 /// Ring 3 may use the gate by `int`.
 const FOR_USERS: u64 = 3 << 45;
 
-static IDT: Shared<Lines<[[u64; 2]; 256]>> = Shared::new(Lines([[0; 2]; 256]));
+static IDT: Shared<Page<[[u64; 2]; 256]>> = Shared::new(Page([[0; 2]; 256]));
 
 /// Interrupt lines that came in [`open`], a bit each.
 pub static PENDING: AtomicU32 = AtomicU32::new(0);
@@ -57,23 +58,28 @@ pub fn init(handlers: &[u64; VECTORS], has_timer: bool) {
             MACHINE_CHECK => Stack::MachineCheck as u64,
             _ => 0,
         };
-        // The breakpoint instruction.
-        let users = if vector == 3 { FOR_USERS } else { 0 };
-        idt[vector] = [
-            handler & 0xffff
-                | u64::from(KERNEL_CODE) << 16
-                | stack << 32
-                | INTERRUPT_GATE
-                | users
-                | (handler >> 16 & 0xffff) << 48,
-            handler >> 32,
-        ];
+        idt[vector] = gate(vector, *handler, stack);
     }
-    let pointer = Pointer { limit: 256 * 16 - 1, base: wide(IDT.address()) };
+    paging::map_area(Part::Interrupts as usize, physical_of(&IDT), false);
+    let pointer = Pointer { limit: 256 * 16 - 1, base: Part::Interrupts.address() };
     // SAFETY: the table is static and filled in; its gates lead to the entry code.
     unsafe { asm!("lidt [{}]", in(reg) &pointer) };
     pic::init();
     pic::set_enabled(TIMER_LINE, has_timer);
+}
+
+/// The gate of a vector: where it goes, and which of the stacks that exceptions have it gets; 0: that
+/// of ring 0.
+pub fn gate(vector: usize, handler: u64, stack: u64) -> [u64; 2] {
+    // The breakpoint instruction.
+    let users = if vector == 3 { FOR_USERS } else { 0 };
+    let low = handler & 0xffff
+        | u64::from(KERNEL_CODE) << 16
+        | stack << 32
+        | INTERRUPT_GATE
+        | users
+        | (handler >> 16 & 0xffff) << 48;
+    [low, handler >> 32]
 }
 
 /// The processor has taken a line. False: it is spurious.

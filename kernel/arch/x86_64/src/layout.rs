@@ -2,14 +2,19 @@
 //! Virtual addresses of the kernel. It lies in the last GiB, and what is 32 bits wide here is the
 //! lower half of an address whose upper half is ones, as references to objects are (`pool`).
 
+use mmu::area;
+
 /// The upper half of each of the kernel's addresses.
 pub const ONES: u64 = 0xffff_ffff_0000_0000;
 /// Where the first 4 MiB of physical memory, the kernel's image among them, appear.
 pub const KERNEL_BASE: u32 = 0xe000_0000;
 /// Where the GiB begins that one directory of the kernel's maps.
 pub const DIRECTORY_BASE: u32 = 0xc000_0000;
-/// 2 MiB after one page table: the processor's page, and after it the I/O permission bitmap.
+/// 2 MiB after one page table: the processor's page, and the registers of the local APIC.
 pub const CPU_AREA: u32 = 0xe040_0000;
+/// Where windows of servers may begin: they have as much as 64 entries of a highest table span, and
+/// end where users' addresses do.
+pub const WINDOWS: u64 = abi::USER_END - (64 << 39);
 /// Where the pool appears.
 pub const POOL_BASE: u32 = pool::BASE;
 
@@ -19,10 +24,16 @@ pub const CPU: u32 = CPU_AREA + 0xf80;
 /// The task-state segment. Its second word is the lower half of the stack pointer of ring 0, and
 /// that is `Cpu::current`: the processor pushes into the running Thread.
 pub const TSS: u32 = CPU + core::mem::offset_of!(kcore::Cpu, port) as u32;
-/// The I/O permission bitmap: two pages that are a space's or absent, and one of ones.
+/// The I/O permission bitmap, as it would follow that: two pages that are a space's or absent, and
+/// one of ones.
 pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
 /// The registers of the local APIC, if it is used.
 pub const APIC: u32 = CPU_AREA + 0x4000;
+/// The entry area (`mmu::area`), of which the kernel's tables have the code and what the processor
+/// looks at by its address.
+pub const AREA: u32 = area::BASE as u32;
+/// The task-state segment as the processor has it: there.
+pub const TASK: u64 = area::Page::Task.address() + TSS as u64 % abi::PAGE_SIZE;
 /// Words in which the entry keeps registers while it has no stack.
 pub const SCRATCH: u32 = CPU_AREA + 0xf00;
 

@@ -89,16 +89,11 @@ impl Lazy {
         }
         let t = &pool[next];
         let has_fpu = self.fpu_owner.is(next);
-        let is_plain = t.lazy == 0 && !has_fpu && !t.is_alien() && !goes_by_steps(&t.context);
+        let is_plain =
+            t.lazy & !lazy::RING1 == 0 && !has_fpu && !t.is_alien() && !goes_by_steps(&t.context);
         let alien = self.last.get().filter(|alien| is_plain && is_handled(pool, *alien, next));
-        if alien.is_none() && !self.last.is(next) {
-            self.last = next.link();
-            let has_base = t.lazy & lazy::FS != 0;
-            if has_base || self.has_base {
-                regs::set_fs_base(state(t).fs_base);
-            }
-            self.has_base = has_base;
-            self.show_breakpoints(t);
+        if alien.is_none() {
+            self.load_base(pool, next);
         }
         self.show_ports(pool, next, t.lazy & lazy::PORTS != 0);
         self.open_fpu(has_fpu);
@@ -113,6 +108,21 @@ impl Lazy {
         thread.address()
             | if goes_fast && !traces { 0 } else { loaded::SLOW }
             | if self.fpu_owner.is(thread) { loaded::FPU } else { 0 }
+    }
+
+    /// The processor has a thread's base of FS, and its breakpoints.
+    pub fn load_base(&mut self, pool: &Pool, thread: Ref<Thread>) {
+        if self.last.is(thread) {
+            return;
+        }
+        self.last = thread.link();
+        let t = &pool[thread];
+        let has_base = t.lazy & lazy::FS != 0;
+        if has_base || self.has_base {
+            regs::set_fs_base(state(t).fs_base);
+        }
+        self.has_base = has_base;
+        self.show_breakpoints(t);
     }
 
     fn show_ports(&mut self, pool: &Pool, next: Ref<Thread>, wants: bool) {

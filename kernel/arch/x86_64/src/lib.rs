@@ -14,6 +14,7 @@
 //! | `apic` | the local APIC's timer |
 //! | `gdt` | segment descriptors, and stacks that some exceptions have |
 //! | `interrupts` | vectors and interrupt lines |
+//! | `area` | the entry area: pages and tables of servers |
 //! | `lazy` | state that is loaded rarely |
 //! | `space` | what is kept of a space, and whose tables are the processor's |
 //! | `time` | the counter as a clock, and the timer |
@@ -28,6 +29,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "none"))]
 
 mod apic;
+mod area;
 mod assembly;
 mod boot;
 mod contract;

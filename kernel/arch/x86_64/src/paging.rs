@@ -2,7 +2,7 @@
 //! The kernel's own translations: the last GiB, which is the same in every space, and what boot
 //! maps for a while. The tables of spaces are the portable kernel's.
 
-use crate::layout::{APIC, CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
+use crate::layout::{APIC, AREA, CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
 use crate::panic::Pc;
 use crate::regs;
 use abi::PAGE_SIZE;
@@ -30,10 +30,13 @@ const FLUSH_ALL: u64 = 32;
 const ENTRIES: usize = 512;
 /// The entry of a highest table that is the kernel's, in every space: the last.
 const KERNELS: usize = ENTRIES - 1;
+/// The place of the task-state segment in the entry area.
+const TASK: usize = mmu::area::Page::Task as usize;
 /// What nobody executes of the kernel's own.
 const DATA: u64 = WRITABLE | NO_EXECUTE;
 
-type Table = Shared<Page<[u64; ENTRIES]>>;
+/// A table.
+pub type Table = Shared<Page<[u64; ENTRIES]>>;
 
 /// Boot's highest table: the kernel's part and nothing else.
 pub static TOP: Table = Shared::new(Page([0; ENTRIES]));
@@ -44,10 +47,13 @@ pub static DIRECTORY: Table = Shared::new(Page([0; ENTRIES]));
 /// The first 2 MiB, where the image is: what is executed is not written.
 static IMAGE_TABLE: Table = Shared::new(Page([0; ENTRIES]));
 static CPU_TABLE: Table = Shared::new(Page([0; ENTRIES]));
+/// What the kernel has of the entry area's places.
+static AREA_TABLE: Table = Shared::new(Page([0; ENTRIES]));
 static CPU_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
 static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
 
-fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
+/// Where one of the kernel's own pages is.
+pub fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
     page.address() - KERNEL_BASE
 }
 
@@ -75,7 +81,14 @@ fn set_cpu_area(index: usize, physical: u32) {
 /// Maps the processor's page, and the page of ones after the I/O bitmap.
 pub fn map_cpu_area() {
     set_cpu_area(0, physical_of(&CPU_PAGE));
-    set_cpu_area(3, physical_of(&ONES_PAGE));
+    map_area(TASK, physical_of(&CPU_PAGE), false);
+    map_area(TASK + 3, physical_of(&ONES_PAGE), false);
+}
+
+/// Maps a page at a place of the entry area, of code or for reading.
+pub fn map_area(place: usize, physical: u32, is_code: bool) {
+    let flags = PRESENT | GLOBAL | if is_code { 0 } else { NO_EXECUTE };
+    set(&AREA_TABLE, place, u64::from(physical) | flags);
 }
 
 /// Maps the local APIC's registers, which are at this physical address.
@@ -89,8 +102,9 @@ pub fn map_apic(physical: u64) {
 pub fn map_io_bitmap(map: u32) {
     for page in 0..2 {
         let offset = page * PAGE_SIZE as u32;
-        set_cpu_area(1 + page as usize, place::physical(map + offset));
-        regs::invlpg(wide(CPU_AREA + PAGE_SIZE as u32 + offset));
+        let physical = place::physical(map + offset);
+        map_area(TASK + 1 + page as usize, physical, false);
+        regs::invlpg(wide(AREA + (TASK as u32 + 1) * PAGE_SIZE as u32 + offset));
     }
 }
 
@@ -178,7 +192,9 @@ fn map_image() {
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
     map_image();
-    for (address, table) in [(KERNEL_BASE, &IMAGE_TABLE), (CPU_AREA, &CPU_TABLE)] {
+    for (address, table) in
+        [(KERNEL_BASE, &IMAGE_TABLE), (CPU_AREA, &CPU_TABLE), (AREA, &AREA_TABLE)]
+    {
         set(&DIRECTORY, index(address), u64::from(physical_of(table)) | PRESENT | WRITABLE);
     }
     map_large(KERNEL_BASE + LARGE_PAGE, LARGE_PAGE, DATA);

@@ -143,6 +143,13 @@ pub fn drop_all_translations() {
     };
 }
 
+/// No translation stays when the tables change, for whatever an entry says.
+pub fn forbid_global_pages() {
+    let value = read_cr4() & !CR4_PGE;
+    // SAFETY: translations are looked up again.
+    unsafe { asm!("mov cr4, {}", in(reg) value, options(nostack, preserves_flags)) };
+}
+
 /// Drops the translation of a page.
 pub fn invlpg(address: u64) {
     // SAFETY: only a translation that is looked up again is dropped.

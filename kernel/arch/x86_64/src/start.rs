@@ -5,10 +5,11 @@
 //! [`begin`].
 
 use crate::contract::{KERNEL, X86_64};
-use crate::layout::{DIRECTORY_BASE, KERNEL_BASE, wide};
+use crate::layout::{DIRECTORY_BASE, KERNEL_BASE, WINDOWS, wide};
 use crate::paging::{self, LARGE_PAGE};
-use crate::{apic, assembly, boot, gdt, interrupts, regs, time, trap};
-use abi::PhysAddr;
+use crate::{apic, area, assembly, boot, gdt, interrupts, regs, time, trap};
+use abi::arch::x86_64::kip::FEATURE_SERVERS;
+use abi::{PhysAddr, USER_END};
 use arch_common::stack::{KERNEL_STACK, STACK_BYTES};
 use arch_common::start;
 use arch_common::{multiboot2, pvh};
@@ -58,7 +59,7 @@ global_asm!(
 
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
 extern "C" fn begin(magic: u32, info: u32) -> ! {
-    let memory = boot::find(magic, info);
+    let (memory, has_servers) = boot::find(magic, info);
     let shows_pcids = magic == pvh::MAGIC && pvh::says(paging::peek, info, SHOWN);
     let clock = time::clock();
     paging::map_kernel(memory.pool);
@@ -69,7 +70,9 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     regs::set_ts();
     let has_apic = apic::init(&clock, interrupts::TIMER_VECTOR);
     interrupts::init(assembly::handlers(), !has_apic);
-    let port = X86_64::new(clock, regs::read_cr4() & regs::CR4_PCIDE != 0, shows_pcids);
+    area::init();
+    let has_pcids = regs::read_cr4() & regs::CR4_PCIDE != 0;
+    let port = X86_64::new(clock, has_pcids, shows_pcids, has_servers);
     // SAFETY: boot; it is mapped, and only the kernel gets it.
     let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), port) };
     let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };
@@ -77,9 +80,11 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     let machine = Machine {
         devices: [machine.devices[0], legacy],
         special: Range { base: PhysAddr(0), bytes: 0x1_0000 },
+        windows: Range { base: PhysAddr(WINDOWS), bytes: USER_END - WINDOWS },
         ..machine
     };
-    start::root(kernel, &machine, "x86-64", 0, clock);
+    let features = if has_servers { FEATURE_SERVERS } else { 0 };
+    start::root(kernel, &machine, "x86-64", features, clock);
     trap::leave(kernel);
     // SAFETY: the current thread's context is complete (`Registers::start`) and its space is
     // loaded.

@@ -2,29 +2,55 @@
 //! What an entry means, and the way back to a thread.
 
 use crate::contract::{KERNEL, X86_64};
-use crate::{interrupts, panic, regs};
-use abi::frame::{fault, vector};
-use abi::{Rights, UserAddr};
+use crate::{area, interrupts, panic, regs};
+use abi::frame::{USER_FLAGS, fault, vector};
+use abi::{Frame, Rights, UserAddr};
 use arch_common::leave;
 use arch_common::words::State;
 use kcore::port::Processor as _;
 use kcore::{Kernel, Thread};
 use plat_pc::pic;
 use pool::Ref;
-use x86_64_context::{goes_nowhere, state_mut, word};
+use x86_64_context::crossing::{self, Who};
+use x86_64_context::{FIXED_FLAGS, goes_nowhere, lazy, selector, state_mut, word};
 
 /// The FPU trapped.
 const NO_FPU: u64 = 7;
 const FIRST_LINE: u64 = pic::FIRST_VECTOR as u64;
 const LAST_LINE: u64 = pic::LAST_VECTOR as u64;
 
-/// Entered from user mode; the current thread's registers are in its context.
-pub extern "C" fn enter() {
+/// Entered from user mode; the current thread's registers are in its context. What it returns is as
+/// of [`leave`].
+pub extern "C" fn enter() -> u64 {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
     let (kernel, current) = unsafe { KERNEL.enter() };
     let loaded = kernel.port.cpu().loaded;
     kernel.port.lazy().entered(&kernel.pool, loaded, current);
+    take(kernel, current)
+}
+
+/// Entered by an entry area, which keeps the registers of who ran: who was left to, or the other
+/// one of a pair. What the processor has that is loaded rarely is as it was.
+pub extern "C" fn enter_by_area() -> u64 {
+    // SAFETY: as of `enter`.
+    let (kernel, mut current) = unsafe { KERNEL.enter() };
+    let Some((left, who, saved, words)) = kernel.port.areas().entered() else {
+        panic!("an entry by an area that was not left by")
+    };
+    if let Some((pair, first)) = left.pair {
+        crossing::commit(&mut kernel.pool, pair, first, who, &words);
+        current = pair.of(who);
+        kernel.port.cpu().current = current.link();
+    }
+    let context = &mut kernel.pool[current].context;
+    context[word::GENERAL..=word::SS].copy_from_slice(&saved);
+    context[word::RFLAGS] = context[word::RFLAGS] & USER_FLAGS | FIXED_FLAGS;
+    take(kernel, current)
+}
+
+/// What a thread entered for.
+fn take(kernel: &mut Kernel<X86_64>, current: Ref<Thread>) -> u64 {
     #[cfg(feature = "kdb")]
     crate::kdb::trace(kernel, current);
     let alien = kernel.pool[current].is_alien();
@@ -47,7 +73,7 @@ pub extern "C" fn enter() {
             kernel.exception();
         }
     }
-    leave(kernel);
+    leave(kernel)
 }
 
 /// Whether a protection fault may have been a thread's first use of an I/O port. The thread tries
@@ -89,17 +115,22 @@ fn take_interrupts(kernel: &mut Kernel<X86_64>) {
     }
 }
 
-/// Makes the processor ready for the thread that runs next; idles until there is one.
-pub fn leave(kernel: &mut Kernel<X86_64>) {
+/// Makes the processor ready for the thread that runs next; idles until there is one. Returns what
+/// is loaded into CR3 if that is entered by an entry area; else 0.
+pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
     loop {
         let next = leave::next(kernel, take_interrupts, || interrupts::open(true));
         let Some(own) = kernel.pool[next].space.get() else {
             panic!("a thread without a space is to run")
         };
         if !goes_nowhere(&kernel.pool[next].context) {
+            if let Some(tables) = leave_by_area(kernel, next) {
+                return tables;
+            }
+            kernel.port.areas().pass_by();
             kernel.port.spaces().enter(&mut kernel.pool, own);
             kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
-            return;
+            return 0;
         }
         // It is the fault of the thread that has gone there, or was sent there.
         let context = &mut kernel.pool[next].context;
@@ -107,6 +138,54 @@ pub fn leave(kernel: &mut Kernel<X86_64>) {
         context[word::ERROR] = 0;
         kernel.exception();
     }
+}
+
+/// Leaves to a thread of a server, or to an alien that may cross to its server without the kernel.
+/// Nothing for others.
+fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> {
+    let pool = &mut kernel.pool;
+    let top = kernel.port.cpu().top;
+    let way @ (index, tables, who) = kernel.port.areas().way(pool, next)?;
+    let bytes = size_of::<Frame>() as u32;
+    let pair = kernel.port.areas().pair(pool, index, (tables, next, who)).filter(|pair| {
+        let alien = pair.alien;
+        let mut frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(pool[alien].utcb, bytes));
+        let may = crossing::may_cross(pool, *pair, who, top);
+        if who == Who::Server {
+            return may && crossing::is_prepared(&frame, &pool[alien]);
+        }
+        if may {
+            crossing::prepare(&mut frame, &pool[alien]);
+            let at = pool[alien].utcb;
+            pool.bytes_mut(at, bytes).copy_from_slice(bytemuck::bytes_of(&frame));
+        }
+        may
+    });
+    if who == Who::Alien && pair.is_none() {
+        return None;
+    }
+    let (code, data) = match who {
+        Who::Server => (selector::SERVER_CODE, selector::SERVER_DATA),
+        Who::Alien => (selector::USER_CODE, selector::USER_DATA),
+    };
+    let t = &mut pool[next];
+    (t.context[word::CS], t.context[word::SS]) = (code.into(), data.into());
+    if who == Who::Server {
+        t.lazy |= lazy::RING1;
+    }
+    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
+    if let Some(pair) = pair {
+        kernel.port.lazy().load_base(&kernel.pool, pair.alien);
+    }
+    Some(kernel.port.areas().leave(&mut kernel.pool, way, next, pair))
+}
+
+/// What ends the machine while an entry area's tables were loaded; its registers are at this address
+/// of the area.
+pub extern "C" fn end_by_area(address: u64) -> ! {
+    // SAFETY: nothing else runs any more.
+    let kernel = unsafe { KERNEL.take() };
+    kernel_exception(&area::ended(kernel.port.areas(), address))
 }
 
 /// What `from_kernel` and the stubs of exceptions with stacks of their own leave of an entry: the

@@ -115,7 +115,7 @@ pub trait Placement {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
-    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | as it is: there are none yet | as it is: there are none |
+    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | its threads run at ring 1, by tables that have of the kernel an entry area of its own only, if the boot word says so | as it is: there are none |
     ///
     /// # Errors
     /// `Unsupported`: there are no servers on this machine. `BadAddress`: a window cannot begin
@@ -129,7 +129,7 @@ pub trait Placement {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
-    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | as it is | as it is |
+    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | `hw` notes which; it gets another shadow, by which both run | as it is |
     fn server_shown(&mut self, _pool: &mut Pool, _space: Ref<Space>, _server: Link<Space>) {}
     /// Whether spaces can be small on this machine, if they can on some ([`HOMES`](Self::HOMES)).
     ///

@@ -54,7 +54,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
-    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32, without servers; its PCID becomes free | its ASID becomes free: it is another's after the TLB was emptied |
+    /// | loads the directory of the boot if this one is loaded; drops all translations if it is a server, whose may be global | takes its entries out of the caching page directory; domain and slot become free | loses its context: what has its VSIDs matches nobody until all contexts are taken back | as IA-32; its PCID, its shadow and its entry area become free | its ASID becomes free: it is another's after the TLB was emptied |
     ///
     /// Returns what the space's Quota has paid for and gets back: a slot, if this was its last
     /// space ([`give_slot`](crate::port::Placement::give_slot)), and ranges of lines that it had
@@ -116,7 +116,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
-    /// | as it is | as it is: there are no servers | the server's translations, which are its own wherever it is shown | as it is: there are no servers | as it is: there are no servers |
+    /// | as it is | as it is: there are no servers | the server's translations, which are its own wherever it is shown | as it is | as it is: there are no servers |
     fn invalidate_shown(&mut self, _pool: &mut Pool, _server: Ref<Space>, _range: Range<UserAddr>) {
         self.invalidate_all();
     }
@@ -127,7 +127,7 @@ pub trait Translation {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
-    /// | as it is: there is no such cache | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | as it is | the TLB gets the entry that its handler of misses leaves to the kernel, or that allows more |
+    /// | as it is: there is no such cache | the caching page directory gets the entry; the data cache is cleaned if the section was another's | the hash table gets the entry, or the TLB loses one that allows less | the shadow of its highest table gets the entry, if it runs by that | the TLB gets the entry that its handler of misses leaves to the kernel, or that allows more |
     fn fault_in(
         &mut self,
         _pool: &mut Pool,

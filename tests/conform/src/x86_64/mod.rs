@@ -3,6 +3,7 @@
 //! none, what a system call keeps, the base of FS, SSE.
 
 mod exception;
+mod server;
 mod state;
 
 use crate::Case;
@@ -16,4 +17,5 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("thread", crate::unlocked::CASES),
     ("exception", exception::CASES),
     ("state", state::CASES),
+    ("server", server::CASES),
 ];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64's fast paths.
 
+mod area;
 mod code;
 mod entry;
 mod lazy;
@@ -98,6 +99,7 @@ impl Processor for X86_64 {
     ];
 
     fn read(elf: &Elf) -> Result<Self> {
+        area::check(elf)?;
         Ok(Self { code: Code::read(elf)? })
     }
 

@@ -6,6 +6,7 @@ use crate::sys::Registers;
 use abi::Word;
 pub use abi::arch::x86_64::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::x86_64::marker::{CASE, immediate};
+use abi::arch::x86_64::kip::FEATURE_SERVERS;
 use core::arch::{asm, global_asm};
 use image::layout::MESSAGES;
 pub use pc as board;
@@ -53,8 +54,8 @@ pub fn thread_entry() -> Word {
 /// What a stack's last word has besides the UTCB's address: nothing.
 pub const STACK_FLAGS: Word = 0;
 
-/// There are no servers.
-pub const SERVERS: Option<u32> = None;
+/// The bit of the information page that says whether there are servers.
+pub const SERVERS: Option<u32> = Some(FEATURE_SERVERS);
 
 /// Makes a system call with these registers.
 #[inline(always)]

@@ -17,7 +17,7 @@ pub static FACTS: Facts = Facts {
     relocation_slots: 0,
     locked_ranges: 0,
     has_virtual_caches: false,
-    has_servers: false,
+    has_servers: true,
     has_homes: false,
     has_debugger: true,
     has_samples: false,

@@ -16,11 +16,12 @@ pub const fn place_of(window: Option<Window>) -> Word {
 /// Whether memory that components share is a Segment.
 pub const SHARES_SEGMENTS: bool = false;
 
-/// There are none.
-pub const SERVER: &str = "server";
+/// How a server runs.
+pub const SERVER: &str = "ring 1";
 
-/// There are no servers that other spaces show.
-pub const WHY_NO_SERVER: &str = "large, as all spaces of this processor";
+/// Why there is none.
+pub const WHY_NO_SERVER: &str =
+    "large, as the kernel was not told to have servers (--spaces force)";
 
 /// There are no small spaces.
 pub const fn wants_large(_: Word) -> bool {

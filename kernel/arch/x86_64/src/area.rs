@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The entry area (`mmu::area`), where servers run at ring 1: its pages, and the tables that have
+//! them.
+//!
+//! A space keeps its own highest table, which has the kernel's part. For the entries and exits by an
+//! area there is another one, a *shadow*, whose entries for users are copies of that one's, and
+//! whose last entry leads to the area. A shadow is a cache: there are few, and a fault tells of an
+//! entry that has come since (`repair`). What the TLB has of a shadow's addresses is dropped each
+//! time that the kernel goes there, so changes of mappings need no more than they do without.
+
+use crate::gdt::task;
+use crate::interrupts::{self, VECTORS};
+use crate::layout::{KERNEL_BASE, TSS};
+use crate::paging::{self, Table, physical_of};
+use crate::regs;
+use abi::{Delivery, Error, Frame, MessageKind, PAGE_SIZE, USER_END, UserAddr};
+use arch_common::shared::{Page, Shared, at};
+use core::mem::offset_of;
+use kcore::fault::EVENT_WORDS;
+use kcore::{Space, Thread};
+use mmu::area::{self, Page as Part};
+use mmu::pcid::KEEP;
+use mmu::x86_64::X86_64 as Format;
+use pool::{Link, Pool, Ref};
+use x86_64_context::crossing::{Pair, Who, Words};
+use x86_64_context::hw::{AREA, LAST, SERVER, SHADOW};
+use x86_64_context::word;
+
+/// How many servers there can be, and how many shadows.
+const SERVERS: usize = 4;
+const SHADOWS: usize = 16;
+/// The PCID of all shadows: no space has it.
+const SHADOW_PCID: u64 = 0xfff;
+/// In an entry: the processor has used it.
+const ACCESSED: u64 = 1 << 5;
+/// Entries of a table.
+const ENTRIES: usize = 512;
+/// Bits of an address below those that say which entry of a highest table it needs.
+const HIGHEST_SHIFT: u32 = 39;
+
+/// What only the kernel writes of an area.
+#[repr(C)]
+pub struct Constants {
+    /// What CR3 is in the kernel.
+    pub kernel: u64,
+    /// Where the alien's frame is, in the server's window.
+    pub frame: u64,
+    /// Where the registers of it end.
+    pub registers: u64,
+    /// What the server is told of an event.
+    pub delivery: u64,
+    /// Where users' addresses end.
+    pub users_end: u64,
+}
+
+/// What the server may write.
+#[repr(C)]
+pub struct Own {
+    /// Whose turn it is: [`RUNS`].
+    pub runs: u32,
+    /// The alien's handle.
+    pub handle: u32,
+    /// Where the server goes on.
+    pub rip: u64,
+    /// Its stack pointer.
+    pub rsp: u64,
+    /// A register, while there is nowhere else to keep it.
+    pub scratch: u64,
+}
+
+/// Values of [`Own::runs`]: a server, an alien.
+pub const RUNS: [u32; 2] = [1, 3];
+
+/// Registers of an entry: the general ones, the vector, and what the processor pushes.
+pub const SAVED: usize = word::SS - word::GENERAL + 1;
+type Saved = [u64; SAVED];
+
+/// The last bytes of the page of words: the registers of an entry.
+const SAVED_AT: usize = PAGE_SIZE as usize - size_of::<Saved>();
+/// Where stacks of exceptions end in that page that may come at any time, and how many there are.
+const STACKS: u64 = 1024;
+const STACK_BYTES: u64 = 512;
+
+/// The stacks that exceptions have: their place in the task-state segment, from 1 on.
+#[derive(Clone, Copy)]
+enum Stack {
+    /// All that do not come while the area's code runs, or end there.
+    Entry = 1,
+    /// The others.
+    Debug = 2,
+    Nmi = 3,
+    DoubleFault = 4,
+    MachineCheck = 5,
+}
+
+impl Stack {
+    const ALL: [Self; 5] =
+        [Self::Entry, Self::Debug, Self::Nmi, Self::DoubleFault, Self::MachineCheck];
+
+    /// Where it begins: below that address.
+    const fn top(self) -> u64 {
+        match self {
+            Self::Entry => Part::Words.address() + PAGE_SIZE,
+            other => Part::Words.address() + STACKS + (other as u64 - 1) * STACK_BYTES,
+        }
+    }
+}
+const _: () =
+    assert!(size_of::<Own>() as u64 <= STACKS && STACKS + 4 * STACK_BYTES < SAVED_AT as u64);
+
+static TABLES: [[Table; 3]; SERVERS] =
+    [const { [const { Shared::new(Page([0; ENTRIES])) }; 3] }; SERVERS];
+static CONSTANTS: [Shared<Page<[u64; ENTRIES]>>; SERVERS] =
+    [const { Shared::new(Page([0; ENTRIES])) }; SERVERS];
+static WORDS: [Shared<Page<[u64; ENTRIES]>>; SERVERS] =
+    [const { Shared::new(Page([0; ENTRIES])) }; SERVERS];
+static HIGHEST: [Table; SHADOWS] = [const { Shared::new(Page([0; ENTRIES])) }; SHADOWS];
+static IDT: Shared<Page<[[u64; 2]; 256]>> = Shared::new(Page([[0; 2]; 256]));
+static TASK: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
+
+unsafe extern "C" {
+    static area_text: u8;
+    static area_call: u8;
+    static area_call_slow: u8;
+    static area_vectors: u8;
+    static area_text_end: u8;
+    static syscall_entry: u8;
+}
+
+/// Where the area's code has a symbol.
+fn place_of(symbol: *const u8) -> u64 {
+    Part::Text.address() + (symbol as u64 - &raw const area_text as u64)
+}
+
+fn text_physical() -> u64 {
+    u64::from(&raw const area_text as u32 - KERNEL_BASE)
+}
+
+/// Where `syscall` enters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// In the kernel.
+    Kernel,
+    /// In the area, which asks nobody.
+    Fast,
+    /// In the area, which goes on to the kernel.
+    Slow,
+}
+
+/// How the kernel was left by an area.
+#[derive(Clone, Copy)]
+pub struct Left {
+    /// Which one.
+    index: usize,
+    /// Who may run meanwhile, if they may cross, and who did first.
+    pub pair: Option<(Pair, Who)>,
+}
+
+/// Servers, and the tables that they and their processes are entered by.
+pub struct Areas {
+    /// Whether there can be any.
+    is_on: bool,
+    has_pcids: bool,
+    servers: [Link<Space>; SERVERS],
+    /// Each server's thread that resumed an alien last, and that alien.
+    pairs: [[Link<Thread>; 2]; SERVERS],
+    shadows: [Link<Space>; SHADOWS],
+    next: usize,
+    entry: Entry,
+    /// Whose shadow the kernel was left by; null: it was left otherwise.
+    shown: Link<Space>,
+    left: Option<Left>,
+}
+
+impl Areas {
+    /// There are none yet, and there can be some if `is_on`.
+    pub const fn new(is_on: bool, has_pcids: bool) -> Self {
+        Self {
+            is_on,
+            has_pcids,
+            servers: [Link::NULL; SERVERS],
+            pairs: [[Link::NULL; 2]; SERVERS],
+            shadows: [Link::NULL; SHADOWS],
+            next: 0,
+            entry: Entry::Kernel,
+            shown: Link::NULL,
+            left: None,
+        }
+    }
+
+    /// A space becomes a server.
+    ///
+    /// # Errors
+    /// `Unsupported`: there can be none, or no more.
+    pub fn serve(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
+        let free = self.servers.iter().position(|server| server.is_null()).filter(|_| self.is_on);
+        let index = free.ok_or(Error::Unsupported)?;
+        self.servers[index] = space.link();
+        pool[space].hw[AREA] = index as u32 + 1;
+        set_up(index, self.has_pcids);
+        Ok(())
+    }
+
+    /// A space shows another server than before, or none.
+    pub fn show(&mut self, pool: &mut Pool, space: Ref<Space>, server: Link<Space>) {
+        self.forget(pool, space);
+        pool[space].hw[SERVER] = server.value();
+    }
+
+    /// A space ends, or its entries for a server have changed.
+    pub fn forget(&mut self, pool: &mut Pool, space: Ref<Space>) {
+        let hw = &mut pool[space].hw;
+        let (shadow, area) = (core::mem::take(&mut hw[SHADOW]), hw[AREA]);
+        if shadow != 0 {
+            self.shadows[shadow as usize - 1] = Link::NULL;
+        }
+        if let Some(server) = Link::<Space>::from_value(hw[SERVER]).get()
+            && pool[server].hw[LAST] == space.address()
+        {
+            pool[server].hw[LAST] = 0;
+        }
+        if self.shown.is(space) {
+            self.shown = Link::NULL;
+        }
+        if area != 0 && self.servers[area as usize - 1].is(space) {
+            let index = area as usize - 1;
+            (self.servers[index], self.pairs[index]) = (Link::NULL, [Link::NULL; 2]);
+        }
+    }
+
+    /// Lets `syscall` enter there.
+    pub fn set_entry(&mut self, entry: Entry) {
+        if entry != self.entry {
+            self.entry = entry;
+            let address = match entry {
+                Entry::Kernel => &raw const syscall_entry as u64,
+                Entry::Fast => place_of(&raw const area_call),
+                Entry::Slow => place_of(&raw const area_call_slow),
+            };
+            // SAFETY: the tables that are loaded next have that code, and it is ready.
+            unsafe { regs::write_msr(regs::LSTAR, address) };
+        }
+    }
+
+    /// The kernel is left otherwise.
+    pub fn pass_by(&mut self) {
+        (self.shown, self.left) = (Link::NULL, None);
+        self.set_entry(Entry::Kernel);
+    }
+
+    /// Which server a thread is of, or is served by, if it is entered by its area: which area, and
+    /// by whose tables. Who runs an alien is noted.
+    pub fn way(&mut self, pool: &mut Pool, next: Ref<Thread>) -> Option<(usize, Ref<Space>, Who)> {
+        let own = pool[next].space.get().filter(|_| self.is_on)?;
+        if let Some(index) = pool[own].hw[AREA].checked_sub(1) {
+            let last = Link::<Space>::from_value(pool[own].hw[LAST]).get();
+            return Some((index as usize, last.unwrap_or(own), Who::Server));
+        }
+        let server = Link::<Space>::from_value(pool[own].hw[SERVER]).get()?;
+        let index = pool[server].hw[AREA].checked_sub(1)? as usize;
+        pool[server].hw[LAST] = own.address();
+        let t = &pool[next];
+        let handler: Ref<Thread> = t.handler.object();
+        let is_its = t.is_alien()
+            && !t.handler.is_empty()
+            && pool[handler].space.is(server)
+            && t.home.is(server);
+        if is_its {
+            self.pairs[index] = [handler.link(), next.link()];
+        }
+        is_its.then_some((index, own, Who::Alien))
+    }
+
+    /// The pair of an area of which this thread is to run by these tables, if there is one.
+    pub fn pair(
+        &self,
+        pool: &Pool,
+        index: usize,
+        (tables, next, who): (Ref<Space>, Ref<Thread>, Who),
+    ) -> Option<Pair> {
+        let [server, alien] = self.pairs[index];
+        let pair = Pair { server: server.get()?, alien: alien.get()? };
+        let is_there = pair.of(who) == next
+            && pool[pair.alien].space.is(tables)
+            && pool[pair.alien].home.is(self.servers[index].get()?);
+        is_there.then_some(pair)
+    }
+
+    /// Leaves to a thread whose registers are complete: what is loaded into CR3. If a pair is given,
+    /// it may cross.
+    pub fn leave(
+        &mut self,
+        pool: &mut Pool,
+        (index, tables, who): (usize, Ref<Space>, Who),
+        next: Ref<Thread>,
+        pair: Option<Pair>,
+    ) -> u64 {
+        if let Some(pair) = pair {
+            let (server, alien) = (&pool[pair.server], &pool[pair.alien]);
+            let badge = alien.handler.badge();
+            let frame = alien.utcb_address.0;
+            let constants = constants(index);
+            constants.frame = frame;
+            constants.registers = frame + offset_of!(Frame, fs_base) as u64;
+            constants.delivery = Delivery::new(MessageKind::Alien, badge, EVENT_WORDS, 0).0.into();
+            let own = own(index);
+            own.runs = RUNS[usize::from(who == Who::Alien)];
+            own.handle = alien.handle;
+            (own.rip, own.rsp) = (server.context[word::RIP], server.context[word::RSP]);
+        }
+        saved(index).copy_from_slice(&pool[next].context[word::GENERAL..=word::SS]);
+        self.set_entry(if pair.is_some() { Entry::Fast } else { Entry::Slow });
+        self.left = Some(Left { index, pair: pair.map(|pair| (pair, who)) });
+        self.shown = tables.link();
+        let shadow = self.shadow(pool, index, tables);
+        u64::from(physical_of(&HIGHEST[shadow])) | if self.has_pcids { SHADOW_PCID } else { 0 }
+    }
+
+    /// The kernel was entered by an area: how it had been left, who runs of a pair, the registers,
+    /// and the words of a pair.
+    pub fn entered(&mut self) -> Option<(Left, Who, Saved, Words)> {
+        let left = self.left.take()?;
+        let own = own(left.index);
+        let who = if own.runs == RUNS[1] { Who::Alien } else { Who::Server };
+        let words = Words { handle: own.handle, rip: own.rip, rsp: own.rsp };
+        Some((left, who, *saved(left.index), words))
+    }
+
+    /// A thread had a translation fault: whether the shadow by which it runs has the entry now.
+    pub fn repair(&mut self, pool: &Pool, address: UserAddr) -> bool {
+        let index = (address.0 >> HIGHEST_SHIFT) as usize;
+        let Some(space) = self.shown.get().filter(|_| index < ENTRIES - 1) else { return false };
+        let (Some(shadow), Some(top)) =
+            (pool[space].hw[SHADOW].checked_sub(1), pool[space].region.top.get())
+        else {
+            return false;
+        };
+        let entry = pool[top].entries::<Format>()[index];
+        // SAFETY: the processor does not run by it, and nobody else has a reference.
+        let place = unsafe { &mut (*HIGHEST[shadow as usize].get()).0[index] };
+        let is_late = (*place ^ entry) & !ACCESSED != 0;
+        *place = entry;
+        is_late
+    }
+
+    /// The shadow of a space, made if there is none, with this area.
+    fn shadow(&mut self, pool: &mut Pool, index: usize, space: Ref<Space>) -> usize {
+        if let Some(shadow) = pool[space].hw[SHADOW].checked_sub(1) {
+            return shadow as usize;
+        }
+        let shadow = self.next;
+        self.next = (shadow + 1) % SHADOWS;
+        if let Some(loser) = core::mem::replace(&mut self.shadows[shadow], space.link()).get() {
+            pool[loser].hw[SHADOW] = 0;
+        }
+        pool[space].hw[SHADOW] = shadow as u32 + 1;
+        if let Some(top) = pool[space].region.top.get() {
+            // SAFETY: the processor does not run by it, and nobody else has a reference.
+            let entries = unsafe { &mut (*HIGHEST[shadow].get()).0 };
+            entries.copy_from_slice(pool[top].entries::<Format>());
+            entries[ENTRIES - 1] = area::table(physical_of(&TABLES[index][0]).into());
+        }
+        shadow
+    }
+}
+
+/// An area's constants.
+fn constants(index: usize) -> &'static mut Constants {
+    // SAFETY: the page begins with them; they are integers. The kernel runs, so no area's code
+    // does, and no reference is kept.
+    unsafe { &mut *at(CONSTANTS[index].address()) }
+}
+
+/// An area's words.
+fn own(index: usize) -> &'static mut Own {
+    // SAFETY: as above.
+    unsafe { &mut *at(WORDS[index].address()) }
+}
+
+/// The registers of an area's last entry, or of the next exit.
+fn saved(index: usize) -> &'static mut Saved {
+    // SAFETY: as above: they end with the page.
+    unsafe { &mut *at(WORDS[index].address() + SAVED_AT as u32) }
+}
+
+/// The registers of what ended the machine while an area's tables were loaded: those that an entry
+/// saved at this address of the area.
+pub fn ended(areas: &Areas, address: u64) -> Saved {
+    let offset = (address % PAGE_SIZE) as usize / 8;
+    let index = areas.left.map_or(0, |left| left.index);
+    // SAFETY: the page is the kernel's, and integers.
+    let page = unsafe { &(*WORDS[index].get()).0 };
+    core::array::from_fn(|word| page.get(offset + word).copied().unwrap_or_default())
+}
+
+/// Where each page of an area is.
+fn physical(index: usize, page: Part) -> u64 {
+    let address = match page {
+        Part::Text => return text_physical(),
+        Part::Interrupts => physical_of(&IDT),
+        Part::Segments => crate::gdt::physical(),
+        Part::Constants => physical_of(&CONSTANTS[index]),
+        Part::Words => physical_of(&WORDS[index]),
+        Part::Task => physical_of(&TASK),
+    };
+    address.into()
+}
+
+/// Makes an area's tables and what it begins with.
+fn set_up(index: usize, has_pcids: bool) {
+    let [upper, directory, leaf] = &TABLES[index];
+    // SAFETY: no processor runs by these tables, and nobody else has a reference.
+    let leaf_entries = unsafe { &mut (*leaf.get()).0 };
+    area::fill(leaf_entries, |page| physical(index, page));
+    assert!(area::stray(leaf_entries, |page| physical(index, page)).is_none(), "a stray page");
+    for (table, below) in [(upper, directory), (directory, leaf)] {
+        // SAFETY: as above.
+        unsafe { (*table.get()).0[ENTRIES - 1] = area::table(physical_of(below).into()) };
+    }
+    let constants = constants(index);
+    constants.kernel = u64::from(paging::top_physical()) | if has_pcids { KEEP } else { 0 };
+    constants.users_end = USER_END;
+}
+
+/// Makes what all areas have, at boot. The kernel's tables have the code, too.
+pub fn init() {
+    let code = &raw const area_text_end as u64 - &raw const area_text as u64;
+    assert!(code <= PAGE_SIZE, "the area's code has grown over its page");
+    paging::map_area(Part::Text as usize, text_physical() as u32, true);
+    // SAFETY: boot; nobody else has a reference.
+    let idt = unsafe { &mut (*IDT.get()).0 };
+    for (vector, gate) in idt.iter_mut().enumerate().take(VECTORS) {
+        let stack = match vector {
+            interrupts::DEBUG => Stack::Debug,
+            interrupts::NMI => Stack::Nmi,
+            interrupts::DOUBLE_FAULT => Stack::DoubleFault,
+            interrupts::MACHINE_CHECK => Stack::MachineCheck,
+            _ => Stack::Entry,
+        };
+        let handler = place_of(&raw const area_vectors) + 16 * vector as u64;
+        *gate = interrupts::gate(vector, handler, stack as u64);
+    }
+    // SAFETY: as above.
+    let words = unsafe { &mut (*TASK.get()).0 };
+    let first = (TSS as usize % PAGE_SIZE as usize) / 4;
+    let mut set = |word: usize, value: u64| {
+        (words[first + word], words[first + word + 1]) = (value as u32, (value >> 32) as u32);
+    };
+    for stack in Stack::ALL {
+        set(task::IST1 + 2 * (stack as usize - 1), stack.top());
+    }
+    set(task::RSP0, Stack::Entry.top());
+    words[first + task::IO] = u32::from(crate::gdt::NO_IO) << 16;
+}
