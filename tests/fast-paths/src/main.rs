@@ -24,7 +24,7 @@ use macadamia::ipc::{Message, call, map_reply_wait, receive, reply_wait, run, wa
 use macadamia::map::{Window, map};
 use macadamia::region::{Region, Shared};
 use macadamia::{Env, Error, Quota, Result, Rights, Space, Thread, result, thread, time, utcb};
-use processor::{INSTRUCTIONS, PC, Words, code, set_thread_pointer};
+use processor::{ANSWERS, INSTRUCTIONS, PC, Words, code, set_thread_pointer};
 
 macadamia::main!(start);
 
@@ -333,12 +333,10 @@ fn round<const ID: u32>(to: &[Thread]) {
 }
 
 /// A ring of this space and 99 others, in each of which a thread answers with the words that come.
-#[cfg(target_arch = "x86_64")]
-fn hundred<const ID: u32>(env: &mut Env) -> Result<()> {
-    let answers = code::answers();
+fn hundred<const ID: u32>(env: &mut Env, answers: &[u8]) -> Result<()> {
     let mut servers = Vec::new();
     for _ in 0..99 {
-        let (space, place) = space_with(env, 1, &answers)?;
+        let (space, place) = space_with(env, 1, answers)?;
         let (thread, _) = QUOTA.create_thread(space, env.free_slot(), None)?;
         thread.set_priority(PRIORITY + 1, PRIORITY + 1)?;
         let to = Thread(env.free_slot());
@@ -372,9 +370,9 @@ fn start(mut env: Env) {
     if is("rings") {
         return rings(&env);
     }
-    #[cfg(target_arch = "x86_64")]
     if is("ring") {
-        return hundred::<100>(&mut env)
+        let answers = ANSWERS.unwrap_or_else(|| panic!("no code that answers"));
+        return hundred::<100>(&mut env, &answers())
             .unwrap_or_else(|error| panic!("no ring: {}", error.text()));
     }
     let (slot, near) = (env.free_slot(), Thread(env.free_slot()));

@@ -48,6 +48,10 @@ pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
 /// The error of a write to a page that is not there.
 pub const WRITE_MISSED: u32 = abi::frame::fault::WRITE;
 
+/// Code of a native thread that answers each message with the first three of its words, where a test
+/// needs that.
+pub const ANSWERS: Option<fn() -> Vec<u8>> = None;
+
 /// Machine code. A thread starts with its UTCB's address in r3 and the argument in r4, all else
 /// zero.
 pub mod code {

@@ -51,6 +51,10 @@ pub const WRITE_REFUSED: Word = WRITE_MISSED | abi::frame::fault::PROTECTION;
 /// The error of a write to a page that is not there.
 pub const WRITE_MISSED: Word = abi::frame::fault::USER | abi::frame::fault::WRITE;
 
+/// Code of a native thread that answers each message with the first three of its words, where a test
+/// needs that.
+pub const ANSWERS: Option<fn() -> Vec<u8>> = Some(code::answers);
+
 /// Machine code. A thread starts with its UTCB's address in rdi and the argument in rsi, all else
 /// zero.
 pub mod code {
