@@ -73,7 +73,7 @@ fn machine() -> (Kernel, Pair, Word) {
     let mut kernel: Kernel = boot_with(POOL_BYTES);
     let server = kernel.current().expect("the root server runs");
     let start = Frame { rip: ENTRY, rsp: STACK, ..Frame::zeroed() };
-    let mut succeeds = |kernel: &mut Kernel, op, args| {
+    let succeeds = |kernel: &mut Kernel, op, args| {
         call(kernel, op, args, &start);
         let answer = results::<X86_64>(&kernel.pool[server]);
         assert_eq!(answer[0], 0, "{op:?} {args:?}");
@@ -297,7 +297,7 @@ fn step(portable: &mut Kernel, area: &mut Area, numbers: [Word; 4]) {
                 let lower = priority - Word::from(a % 16 == 0);
                 serve(portable, area, Op::SetPriority, [ALIEN, lower, lower, 0], &at);
             }
-            3 => serve(portable, area, Op::Run, [handle ^ a % 8 * 0x100_0000, 0, 0, 0], &at),
+            3 => serve(portable, area, Op::Run, [handle ^ (a % 8 * 0x100_0000), 0, 0, 0], &at),
             _ => {
                 // The server changes its alien's registers.
                 let changed = Word::from(a % 32 == 0);

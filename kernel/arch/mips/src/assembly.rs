@@ -150,7 +150,8 @@ const _: () = assert!(
         && Tag::new(Op::ReplyWait, 0, 0).0 < 1 << 16
         && Tag::new(Op::Notify, 0, 0).0 < 1 << 16
         && Tag::new(Op::Receive, 0, 0).0 < 1 << 16
-        && (Tag::POLL | Tag::NOTIFICATIONS_ONLY) < 1 << 16
+        && Tag::POLL < 1 << 16
+        && Tag::NOTIFICATIONS_ONLY < 1 << 16
         && Delivery::new(MessageKind::Notification, 0, 1, 0).0 < 1 << 16
         && Delivery::new(MessageKind::Reply, 0, 0, 0).0 < 1 << 16
         && REGISTER_WORDS < 1 << Delivery::BADGE_SHIFT

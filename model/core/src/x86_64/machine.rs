@@ -181,8 +181,8 @@ impl Machine {
     }
 
     /// CR3 gets another value. Whether translations of other spaces, or what this one had, are
-    /// dropped although a tag tells them apart: whoever gets a PCID drops what it has from before,
-    /// and who shares one drops it each time.
+    /// dropped although a tag tells them apart: a space that gets a PCID drops what that has from
+    /// before, and one that shares a PCID drops it each time.
     pub fn switch(&mut self, cr3: u64) -> bool {
         let forgotten = self.spaces.enter(cr3);
         match forgotten {

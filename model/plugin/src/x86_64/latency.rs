@@ -4,7 +4,7 @@
 
 use super::guest::Guest;
 use super::plugin::{Plugin, with};
-use super::{RAX, RSP};
+use super::registers::{RAX, RSP};
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, always, conditional};
 use model_core::x86_64::Class;

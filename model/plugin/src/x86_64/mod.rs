@@ -24,13 +24,8 @@ use model_core::{Chunk, Marker, PerLine, Privilege};
 use plugin::{PLUGIN, Plugin, with};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
-use registers::Registers;
+use registers::{RAX, RCX, Registers};
 use std::ffi::{c_uint, c_void};
-
-/// Numbers of general registers in encodings.
-const RAX: u8 = 0;
-const RCX: u8 = 1;
-const RSP: u8 = 4;
 
 /// Installs what is for x86-64.
 ///

@@ -3,6 +3,13 @@
 
 use crate::registers::{Handle, Reader, find};
 
+/// Numbers of general registers in encodings.
+pub const RAX: u8 = 0;
+/// See [`RAX`].
+pub const RCX: u8 = 1;
+/// See [`RAX`].
+pub const RSP: u8 = 4;
+
 /// Handles of the registers that are read. Its functions are called where [`Reader`]'s are.
 pub struct Registers {
     rip: Handle,

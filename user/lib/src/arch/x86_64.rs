@@ -4,9 +4,9 @@
 use crate::STACK_BYTES;
 use crate::sys::Registers;
 use abi::Word;
+use abi::arch::x86_64::kip::FEATURE_SERVERS;
 pub use abi::arch::x86_64::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::x86_64::marker::{CASE, immediate};
-use abi::arch::x86_64::kip::FEATURE_SERVERS;
 use core::arch::{asm, global_asm};
 use image::layout::MESSAGES;
 pub use pc as board;
