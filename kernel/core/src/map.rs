@@ -215,10 +215,12 @@ impl<P: Port> Kernel<P> {
                 continue;
             }
             let bytes = self.decide(&request);
-            self.apply(&request, bytes)?;
+            let applied = self.apply(&request, bytes);
+            // What failed may have changed tables, too.
             if self.spread_all(request.owner) == Progress::Interrupted {
                 return Ok(Progress::Interrupted);
             }
+            applied?;
             if bytes == request.bytes {
                 self.unlooked += Self::effort(bytes);
                 return Ok(Progress::Done);

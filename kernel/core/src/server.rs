@@ -41,7 +41,7 @@ impl<P: Port> Kernel<P> {
         if header.is_dying() || !self.is_fresh(space) {
             return Err(Error::BadState);
         }
-        let Space { area_start, region, .. } = self.pool[space];
+        let Space { area_start, area_end, region, .. } = self.pool[space];
         let level = Self::window_level(area_start);
         let tables = P::Format::tables_of_entry(level);
         let fits = bytes / (TABLE_SPAN * tables as Word) <= P::Format::ENTRIES as Word;
@@ -50,6 +50,12 @@ impl<P: Port> Kernel<P> {
         }
         if !self.global.is_null() || alone == 1 && self.servers != 0 {
             return Err(Error::Occupied);
+        }
+        // The kernel's pages get all of their tables now. Later, others would have copies of what
+        // leads there, and a call that makes a thread could not wait until they have a new one.
+        let first = P::Format::table_index(area_start);
+        for index in first..area_end.0.div_ceil(TABLE_SPAN) as usize {
+            self.table_for(Owner::Space(space), index)?;
         }
         self.port.space_served(&mut self.pool, space)?;
         self.servers += 1;

@@ -160,6 +160,19 @@ fn a_window_of_any_size_is_shown() {
     }
 }
 
+/// To make a thread is not to change what others have copies of.
+#[test]
+fn the_kernels_pages_have_their_tables_before_others_show_them() {
+    for (bytes, _) in SIZES {
+        let (kernel, start) = (machine(bytes), USER_END - bytes);
+        let server = space_of(&kernel, SERVER);
+        for address in (start..start + AREA).step_by(TABLE_SPAN as usize) {
+            let index = HostFormat::table_index(UserAddr(address));
+            assert_ne!(entry_at(&kernel, server, 1, index), 0, "{bytes:#x} {address:#x}");
+        }
+    }
+}
+
 #[test]
 fn a_window_has_no_more_entries_than_a_table() {
     for bytes in [513 * TABLE_SPAN, GIB + GIB / 2, 513 * GIB, HIGHEST + TABLE_SPAN] {

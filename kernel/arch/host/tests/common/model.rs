@@ -162,6 +162,9 @@ impl Model {
         } else {
             let kind = self.spaces.get_mut(&space).expect("it is there");
             (kind.serves, kind.alone) = (true, global == 1);
+            // The kernel's pages have all of their tables.
+            let spans = start / TABLE_SPAN..(start + AREA).div_ceil(TABLE_SPAN);
+            self.tables.extend(spans.map(|span| (space, span)));
             0
         }
     }
