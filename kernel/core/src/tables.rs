@@ -50,7 +50,7 @@ const TABLES: u32 = 2;
 /// Entries of a directory that are searched for them in one step.
 const SEARCHED: usize = 256;
 /// Entries of an upper table that are looked at, at most, for one that leads to a table.
-const MISSING: usize = 64;
+const MISSING: usize = 32;
 
 /// Translation tables, with who pays for them and what is mapped there: what a Space and a Segment
 /// have in common. Both begin with it, so that [`Owner::region`] finds it in either.
