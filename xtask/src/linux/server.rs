@@ -105,6 +105,8 @@ pub struct Layout {
     pub ram_end: u32,
     /// The end of all that it maps itself.
     pub vmalloc_end: u32,
+    /// Whether it can run in the spaces of its processes: these end where the window begins.
+    pub can_serve: bool,
 }
 
 impl Server {
@@ -151,6 +153,7 @@ impl Server {
             base,
             ram_end: value("L4_RAM_END")?,
             vmalloc_end: value("L4_VMALLOC_END")?,
+            can_serve: self.start_name() == START,
         })
     }
 }
