@@ -91,7 +91,7 @@ fn a_word_of_a_pvh_command_line_is_a_whole_word() {
     let mut memory = Memory::default();
     memory.put(INFO, &[pvh::MAGIC, 1, 0, 0, 0, 0, 0, 0]);
     assert!(!pvh::says(memory.peek(), INFO, "word"), "there is no command line");
-    memory.put(INFO + 24, &[0x3000, 0]);
+    memory.put(INFO + 24, &[0xa000, 0]);
     for (line, expected) in [
         ("", false),
         ("word", true),
@@ -102,8 +102,8 @@ fn a_word_of_a_pvh_command_line_is_a_whole_word() {
         ("wor d word", true),
         ("swords word", true),
     ] {
-        memory.0.retain(|at, _| *at < 0x3000);
-        memory.0.extend((0x3000..).zip(line.bytes().map(u32::from)));
+        memory.0.retain(|at, _| *at < 0xa000);
+        memory.0.extend((0xa000..).zip(line.bytes().map(u32::from)));
         assert_eq!(pvh::says(memory.peek(), INFO, "word"), expected, "{line}");
     }
     // A line above 4 GiB is not reached.
