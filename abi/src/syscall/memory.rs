@@ -84,7 +84,7 @@ calls! {
     /// * `Occupied`: page tables, large pages, another Segment or a server are there. (If there is
     ///   another server whose window begins elsewhere, the error is `BadAddress`. Where a server's
     ///   window takes entries above directories, a table that leads to page tables is there as soon
-    ///   as the first page was mapped, and stays as long as the Space.) Or the small Space is in a
+    ///   as something was mapped or attached, and stays as long as the Space.) Or the small Space is in a
     ///   home already, or has something beyond its size, or shows a server whose window begins below
     ///   its size.
     /// * `BadState`: the Segment, server or small Space is being deleted; or the Quota of `space`
@@ -186,8 +186,8 @@ calls! {
     ///
     /// A server runs with the tables of a Space that shows it, without a switch to its own tables,
     /// and can access what the Space's threads can access. These threads cannot access the server.
-    /// (IA-32: the server runs at ring 1, on supervisor pages. PowerPC: its window consists of
-    /// whole segments, which are open while the server runs.) The server can map only in its
+    /// (IA-32, x86-64: the server runs at ring 1, on supervisor pages. PowerPC: its window consists
+    /// of whole segments, which are open while the server runs.) The server can map only in its
     /// window, which ends at `USER_END`. It is a server until it is deleted.
     ///
     /// Below the window, a server's thread finds the memory of the Space whose thread ran last, if

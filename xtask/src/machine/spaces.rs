@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// What overrules the machine: by itself it has servers if its processor checks segment limits.
+/// What overrules the machine: by itself a PC has servers if its processor checks segment limits,
+/// and `pc64` has none.
 #[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spaces {
-    /// Linux at ring 1 in the spaces of its processes, also where nothing keeps it off the kernel
-    /// (QEMU).
+    /// Servers at ring 1: on the PC Linux in the spaces of its processes, also where nothing keeps
+    /// it off the kernel (QEMU); on `pc64` for native components.
     Force,
     /// Linux in a space of its own.
     Large,
@@ -32,8 +33,8 @@ impl Spaces {
     const fn text(self) -> &'static str {
         match self {
             Self::Force => {
-                "--spaces force: Linux runs at ring 1 in the spaces of its processes. QEMU checks no segment limits, so there \
-                 Linux can read and write the kernel: for measurements, and for who trusts this Linux"
+                "--spaces force: on the PC Linux runs at ring 1 in the spaces of its processes. QEMU checks no segment limits, so \
+                 Linux can read and write the kernel there: for measurements, and for users who trust this Linux"
             }
             Self::Large => {
                 "--spaces large: Linux runs in a space of its own, and each of its system calls switches page tables twice"

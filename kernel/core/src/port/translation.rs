@@ -85,7 +85,8 @@ pub trait Translation {
     fn entries_written(&mut self, _pool: &Pool, _table: Ref<Table>, _range: Range<usize>) {}
     /// These of the entries that name a space's leaf tables were written, where there are
     /// directories for them. Where there is no directory any more, all entries are gone, too. It is
-    /// not called for a server that is shown by entries above directories.
+    /// not called for a space that shows a server by entries above directories, about the server's
+    /// tables.
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
     /// |---|---|---|---|---|
