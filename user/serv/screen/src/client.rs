@@ -212,15 +212,17 @@ impl Client {
         self.rings.wake();
     }
 
-    /// Looks whether it has died; one that is attached, whether it has since. Whether that is new.
+    /// Looks whether it has died; one that is or was attached, whether it has since. Whether that is
+    /// new.
     pub fn has_ended(&mut self) -> bool {
         if self.state == State::Ended {
             return false;
         }
         // One that broke its ring attaches in its next life, too.
+        let was_attached = self.is_attached() || self.broken > 0;
         let is_another = |status: &start::Status| status.restarts != self.restarts;
         let ended = start::status(&self.name)
-            .is_ok_and(|status| !status.lives || self.is_attached() && is_another(&status));
+            .is_ok_and(|status| !status.lives || was_attached && is_another(&status));
         if ended {
             self.state = State::Ended;
             (self.whole, self.current) = (Strips::default(), None);
