@@ -3,7 +3,7 @@
 //! it would otherwise use as an address, a length or an index.
 
 use crate::layout::{self, Layout};
-use crate::{Colours, Component, Load, Places, Resource, Small, System};
+use crate::{BLOCK_BYTES, Colours, Component, Load, Places, Resource, Small, System};
 use alloc::format;
 use alloc::string::String;
 
@@ -229,9 +229,10 @@ fn check_colours(component: &Component) -> Result<(), String> {
     if component.behind_image() > 0 {
         return Err("it has colours, and memory after its image, which has all of them".into());
     }
-    let bytes = component.loads.iter().map(|load| u64::from(load.memory_bytes)).sum::<u64>()
-        + u64::from(component.heap)
-        + u64::from(component.stack);
+    let pages = |load: &Load| u64::from(load.memory_bytes).next_multiple_of(PAGE.into());
+    let more = [component.heap, component.stack, BLOCK_BYTES];
+    let bytes = component.loads.iter().map(pages).sum::<u64>()
+        + more.into_iter().map(u64::from).sum::<u64>();
     let pieces = bytes.div_ceil(u64::from(colours.piece()));
     if pieces > u64::from(Colours::MOST_PIECES) {
         return Err(format!(
@@ -365,6 +366,13 @@ mod tests {
             })
         };
         assert!(with(&|component| component.heap = 1024 * PAGE).contains("1024 at most"));
+        // One page more than there can be, with parts of pages and the start block.
+        let too_much = |component: &mut Component| {
+            let pages = |load: &Load| load.memory_bytes.next_multiple_of(PAGE);
+            let rest = component.loads.iter().map(pages).sum::<u32>() + component.stack;
+            component.heap = 1025 * PAGE - rest - BLOCK_BYTES;
+        };
+        assert!(with(&too_much).contains("would have 1025 pieces"));
         let behind = Resource::Memory { bytes: PAGE, behind_image: true };
         let said = with(&|component| component.grants[0].what = behind.clone());
         assert!(said.contains("memory after its image"), "{said}");

@@ -287,6 +287,9 @@ pub enum Resource {
     },
 }
 
+/// Room for a component's start block.
+pub const BLOCK_BYTES: u32 = 4 * check::PAGE;
+
 /// The name under which a component finds [`Resource::Heartbeat`].
 pub const HEARTBEAT: &str = "heartbeat";
 

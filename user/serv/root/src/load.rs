@@ -14,7 +14,7 @@
 use crate::resources::{Pieces, RW, Resources};
 use abi::{CacheOp, Word};
 use image::layout::GRANTS;
-use image::{Component, Load, Places, Start};
+use image::{BLOCK_BYTES, Component, Load, Places, Start};
 use macadamia::alloc::vec::Vec;
 use macadamia::{Error, Memory, Result, Rights, Space, map, start};
 
@@ -25,8 +25,6 @@ const FILL: Word = GRANTS as Word + (256 << 20);
 const PAGE: u32 = abi::PAGE_SIZE as u32;
 /// Rights to text.
 const RX: Rights = Rights::READ.union(Rights::EXECUTE);
-/// Room for the start block.
-const BLOCK_BYTES: u32 = 4 * PAGE;
 
 const fn pages(bytes: u32) -> u32 {
     bytes.next_multiple_of(PAGE)
