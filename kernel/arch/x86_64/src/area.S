@@ -117,6 +117,11 @@ area_trap:
 area_debug:
     cmp qword ptr [rsp + 16], {area}
     jb 1f
+    cmp word ptr [rsp + 24], {kernel_code}
+    jne 1f
+    // In virtual 8086 mode the word is anything.
+    test dword ptr [rsp + 32], {vm_flag}
+    jnz 1f
     and qword ptr [rsp + 32], ~{trap_flag}
     add rsp, 16
     iretq

@@ -417,6 +417,12 @@ fn set_up(index: usize, has_pcids: bool) {
         // SAFETY: as above.
         unsafe { (*table.get()).0[ENTRIES - 1] = area::table(physical_of(below).into()) };
     }
+    // An earlier server's are nothing for this one.
+    // SAFETY: as above, and the pages are integers.
+    unsafe {
+        (*WORDS[index].get()).0.fill(0);
+        (*CONSTANTS[index].get()).0.fill(0);
+    }
     let constants = constants(index);
     constants.kernel = u64::from(paging::top_physical()) | if has_pcids { KEEP } else { 0 };
     constants.users_end = USER_END;

@@ -110,6 +110,11 @@ impl Lazy {
             | if self.fpu_owner.is(thread) { loaded::FPU } else { 0 }
     }
 
+    /// Whether the FPU holds a thread's registers: it is open while that runs.
+    pub fn owns_fpu(&self, thread: Ref<Thread>) -> bool {
+        self.fpu_owner.is(thread)
+    }
+
     /// The processor has a thread's base of FS, and its breakpoints.
     pub fn load_base(&mut self, pool: &Pool, thread: Ref<Thread>) {
         if self.last.is(thread) {

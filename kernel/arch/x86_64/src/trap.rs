@@ -147,12 +147,14 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
     let top = kernel.port.cpu().top;
     let way @ (index, tables, who) = kernel.port.areas().way(pool, next)?;
     let bytes = size_of::<Frame>() as u32;
+    // The FPU would be open for the alien, too.
+    let has_fpu = kernel.port.lazy().owns_fpu(next);
     let pair = kernel.port.areas().pair(pool, index, (tables, next, who)).filter(|pair| {
         let alien = pair.alien;
         let mut frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(pool[alien].utcb, bytes));
         let may = crossing::may_cross(pool, *pair, who, top);
         if who == Who::Server {
-            return may && crossing::is_prepared(&frame, &pool[alien]);
+            return may && !has_fpu && crossing::is_prepared(&frame, &pool[alien]);
         }
         if may {
             crossing::prepare(&mut frame, &pool[alien]);

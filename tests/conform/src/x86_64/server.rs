@@ -36,6 +36,7 @@ pub const CASES: &[Case] = &[
     ("what_it_maps_is_there_at_once", |bed| with_server(bed, there_at_once)),
     ("it_serves_an_alien", |bed| with_server(bed, |bed, server| serves(bed, server, 1000))),
     ("an_alien_that_misbehaves_harms_nobody", |bed| with_server(bed, hostile_alien)),
+    ("its_alien_has_an_fpu_of_its_own", |bed| with_server(bed, own_fpu)),
     ("it_misleads_only_itself_about_its_alien", |bed| with_server(bed, forges_a_crossing)),
 ];
 
@@ -539,6 +540,17 @@ fn hostile_alien(bed: &mut Bed, server: Space) -> Result<(), Why> {
         good(server_again(bed, server))?;
     }
     Ok(())
+}
+
+/// The FPU has the server's registers when the alien goes on.
+fn own_fpu(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    let code = [code::serves_once(), code::computes_and_runs()].concat();
+    let [thread, alien] = pair(bed, server, (&code, code::tells_fpu()), (1, 0))?;
+    let (_, f) = next()?;
+    check("it came to its end", f.vector == vector::INVALID_OPCODE)?;
+    check("the register is the alien's", f.r[0] == 0)?;
+    good(delete(thread.0))?;
+    good(delete(alien.0))
 }
 
 /// The pages of a case are taken away, so that the next one begins as this one did.
