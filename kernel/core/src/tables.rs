@@ -395,6 +395,8 @@ impl<P: Port> Kernel<P> {
         }
         let quota = self.quota_of(owner)?;
         self.make_upper(owner, index, 1)?;
+        // With more levels the way to it is longer.
+        self.unlooked += LOOK / 4 * (P::Format::LEVELS - 2);
         self.allocate_table(quota)
     }
 

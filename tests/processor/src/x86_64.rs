@@ -193,8 +193,8 @@ pub mod code {
         /// Uses an FPU register of its own, runs its alien again, and tells rbx of it.
         computes_and_runs: "mov eax, 0x5ec4e7", "movq xmm0, rax", "mov rax, [rsp - 0xfe0]", "syscall",
             "mov rbp, [rsp - 0xff8]", "mov rax, [rbp + 8]", "ud2";
-        /// Has an FPU register in rbx at each system call, for ever.
-        tells_fpu: "1: movq rbx, xmm0", "syscall", "jmp 1b";
+        /// Has an FPU register in rbx at each system call but the first, for ever.
+        tells_fpu: "syscall", "1: movq rbx, xmm0", "syscall", "jmp 1b";
         /// Writes the last of the orders to where rsi says, and runs its alien again.
         forges_and_runs: "mov rax, [rsp - 0xfd8]", "mov [rsi], rax", "mov rax, [rsp - 0xfe0]", "syscall", "ud2";
     }
