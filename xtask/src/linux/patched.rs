@@ -7,6 +7,7 @@
 //!
 //! It does not know what it unpacks.
 
+use crate::process::lock::Lock;
 use crate::process::{aside, run};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
@@ -36,10 +37,12 @@ pub fn put(path: &Path, contents: &[u8]) -> Result<()> {
 }
 
 /// Makes the folder `tree` the archive's contents, without their outermost folder, with the patches
-/// in their order. `version` is asked for the name of what the archive has, for a message.
+/// in their order. `shared` is a folder for the contents as they are, of which all trees have hard
+/// links. `version` is asked for the name of what the archive has, for a message.
 pub fn unpack(
     tree: &Path,
     archive: &Path,
+    shared: &Path,
     patches: &[PathBuf],
     version: impl Fn(&Path) -> String,
 ) -> Result<()> {
@@ -63,20 +66,15 @@ pub fn unpack(
     } else {
         forget(&stamp_file)?;
         for folder in [tree, &upstream] {
-            if folder.exists() {
-                fs::remove_dir_all(folder)?;
-            }
-            fs::create_dir_all(folder)?;
+            make_empty(folder)?;
         }
         let disk = rustix::fs::statvfs(tree)
             .with_context(|| format!("cannot ask how full the disk of {} is", tree.display()))?;
         has_room(tree, disk.f_bavail.saturating_mul(disk.f_frsize))?;
-        eprintln!("unpacking {}", archive.display());
-        run(Command::new("tar")
-            .arg("-xf")
-            .arg(archive)
-            .args(["--strip-components=1", "-C"])
-            .arg(tree))?;
+        let _unpacking = Lock::of(shared)?;
+        unpack_shared(shared, archive, &origin)?;
+        // What changes a file of a tree makes another one and renames it.
+        run(Command::new("cp").arg("-al").arg(shared.join(".")).arg(tree))?;
     }
     let stage = stage(tree, &upstream, &touched, patches, version)?;
     forget(&stamp_file)?;
@@ -90,6 +88,32 @@ pub fn unpack(
     fs::remove_dir_all(stage)?;
     fs::write(stamp_file, format!("{origin}\n{texts}"))?;
     Ok(())
+}
+
+/// Unpacks an archive, unless that was done: to decompress it takes as long as to compile a tenth of
+/// it.
+fn unpack_shared(shared: &Path, archive: &Path, origin: &str) -> Result<()> {
+    let stamp_file = shared.with_extension("unpacked");
+    if fs::read_to_string(&stamp_file).is_ok_and(|old| old == origin) {
+        return Ok(());
+    }
+    forget(&stamp_file)?;
+    make_empty(shared)?;
+    eprintln!("unpacking {}", archive.display());
+    run(Command::new("tar")
+        .arg("-xf")
+        .arg(archive)
+        .args(["--strip-components=1", "-C"])
+        .arg(shared))?;
+    Ok(fs::write(stamp_file, origin)?)
+}
+
+/// Makes an empty folder, whatever was there.
+fn make_empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
 }
 
 /// Whether a folder whose disk has so many free bytes has room for a tree: what is said is better
@@ -170,7 +194,7 @@ fn stage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::time::SystemTime;
 
     const CHANGES: &str = "--- a/one\n+++ b/one\n@@ -1 +1 @@\n-1\n+I\n";
@@ -218,13 +242,19 @@ mod tests {
                 path
             };
             let patches: Vec<PathBuf> = patches.iter().enumerate().map(write).collect();
-            unpack(&self.tree(), &self.0.join("archive"), &patches, |_| "1".into())?;
+            unpack(&self.tree(), &self.0.join("archive"), &self.shared(), &patches, |_| {
+                "1".into()
+            })?;
             Ok(["one", "two", "sub/three"]
                 .map(|name| fs::read_to_string(self.tree().join(name)).ok()))
         }
 
         fn tree(&self) -> PathBuf {
             self.0.join("tree")
+        }
+
+        fn shared(&self) -> PathBuf {
+            self.0.join("shared")
         }
 
         fn written(&self, name: &str) -> SystemTime {
@@ -255,6 +285,30 @@ mod tests {
         ] {
             assert_eq!(place.unpack(patches).expect("the patches fit"), files(expected));
         }
+    }
+
+    #[test]
+    fn what_trees_share_stays_as_it_was_unpacked() {
+        let place = Place::new("shared");
+        place.unpack(&[CHANGES, MAKES]).expect("the patches fit");
+        let of = |name: &str| fs::metadata(place.shared().join(name)).expect("a file").ino();
+        let shared = fs::read_to_string(place.shared().join("one")).expect("a file");
+        assert_eq!((shared.as_str(), place.shared().join("sub").exists()), ("1\n", false));
+        let two = fs::metadata(place.tree().join("two")).expect("a file");
+        assert_eq!(two.ino(), of("two"), "it is unpacked once");
+        put(&place.tree().join("two"), b"other\n").expect("a file");
+        let shared = fs::read_to_string(place.shared().join("two")).expect("a file");
+        assert_eq!(shared, "2\n");
+        // Another archive of the same name.
+        fs::write(place.0.join("in/two"), "second\n").expect("a file");
+        run(Command::new("tar")
+            .arg("-C")
+            .arg(&place.0)
+            .arg("-cf")
+            .arg(place.0.join("archive"))
+            .arg("in"))
+        .expect("an archive");
+        assert_eq!(place.unpack(&[CHANGES]).expect("it fits"), files(["I", "second", ""]));
     }
 
     #[test]

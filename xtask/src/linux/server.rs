@@ -3,8 +3,8 @@
 //! bare machine, with which the server is compared. Both are kept below `target/linux`.
 
 use super::patched::{self, put};
+use super::{FOLDER, files, folder};
 use super::{depends, order};
-use super::{files, folder};
 use crate::machine::board;
 use crate::machine::processor::{self, Configuration, Debian, Expected, Linux, Plan, Processor};
 use crate::process::fresh;
@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
+/// The folder of it as it is, for the trees of all boards.
+const SHARED: &str = "shared";
 /// Its names for the window's start, where processes end there and where it is in a space of its own, and for the place of the
 /// image.
 const START: &str = "L4_USER_END";
@@ -400,7 +402,7 @@ fn unpack(source: &Path, patches: &[PathBuf]) -> Result<()> {
         place.display()
     );
     ensure!(Path::new(SOURCE).exists(), "{SOURCE} is missing: install linux-source-6.12");
-    patched::unpack(source, Path::new(SOURCE), patches, |source| {
+    patched::unpack(source, Path::new(SOURCE), &Path::new(FOLDER).join(SHARED), patches, |source| {
         format!("Linux {}", version(source))
     })
 }
