@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
+/// Flags for the compiler that leave the code as it is: it does not read each line again to see how
+/// that is indented, nor note for messages which macro a word comes from.
+const QUICK: &str = "-Wno-misleading-indentation -ftrack-macro-expansion=0";
 /// The folder of it as it is, for the trees of all boards.
 const SHARED: &str = "shared";
 /// Its names for the window's start, where processes end there and where it is in a space of its own, and for the place of the
@@ -432,6 +435,8 @@ pub fn kernel_make(source: &Path, arch: &str) -> Result<Command> {
     if linux.cross {
         make.arg(format!("CROSS_COMPILE={}", linux.tools));
     }
+    let asked = std::env::var("KCFLAGS").unwrap_or_default();
+    make.arg(format!("KCFLAGS={QUICK} {asked}"));
     make.arg("-C")
         .arg(source)
         .arg(format!("ARCH={arch}"))
