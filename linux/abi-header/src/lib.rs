@@ -102,6 +102,7 @@ fn header(port: &Port) -> String {
         ("CACHE_CLEAN", CacheOp::Clean as u32),
         ("CACHE_DROP", CacheOp::CleanAndInvalidate as u32),
         ("CACHE_SYNC_CODE", CacheOp::SyncCode as u32),
+        ("CACHE_CLEAR", CacheOp::Clear as u32),
         ("MAP_MAX", MapRecord::MAX),
         ("MAP_UNCACHED", MapRecord::UNCACHED),
         ("THREAD_READY", abi::ThreadState::Ready as u32),

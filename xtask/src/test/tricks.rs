@@ -8,6 +8,7 @@ use super::ppc::CPUS;
 use super::tally::{Test, on_amigaone, slow, test};
 use crate::build;
 use crate::emulator::{Machine, batch};
+use crate::guest::{Guest, compile, insert};
 use crate::machine::board;
 use crate::machine::words;
 use anyhow::{Context, Result, ensure};
@@ -26,6 +27,7 @@ pub const ALL: &[Test] = &[
     slow("amigaone.server-bat", "four runs under the machine model", || on_amigaone(block)),
     test("amigaone.unmap", || on_amigaone(unmap)),
     slow("amigaone.idle", "five runs under the machine model", || on_amigaone(idle)),
+    slow("amigaone.linux.clear", "three boots of Linux", || on_amigaone(linux_clears)),
     test("amigaone.misses", || on_amigaone(misses)),
 ];
 
@@ -42,6 +44,9 @@ const BLOCK: u64 = 5;
 const RELOAD: u16 = 140;
 const WORK: u16 = 150;
 const USE: u16 = 151;
+/// In `bench/linux/clearing.c`: so many pages are written for the first time, after a sleep.
+const FIRST_USE: u16 = 561;
+const FIRST_USED: u64 = 32;
 
 /// What the program `tricks` counts on a processor whose kernel is told these words.
 fn tricks(cpu: &str, say: &str) -> Result<Report> {
@@ -219,6 +224,24 @@ fn idle() -> Result<()> {
         "a locked cache keeps what was in it: {:?}",
         locked.0
     );
+    Ok(())
+}
+
+/// Linux gives its processes pages that were cleared while nobody ran, and clears the others itself,
+/// by two instructions for each of 128 lines at least.
+fn linux_clears() -> Result<()> {
+    let model = build::model()?;
+    let of = |say: &str| -> Result<u64> {
+        let inserts = vec![insert("/bin/clearing", compile("bench/linux/clearing.c")?)];
+        let guest = Guest { inserts, model: Some(&model), ..Guest::default() };
+        let report = words::with(say, || guest.succeed("clearing"))?.report.context("no report")?;
+        Ok(events(&report, FIRST_USE)?.instructions)
+    };
+    let [cleared, off, unused] = [of("")?, of("clear=off")?, of("clear=unused")?];
+    println!("# {cleared} instructions with pages that are clear, {off} without, {unused} unused");
+    let saved = 2 * 128 * FIRST_USED;
+    ensure!(cleared + saved <= off, "{cleared} with pages that are clear, {off} without");
+    ensure!(cleared + saved <= unused, "{cleared} with pages that are clear, {unused} unused");
     Ok(())
 }
 

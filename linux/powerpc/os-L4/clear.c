@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of zeros for processes.  The microkernel clears pages while nobody runs (docs/powerpc.md, "The idle loop"); they are
+ * used first.
+ *
+ * It clears the pages of one range in their order, and says how many when it is asked.  So some pages that lie together are
+ * set apart, the reserve: processes get the first of them, as far as they are known to be clear.  When all are used up, others
+ * are set apart.  Linux asks when a process wants a page, none is known to be clear, and Linux was idle since it last asked.
+ */
+#include <linux/gfp.h>
+#include <linux/highmem.h>
+#include <linux/init.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include "../../../um/os-L4/l4_syscall.h"
+
+/* Pages of the reserve. */
+#define ORDER	5
+#define PAGES	(1u << ORDER)
+/* They are user pages; nobody is to wait for them. */
+#define FLAGS	((GFP_HIGHUSER_MOVABLE & ~__GFP_RECLAIM) | __GFP_NOWARN)
+
+/* Whether the microkernel clears pages. */
+static bool clears;
+/* The reserve.  Its pages from `next` on are left, and those below `clear` are clear. */
+static unsigned long reserve;
+static unsigned int next = PAGES, clear = PAGES;
+/* How often the idle task had stopped when the microkernel was asked last. */
+static unsigned long asked;
+
+/* Wants pages of the reserve to be cleared.  Returns how many of those were that were wanted before. */
+static unsigned int want(unsigned int first, unsigned int count)
+{
+	struct l4_regs r;
+
+	if (l4_call_out(L4_OP_CACHE, L4_SPACE, reserve + first * PAGE_SIZE, count * PAGE_SIZE, L4_CACHE_CLEAR, &r))
+		return 0;
+	return r.r1;
+}
+
+/* Sets other pages apart, if there are any. */
+static void set_apart(void)
+{
+	struct page *pages = alloc_pages(FLAGS, ORDER);
+
+	if (!pages)
+		return;
+	split_page(pages, ORDER);
+	reserve = (unsigned long)page_address(pages);
+	next = clear = 0;
+	want(0, PAGES);
+}
+
+/* Finds out how many are clear, and wants the rest to be. */
+static void ask(void)
+{
+	clear = min(clear + want(clear, 0), PAGES);
+	if (clear < PAGES)
+		want(clear, PAGES - clear);
+}
+
+/* A page that is clear; NULL if there is none. */
+static struct page *take(void)
+{
+	unsigned long stopped = idle_task(0)->nivcsw;
+	struct page *page = NULL;
+
+	if (next == clear && asked != stopped) {
+		asked = stopped;
+		if (next < PAGES)
+			ask();
+		else
+			set_apart();
+	}
+	if (next < clear) {
+		page = virt_to_page((void *)(reserve + next++ * PAGE_SIZE));
+		if (next == PAGES)
+			set_apart();
+	}
+	return page;
+}
+
+struct folio *l4_zeroed_folio(struct vm_area_struct *vma, unsigned long vaddr)
+{
+	struct page *page = NULL;
+	struct folio *folio;
+
+	if (clears) {
+		preempt_disable();
+		page = take();
+		preempt_enable();
+	}
+	if (page)
+		return page_folio(page);
+	folio = vma_alloc_folio(GFP_HIGHUSER_MOVABLE, 0, vma, vaddr, false);
+	if (folio)
+		clear_user_highpage(&folio->page, vaddr);
+	return folio;
+}
+
+/* Not if its boot line has the word "clear=off". */
+static int __init clear_init(void)
+{
+	struct l4_regs r;
+
+	clears = !l4_call_out(L4_OP_CACHE, L4_SPACE, PAGE_ALIGN_DOWN((unsigned long)clear_init), 0, L4_CACHE_CLEAR, &r);
+	return 0;
+}
+late_initcall(clear_init);
