@@ -11,11 +11,12 @@
 //!   number: see [`TOLERANCE`].
 //!
 //! [`check`] finds wrong quotes. `./macadamia manual` corrects them, and so does `./macadamia bench
-//! --table`, with its tables.
+//! --table`, with its tables. Both also write the page of figures by release (`releases`).
 //!
 //! This module owns the form of quotes. It does not know how a figure was measured.
 
 mod lines;
+mod releases;
 
 use crate::check::files::{files, has_extension, read};
 use anyhow::{Context, Result, ensure};
@@ -26,6 +27,8 @@ use std::path::{Path, PathBuf};
 pub const TABLES: &str = "docs/figures.md";
 /// Documents outside `docs`. The changelog says what was.
 const OTHERS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+/// The version whose column of the page of releases is made from the tables.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The column that a quote is of if it names none.
 const OURS: &str = "ours";
 /// A title that begins so is of lines of source.
@@ -71,7 +74,8 @@ struct Truth<'a> {
 /// Checks all quotes.
 ///
 /// # Errors
-/// If one is not what the tables or the source say, or of nothing.
+/// If one is not what the tables or the source say, or of nothing, or if the page of releases is
+/// not what the tables say.
 pub fn check() -> Result<()> {
     let tables = read(Path::new(TABLES))?;
     let figures = figures(&tables);
@@ -93,6 +97,12 @@ pub fn check() -> Result<()> {
         wrong.join("\n")
     );
     ensure!(quotes > 0, "no page quotes a figure");
+    let page = read(Path::new(releases::PAGE))?;
+    ensure!(
+        page == releases::page(&page, &tables, VERSION)?,
+        "{} is not what {TABLES} says; run `./macadamia manual`, which mends it",
+        releases::PAGE
+    );
     Ok(())
 }
 
@@ -114,7 +124,9 @@ pub fn renew() -> Result<()> {
             eprintln!("{} quotes other numbers now: read what it says of them", page.display());
         }
     }
-    Ok(())
+    let page = read(Path::new(releases::PAGE))?;
+    std::fs::write(releases::PAGE, releases::page(&page, &tables, VERSION)?)
+        .with_context(|| format!("cannot write {}", releases::PAGE))
 }
 
 fn pages() -> Result<Vec<PathBuf>> {
