@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's saved registers on Alpha, and what is kept of a space: where each word is. Nothing
-//! here touches the processor.
+//! Where each saved register of a thread is on Alpha, and each word that is kept for a space.
+//!
+//! It owns these layouts, which the fast path of `bench/alpha` uses. It executes nothing of the
+//! processor.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aborts: what the processor says of one, and what it does not say.
+//! Aborts: what the processor reports about one, and what it does not.
 //!
-//! ARMv5's fault status (DDI 0100I, B4.6.1) does not tell a write from a read: the instruction
-//! does.
+//! ARMv5's fault status (DDI 0100I, B4.6.1) does not say whether an access was a write or a read.
+//! So this module decodes the instruction.
 
 /// What an abort is, by the lower bits of the fault status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

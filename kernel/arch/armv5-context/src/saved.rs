@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each register is saved, and what the port keeps of a space.
+//! Where each register is saved, and what the port records for a space.
 
 use kcore::port::CONTEXT_WORDS;
 

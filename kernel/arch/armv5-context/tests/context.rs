@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel takes of registers that others write, and what it decodes.
+//! Which values the kernel accepts for registers that others write, and what it decodes.
 
 use armv5_context::abort::{Abort, decode, writes, writes_thumb};
 use armv5_context::{restart_helper, word};

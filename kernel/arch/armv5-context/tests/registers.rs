@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel takes of a frame that a user wrote, and where each register is: with ARMv5's
-//! contract on the host (feature `arm`).
+//! Which values the kernel accepts in a frame that a user wrote, and where each register is. These
+//! tests use ARMv5's contract on the host (feature `arm`).
 #![cfg(feature = "arm")]
 
 use abi::frame::{USER_FLAGS, vector as named};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's assembly as one unit: its files, and all that they know of Rust.
+//! The kernel's assembly as one unit: its files, and every name of Rust that they use.
 //!
 //! | file | room for |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `vectors.S` | exception vectors, helpers of programs |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler
-//! refuses a name that is not in the list, and one in the list that nobody uses.
+//! refuses a name that is not in the list, and one in the list that no file uses.
 
 use crate::cache::LINE;
 use crate::layout::{self, CPU};

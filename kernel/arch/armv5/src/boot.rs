@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the boot loader left: a list of tags, as Linux gets it (Linux's
-//! Documentation/arch/arm/booting.rst), with RAM and where the boot image is: the initial RAM disk.
-//! The kernel's symbols may be after the boot image, in the same RAM disk.
+//! Documentation/arch/arm/booting.rst). It says where RAM is, and where the initial RAM disk is,
+//! which is the boot image. The kernel's symbols may follow the boot image in the same RAM disk.
 
 use crate::layout::KERNEL_BASE;
 use crate::panic::Versatile;

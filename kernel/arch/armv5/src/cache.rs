@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caches: indexed and tagged by (modified) virtual addresses, and written back.
+//! The caches. They are indexed and tagged by (modified) virtual addresses, and write back.
 //!
-//! Lines are named by their addresses. To clean the whole cache is another matter on each
-//! processor. ARM926EJ-S tests and cleans (DDI 0198E, section 2.3.6); an XScale core takes as many
-//! lines as there are for other addresses, which pushes all out (Intel XScale Core Developer's
-//! Manual, section 6.3.3).
+//! An operation on a line takes the line's address. Each processor cleans its whole cache in its
+//! own way: ARM926EJ-S by test-and-clean (DDI 0198E, section 2.3.6), an XScale core by allocating
+//! as many lines for other addresses as the cache has, which displaces all (Intel XScale Core
+//! Developer's Manual, section 6.3.3).
+//!
+//! It does not know which spaces may have lines where: `mmu::fass` does.
 
 use crate::layout::CLEANING;
 use crate::regs;

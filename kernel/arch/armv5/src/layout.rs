@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Virtual addresses of the kernel (docs/arm.md, *Virtual memory*). All lie above 32 MiB: below,
-//! the kernel's accesses would be relocated by the process identifier, too.
+//! Virtual addresses of the kernel (docs/arm.md, *Virtual memory*). All are above 32 MiB, because
+//! the process identifier would relocate the kernel's own accesses below that, too.
 
 use arch_common::shared::Shared;
 use core::ops::Range;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to ARMv5TE: fast address-space switching (docs/arm.md).
+//! The port to ARMv5TE, with fast address-space switching (docs/arm.md).
+//!
+//! It owns entry and exit, the caching page directory, and the caches. It decides little:
+//! `mmu::fass` says who gets a domain or a section, and `kcore` which thread runs. It does not know
+//! which board it runs on, apart from the functions of its platform crate.
 //!
 //! A module uses only modules above it.
 //!
@@ -8,10 +12,10 @@
 //! | `layout` | virtual addresses |
 //! | `regs` | registers of the system-control coprocessor |
 //! | `cache` | the caches, by line and whole |
-//! | [`panic`] | what is said of a bug |
+//! | [`panic`] | what the kernel prints when it panics |
 //! | `paging` | the processor's one first-level table, and the kernel's part of it |
 //! | `shadow` | tables of Segments that a space may only read |
-//! | `space` | what the port keeps of a space, and whose entries are in that table: the caching page directory |
+//! | `space` | what the port records for a space, and which owner's entries are in that table: the caching page directory |
 //! | `time` | the counter, and what the information page says of it |
 //! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
 //! | `trap` | what an entry means, and the way back |

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of the data cache that stay there: an XScale core locks them (Intel XScale Core
+//! Lines of the data cache that stay there, because an XScale core locks them (Intel XScale Core
 //! Developer's Manual, section 6.4).
 //!
-//! The core can unlock all lines at once only, and while some are locked its whole cache can be
-//! neither cleaned nor dropped. So the ranges are known here. Before the whole cache is cleaned,
-//! all lines are unlocked, and their sections leave the directory. By the fault that brings its
-//! section back, a space has its lines locked again.
+//! The core can only unlock all lines at once, and while some are locked, its whole cache can be
+//! neither cleaned nor dropped. So this module records which ranges are locked. Before the whole
+//! cache is cleaned, it unlocks all lines and removes their sections from the directory. The fault
+//! that installs such a section again locks its space's lines again.
 
 use crate::layout::section;
 use crate::{cache, paging, regs};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor's first-level table, the only one, and the kernel's part of it.
+//! The processor's only first-level table, and the kernel's part of it.
 //!
-//! The processor reads tables from memory, past the data cache: what is written is cleaned.
+//! The processor reads tables from memory, not through the data cache: so each write to a table is
+//! cleaned.
 
 use crate::cache;
 use crate::layout::{

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Coarse tables that a space may only read by.
+//! Coarse tables by which a space may only read.
 //!
-//! A Segment's tables are shared, and the processor's first-level entries have no right of their
-//! own. So a space that has a Segment attached without the right to write gets copies of its coarse
-//! tables, in which nobody writes. There are few: they are a cache, filled by faults and dropped
-//! when the table changes.
+//! A Segment's tables are shared, and the processor's first-level entries have no rights of their
+//! own. So a space that has a Segment attached without the right to write gets read-only copies of
+//! its coarse tables. There are few copies: they are a cache, which faults fill, and a copy is
+//! dropped when its table changes.
 
 use crate::cache;
 use crate::paging::{Coarse, physical_of_image};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of a space, and the caching page directory: whose entries are in the
-//! processor's one first-level table.
+//! What the port records for a space, and the caching page directory: which owner's entries are in
+//! the processor's only first-level table.
 //!
-//! An entry comes when somebody faults for lack of it, and stays until another owner needs the
-//! place or the domain (`mmu::fass` decides). The truth are the tables of spaces and Segments.
+//! A fault installs an entry that is missing. The entry stays until another owner needs its place
+//! or its domain, which `mmu::fass` decides. The tables of spaces and Segments are authoritative;
+//! the directory is a cache of them.
 //!
-//! The sections of UTCBs are apart: each has one owner for its life, and is always in the
-//! directory, as the kernel uses it. Of a space without a domain it has a domain that no space
-//! opens.
+//! The sections of UTCBs are an exception: each has one owner as long as that lives, and is always
+//! in the directory, because the kernel uses it. While its space has no domain, the section has a
+//! domain that no space opens.
 
 use crate::layout::{UTCB_BYTES, UTCBS, section};
 use crate::locks::Locks;

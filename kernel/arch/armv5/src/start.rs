@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting: from the boot loader to the first thread.
+//! From the boot loader to the first thread.
 //!
-//! `start.S` turns translation and caches on, with the first 8 MiB of memory at `KERNEL_BASE`, and
+//! `start.S` turns on translation and caches, with the first 8 MiB of memory at `KERNEL_BASE`, and
 //! calls [`begin`].
 
 use crate::assembly::{self, ABORT, IRQ, SAVED, SUPERVISOR, UNDEFINED};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time: the board's counter, and what the information page says of it.
+//! The board's counter as a clock, and what the information page says about it.
 
 use crate::layout::COUNTER_PAGE;
 use abi::arch::armv5::kip::{TIMER_OFFSET, Timer};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the boot loader left: the boot image is checked, the kernel's symbols are shown, and the
-//! pool gets a place.
+//! What all ports do with what the boot loader left: check the boot image, find the kernel's
+//! symbols in it, and choose a place for the pool.
 
 use crate::loader::{LAST_PAGE, is_low};
 use crate::platform::{Platform, refuse, say};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel debugger (feature `kdb`): a break on the first serial line stops the
-//! machine and takes commands there. With it every entry is traced, so the fast paths are left out.
+//! The kernel debugger (feature `kdb`): a break on the first serial line stops the machine, and the
+//! debugger then takes commands from that line. With it the kernel records every entry, so it has
+//! no fast paths.
 
 use crate::platform::Platform;
 use abi::Word;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which thread runs next, when the kernel is left.
+//! Which thread runs next when the kernel is left.
 
 use kcore::port::Port;
 use kcore::{Kernel, Thread};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ports have in common. It knows no processor: a port says what is its own by
-//! [`platform::Platform`], [`boot::Mapping`], and arguments.
+//! What all ports have in common: from the boot loader's data to the first thread, the lock,
+//! stacks, and panics.
+//!
+//! It knows no processor and no board. A port supplies its part by [`platform::Platform`],
+//! [`boot::Mapping`], and arguments.
 //!
 //! A module uses only modules above it.
 //!
@@ -9,7 +12,7 @@
 //! | [`shared`] | statics that are written |
 //! | [`stack`] | the kernel's stacks |
 //! | [`platform`] | what the kernel says, and how the machine ends |
-//! | [`words`] | what the kernel says when it panics |
+//! | [`words`] | what the kernel prints when it panics |
 //! | [`place`] | where the pool is in physical memory |
 //! | [`lock`] | the kernel's only instance |
 //! | [`offsets`] | where assembly finds what |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM as boot loaders report it: what there is in the first 4 GiB, and above them where a physical
-//! address has room for that.
+//! RAM as boot loaders report it: what there is in the first 4 GiB, and, where a physical address
+//! has more than 32 bits, above them.
 
 use abi::{PhysAddr, Word};
 use kcore::boot::Range;

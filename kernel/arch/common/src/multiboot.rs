@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a Multiboot 1 loader left (Multiboot Specification 0.6.96, section 3.3). Its information is
-//! looked at by `peek`, which reads a word of physical memory.
+//! What a Multiboot 1 loader left (Multiboot Specification 0.6.96, section 3.3). This module reads
+//! its information by `peek`, a function of the port that reads a word of physical memory.
 
 use crate::loader;
 use crate::platform::{Platform, refuse};

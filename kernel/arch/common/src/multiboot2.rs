@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a Multiboot 2 loader left (Multiboot2 Specification 2.0, section 3.6): tags, one after the
-//! other. They are looked at by `peek`, which reads a word of physical memory.
+//! What a Multiboot 2 loader left (Multiboot2 Specification 2.0, section 3.6): a sequence of tags.
+//! This module reads them by `peek`, a function of the port that reads a word of physical memory.
 
 use crate::loader;
 use abi::PhysAddr;

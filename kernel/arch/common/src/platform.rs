@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel says, and how the machine ends.
+//! What a port supplies for messages of the kernel, and for the end of the machine.
 
 use core::fmt::{Display, Write};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a loader left that starts kernels as Xen starts a PVH guest, as QEMU does (Xen, *x86/HVM
-//! direct boot ABI*, `start_info.h`). It is looked at by `peek`, which reads a word of physical
-//! memory.
+//! What a loader left that starts kernels as Xen starts a PVH guest; QEMU is one (Xen, *x86/HVM
+//! direct boot ABI*, `start_info.h`). This module reads it by `peek`, a function of the port that
+//! reads a word of physical memory.
 
 use crate::loader;
 use abi::PhysAddr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Statics that are written. There is one processor, and the kernel runs with interrupts off: who
-//! has the only reference is said at each use.
+//! Statics that are written. There is one processor, and the kernel runs with interrupts disabled;
+//! each use says which code has the only reference.
 
 use core::cell::UnsafeCell;
 

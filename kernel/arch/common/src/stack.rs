@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's stacks: one for all entries, one for what it says of a bug.
+//! The kernel's stacks: one for all entries, and one for panics.
 
 use crate::shared::{self, Page, Shared};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what boot found to the first thread.
+//! From what boot found to the first thread: the kernel's instance and the root server.
 
 use crate::lock::Lock;
 use crate::place::POOL_PLACE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel says of a bug: cause, thread, registers, backtrace.
+//! What the kernel prints when it panics: cause, thread, registers, backtrace.
 
 use crate::platform::Platform;
 use crate::{shared, stack};

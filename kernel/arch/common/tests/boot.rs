@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where boot finds room.
+//! Where boot places the pool and the boot image.
 
 use abi::PhysAddr;
 use arch_common::boot::{Mapping, fits, map_pages, pages, pool_bytes};

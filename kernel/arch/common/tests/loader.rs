@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What boot loaders left, in a memory that tests write.
+//! What boot loaders report, from memory that the tests write.
 
 use abi::PhysAddr;
 use arch_common::{multiboot2, pvh};

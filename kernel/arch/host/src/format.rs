@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables of no processor: two levels of 32-bit entries, or four of 64-bit ones. An
-//! entry has the address in its upper bits and tells all rights apart.
+//! Translation tables of an imaginary processor: two levels of 32-bit entries, or four of 64-bit
+//! ones. An entry has the address in its upper bits, and a bit for each right.
 
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
 use mmu::{Attributes, Format, Leaf};

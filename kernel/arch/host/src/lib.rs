@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to the host: the real contract over simulated registers, for tests of the portable
-//! kernel. It has registers and translation tables of its own, in two shapes: with 32-bit words and
-//! two levels of tables, and with the feature `wide` 64-bit words and four. A test can give it a
-//! processor's instead. Nothing walks the tables but tests.
+//! The port to the host: the contract over simulated registers, for tests of the portable kernel.
+//!
+//! It owns registers and translation tables of its own, in two shapes: with 32-bit words and two
+//! levels of tables, and, with the feature `wide`, with 64-bit words and four. A test can use a
+//! processor's registers and tables instead. Only tests walk the tables: this port has no processor
+//! that runs a thread.
 #![warn(missing_docs)]
 
 mod format;

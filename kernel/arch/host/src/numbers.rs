@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What no processor has besides memory: numbers, each open to a space or not.
+//! The imaginary processor's resource besides memory: numbers, each of which is open to a space or
+//! not.
 
 use bytemuck::{Pod, Zeroable};
 use kcore::port::Special;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of no processor: those of a system call, and a frame.
+//! Registers of the imaginary processor: those of a system call, and a frame.
 
 use abi::{Error, Frame, UserAddr, Word};
 use bytemuck::{Zeroable, cast_slice, cast_slice_mut};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! x86-64's entry area: a server and its alien go to and fro without the kernel, which learns of it
-//! when it is entered next. Random sequences of events against the portable kernel, which sees
-//! each of them.
+//! x86-64's entry area: a server and its alien take turns without the kernel, which learns about it
+//! when it is entered next. Random sequences of events are compared with the portable kernel, which
+//! sees each of them.
 #![cfg(feature = "wide")]
 
 use crate::common;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ending Threads and Spaces in steps, by the threads that are left, and giving everything back.
+//! Threads and Spaces end in steps; the threads that remain continue this, and everything is given
+//! back.
 
 use crate::common;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses far apart against a naive model of single pages: where a processor walks more than two
-//! levels, several tables of each are made for them. They are paid for, found again and given back;
-//! and a range that is as long as all addresses, but empty, is nothing.
+//! Addresses that are far apart, against a naive model of single pages. Where a processor walks
+//! more than two levels, such addresses need several tables of each level. These tables are paid
+//! for, found again and given back; a long range in which nothing is mapped takes no time.
 
 use crate::common;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Homes, and the small spaces in them: what their tables have.
+//! Homes, and the small spaces in them: which entries their tables have.
 
 mod errors;
 mod steps;

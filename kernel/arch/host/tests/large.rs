@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Large pages against a naive model of single pages: whatever becomes of a part of one, a
-//! processor finds what it would find without them, an owner pays the same, and no translation that
-//! is gone stays in a TLB.
+//! Large pages against a naive model of single pages. Whatever happens to a part of a large page, a
+//! processor finds what it would find without large pages, an owner pays the same, and no
+//! translation that is gone stays in a TLB.
 
 use crate::common;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that a port writes: what it leaves as it is does for a processor that walks the tables
-//! itself, whose caches are physical, and whose spaces share nothing.
+//! The smallest port: its default bodies are enough for a processor that walks the tables itself,
+//! whose caches are physical, and whose spaces share nothing.
 
 use abi::boot::slot;
 use abi::{

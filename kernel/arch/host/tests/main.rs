@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The portable kernel on a simulated machine: one program, since linking one for each file takes
-//! longer than to run them.
+//! The portable kernel on a simulated machine. All files are one program, because linking a program
+//! for each would take longer than running them.
 
 mod common;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a processor has besides memory, such as I/O ports, against a naive model: after each call a
-//! space has what a list says.
+//! space has exactly what a list says.
 
 use crate::common;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The queue of senders and the heap of alarms against naive models: a list that is sorted by hand,
-//! and one that is searched. And a receive that steps over senders, in steps.
+//! The queue of senders and the heap of alarms against naive models: a sorted list, and a list that
+//! is searched. A receive that skips senders does so in steps.
 
 use crate::common;
 

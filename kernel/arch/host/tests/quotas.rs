@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quotas against a naive model: who is charged for what, what is refused, and that every byte and
-//! every thread comes back. Quotas lie in quotas; what is charged is small Memory objects and
-//! threads.
+//! Quotas against a naive model: which Quota is charged for what, what is refused, and that every
+//! byte and every thread comes back. Quotas are nested; what is charged are small Memory objects
+//! and threads.
 
 use crate::common;
 

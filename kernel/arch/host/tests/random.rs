@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random system calls on a simulated machine. After each, what must always hold is
-//! computed naively from all objects and compared.
+//! Random system calls on a simulated machine. After each one, the test computes naively from all
+//! objects what must always hold, and compares.
 
 use crate::common;
 

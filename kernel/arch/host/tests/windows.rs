@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows of servers where a processor walks four levels: they are as large as their maker wants,
-//! and spaces that show a large one share tables of a level above directories.
+//! Windows of servers where a processor walks four levels: a window may have any size, and spaces
+//! that show a large one share tables of a level above directories.
 #![cfg(feature = "wide")]
 
 use crate::common;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's saved registers on IA-32: where each is in [`Context`], what a handler sees of them,
-//! and what the kernel takes of what a handler writes. Nothing here touches the processor, so that
-//! the host can test it.
+//! and which values the kernel accepts from a handler.
+//!
+//! It owns the layout of a context. It executes nothing of the processor, so the host can test it,
+//! and it does not know how a register is saved: the port's assembly does that.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

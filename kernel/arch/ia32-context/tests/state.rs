@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's rarely loaded state: which parts it has, and what of its breakpoints counts where its
+//! A thread's rarely loaded state: which parts it has, and which of its breakpoints count where its
 //! space ends early.
 
 use abi::state::{DEBUG, TLS, TLS_COUNT};

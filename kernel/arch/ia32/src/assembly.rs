@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's assembly as one unit: its files, all that they know of Rust, and the labels that
-//! Rust knows of them.
+//! The kernel's assembly as one unit: its files, every name of Rust that they use, and the labels
+//! that Rust uses.
 //!
 //! | file | room for |
 //! |---|---|
@@ -10,16 +10,16 @@
 //! | `fast/ipc.S` | `sysenter`, and the fast path of `call` and `reply_wait` |
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
-//! | `fast/small.S` | what that has besides for aliens in small spaces |
+//! | `fast/small.S` | what that has in addition for aliens in small spaces |
 //! | `fast/notify.S` | the fast path of `notify` and `receive` |
 //! | `fast/map.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //! | `mem.S` | filling and copying memory |
 //!
 //! A name in braces in these files is a constant or a symbol of the list below. The compiler
-//! refuses a name that is not in the list, and one in the list that nobody uses.
+//! refuses a name that is not in the list, and one in the list that no file uses.
 //!
-//! A jump to a `.global` label is always a long one: the linker fills it in. Adding or removing
-//! `.global` moves code from one cache line to another.
+//! A jump to a `.global` label always has the long form, which the linker fills in. So adding or
+//! removing `.global` moves code from one cache line to another.
 
 use crate::contract::{Ia32, KERNEL};
 use crate::layout::{CPU, KERNEL_BASE};

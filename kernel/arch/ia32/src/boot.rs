@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a Multiboot 1 boot loader left: memory, the boot image, the kernel's symbols.
 //!
-//! Its information is looked at through [`peek`].
+//! It reads the loader's information through [`peek`].
 
 use crate::features::{self, Features, cpuid};
 use crate::layout::KERNEL_BASE;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the portable kernel asks of this processor and its board: the parts of `kcore::Port`.
+//! Implements the parts of the port contract, `kcore::Port`, for this processor and its board.
+//!
+//! It owns the kernel's only instance.
 
 use crate::features::{self, Features};
 use crate::layout::CPU;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processor can do: CPUID (Intel SDM, volume 2), looked at once at boot.
+//! What the processor can do: CPUID (Intel SDM, volume 2), read once at boot.
 
 use arch_common::shared::Shared;
 use core::arch::asm;

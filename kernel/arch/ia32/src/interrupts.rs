@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vectors and interrupt lines: the IDT, which lines there are, and what comes while the kernel
+//! Vectors and interrupt lines: the IDT, which lines there are, and interrupts while the kernel
 //! runs.
 //!
-//! Interrupts are off in the kernel, except in [`open`]. One that comes there is only noted, by
-//! `from_kernel` in `entry.S`.
+//! Interrupts are disabled in the kernel, except in [`open`]. An interrupt there is only recorded,
+//! by `from_kernel` in `entry.S`.
 
 use crate::gdt::{DOUBLE_FAULT_TASK, KERNEL_CODE, Pointer};
 use arch_common::lines;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is switched only when somebody uses it: FS and GS, TLS segment descriptors, debug
+//! State that is loaded only when a thread uses it: FS and GS, TLS segment descriptors, debug
 //! registers, the I/O bitmap, the FPU.
 //!
 //! `Cpu::loaded` names the thread whose state of this kind is in the processor. While it is zero,
 //! FS and GS are null, the TLS segment descriptors are empty, no debug register is set, no port is
-//! open and the FPU traps. Registers of the FPU may stay there longer (`Lazy::fpu_owner`): they are
-//! out of reach until their owner uses the FPU again.
+//! open and the FPU traps. Registers of the FPU may stay there longer (`Lazy::fpu_owner`): no
+//! thread can access them until their owner uses the FPU again.
 
 use crate::features::Features;
 use crate::layout::KERNEL_BASE;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port to IA-32.
 //!
+//! It owns entry and exit, the kernel's own translations, segment descriptors, and state that is
+//! loaded rarely. It does not decide which thread runs: `kcore` does. It does not know the board's
+//! devices, apart from the functions of its platform crate.
+//!
 //! A module uses only modules above it.
 //!
 //! | module | room for |
@@ -9,12 +13,12 @@
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU |
-//! | [`panic`] | what is said of a bug |
+//! | [`panic`] | what the kernel prints when it panics |
 //! | `paging` | the kernel's own translations |
 //! | `gdt` | segment descriptors |
 //! | `interrupts` | vectors and interrupt lines |
 //! | `lazy` | state switched only on use |
-//! | `space` | what the port keeps of a space, and entering one |
+//! | `space` | what the port records for a space, and entering one |
 //! | `time` | the counter as a clock, and the timer |
 //! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
 //! | `kdb` | the kernel debugger, if it is built in |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's own translations: its half GiB, which is the same in every space, and what boot
-//! maps for a while. The tables of spaces are the portable kernel's.
+//! maps temporarily. The tables of spaces belong to the portable kernel.
 
 use crate::features::{self, Features};
 use crate::layout::{CPU_AREA, KERNEL_BASE, POOL_BASE};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of a space, and entering one: the one place for all Rust that changes the
-//! page directory of the processor for another space. `switch.S` is the same for the assembly.
+//! What the port records for a space, and entering one. In Rust only this module changes the
+//! processor's page directory for another space; in assembly only `switch.S` does.
 
 use crate::gdt;
 use crate::layout::{CPU, TSS};

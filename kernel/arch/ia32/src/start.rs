@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting: from the boot loader to the first thread.
+//! From the boot loader to the first thread.
 //!
-//! `start.S` turns paging on, with the first 4 MiB of memory at `KERNEL_BASE`, and calls [`begin`].
+//! `start.S` turns on paging, with the first 4 MiB of memory at `KERNEL_BASE`, and calls [`begin`].
 
 use crate::boot::{self, Spaces};
 use crate::contract::{Ia32, KERNEL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time: the time-stamp counter as a clock, and the timer.
+//! The time-stamp counter as a clock, and the timer.
 
 use crate::panic::Pc;
 use abi::kip::Clock;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that the kernel does for users: accesses to I/O ports (`isa::io`), and reading the
-//! clock's counter, which user mode cannot (*MIPS R4000 Microprocessor User's Manual*, appendix A).
+//! Instructions that the kernel executes for users: accesses to I/O ports (`isa::io`), and reads of
+//! the clock's counter, which user mode cannot access (*MIPS R4000 Microprocessor User's Manual*,
+//! appendix A).
 
 /// What an access to a port does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

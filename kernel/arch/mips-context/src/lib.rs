@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thread's saved registers on MIPS: where each is in a context, what a handler sees of them, what
-//! the kernel takes of what a handler writes, and which instructions it does for users. Nothing here
-//! touches the processor, so that the host can test what is no frame's.
+//! A thread's saved registers on MIPS: where each is in a context, what a handler sees of them,
+//! which values the kernel accepts from a handler, and which instructions it executes for users.
+//!
+//! It owns the layout of a context. It executes nothing of the processor, so the host can test it,
+//! and it does not know how a register is saved: the port's assembly does that.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each register is saved, what the port keeps of a space, and the cause of an exception.
+//! Where each register is saved, what the port records for a space, and the cause of an exception.
 
 /// Which word of a context is what. The last ones, of a line of 32 bytes, are all that the fast path
 /// of a message saves: the stack pointer, and where to go on.

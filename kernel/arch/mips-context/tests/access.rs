@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions that the kernel does for users.
+//! Instructions that the kernel executes for users.
 
 use mips_context::access::{Access, decode, reads_count};
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine has. No firmware ran: the emulator put kernel and boot image into memory, and
-//! before the image a page of words (`options.rs`). After the boot image come the kernel's symbols.
+//! What the machine has. No firmware runs: the emulator puts the kernel and the boot image into
+//! memory, and a page of words before the image (`options.rs`). The kernel's symbols follow the
+//! boot image.
 
 use crate::layout::{POOL, REACHED, physical, reached};
 use crate::options::number;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Addresses of the kernel (docs/mips.md, *Memory*), and statics that assembly knows. What is 32
-//! bits wide here is the lower half of an address whose upper half is ones, as references to objects
-//! are (`pool`).
+//! Addresses of the kernel (docs/mips.md, *Memory*), and statics that assembly uses. A constant of
+//! 32 bits is the lower half of an address whose upper half is ones, as references to objects are
+//! (`pool`).
 
 use arch_common::shared::{Lines, Shared};
 use kcore::Cpu;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to MIPS, 64 bits and big-endian: the R4000 and its successors with MIPS III, whose TLB
-//! is filled by software and has ASIDs (docs/mips.md).
+//! The port to MIPS, 64-bit and big-endian: the R4000 and its successors with MIPS III, whose TLB
+//! has ASIDs and is filled by software (docs/mips.md).
 //!
-//! The kernel, its objects and the devices that it drives lie in kseg0 and kseg1, which are not
-//! translated: it never misses in the TLB.
+//! The kernel, its objects and the devices that it drives are in kseg0 and kseg1, which are not
+//! translated: so the kernel has no TLB misses.
+//!
+//! It owns entry and exit, the ASIDs and the TLB. It does not decide which thread runs: `kcore`
+//! does.
 //!
 //! A module uses only modules above it.
 //!
@@ -11,9 +14,9 @@
 //! |---|---|
 //! | `layout` | addresses, statics that assembly knows |
 //! | `regs` | registers of coprocessor 0, and the TLB |
-//! | [`panic`] | what the kernel says when it panics |
+//! | [`panic`] | what the kernel prints when it panics |
 //! | `options` | what the tool says of the machine |
-//! | `space` | ASIDs, who has which, what becomes of translations |
+//! | `space` | which space has which ASID, which translations are dropped |
 //! | `time` | the clock, the timer |
 //! | `contract` | what the portable kernel asks of a port |
 //! | `trap` | what an entry means, and the way back |

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end after a bug: what the kernel says.
+//! What the kernel prints when it panics on this processor.
 
 use crate::layout::HOT;
 use arch_common::platform::Platform;

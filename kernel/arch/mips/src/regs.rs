@@ -2,9 +2,10 @@
 //! Registers of coprocessor 0, and the TLB (*MIPS R4000 Microprocessor User's Manual*, chapters 4
 //! and 5).
 //!
-//! An R4000 lets an instruction go on that needs what another one just wrote to coprocessor 0, with
-//! the old value (appendix F of the manual): so there are instructions between the two that do
-//! nothing, here and in the assembly. QEMU needs none of them.
+//! An R4000 executes an instruction that needs what a previous one wrote to coprocessor 0 even if
+//! the write is not done yet: then the instruction sees the old value (appendix F of the manual).
+//! So the code here and in the assembly has instructions in between that do nothing. QEMU needs
+//! none of them.
 
 use crate::layout::KSEG0;
 use core::arch::{asm, global_asm};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Address spaces: which ASID each has, whose is entered, and what becomes of translations.
+//! Address spaces: which ASID each has, which space is entered, and which translations are dropped.
 //!
-//! A space's tables are the truth, of which the TLB has copies. The handler of misses (`refill.S`)
-//! makes most of them; [`Spaces::fill`] makes those of large pages, and those that a Segment's
-//! attachment restricts, and replaces copies that allow less than the tables do by now.
+//! A space's tables are authoritative, and the TLB has copies of their entries. The handler of
+//! misses (`refill.S`) makes most copies. [`Spaces::fill`] makes those of large pages and those
+//! that a Segment's attachment restricts, and replaces copies that allow less than the tables do by
+//! now.
 
 use crate::layout::{HOT, reached};
 use crate::regs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting: from reset to the first thread.
+//! From reset to the first thread.
 
 use crate::contract::{KERNEL, Mips};
 use crate::regs::status;

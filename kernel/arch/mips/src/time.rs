@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time: Count as a clock, and Compare as a timer.
+//! Count as a clock, and Compare as a timer.
 //!
-//! Count has 32 bits. The kernel knows how often it began again if it looks at it at least once in
-//! [`LONGEST`] ticks, and so asks for an interrupt then.
+//! Count has 32 bits. The kernel knows how often it has begun again, provided that it reads Count
+//! at least once in [`LONGEST`] ticks: so it asks for an interrupt by then.
 
 use crate::regs;
 use abi::kip::Clock;

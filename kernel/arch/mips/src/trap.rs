@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
+//!
+//! It does not decide which thread that is: `kcore` does.
 
 use crate::contract::{KERNEL, Mips};
 use crate::layout::{REACHED, reached};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports: a map for each Space that was ever given one, a bit each, as IA-32 has it. There the
-//! processor reads the map itself, so a bit counts at once; a thread is let use the map when it
-//! first asks for it. On PowerPC the kernel reads it, which makes the access.
+//! I/O ports: a bitmap for each Space that was ever given a port, in the format of IA-32.
+//!
+//! On IA-32 the processor reads the bitmap itself, so a change has effect at once; a thread may use
+//! the bitmap from its first use of a port on. On PowerPC and MIPS the kernel reads it, and makes
+//! the access for the thread. It owns the bitmap, and does not know what is at a port.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses to I/O ports: which instructions the kernel makes for a component (`isa::io`). All have
-//! two registers, whose sum is the address, and are of the form X (*Programming Environments*,
+//! Accesses to I/O ports: which instructions the kernel executes for a component (`isa::io`). All
+//! have two registers, whose sum is the address, and are of the form X (*Programming Environments*,
 //! appendix A.4).
 
 /// What an access does.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's saved registers on PowerPC: where each is in a context, what a handler sees of them,
-//! what the kernel takes of what a handler writes, and what an access to an I/O port is. Nothing
-//! here touches the processor, so that the host can test it.
+//! which values the kernel accepts from a handler, and which instructions are an access to an I/O
+//! port.
+//!
+//! It owns the layout of a context. It executes nothing of the processor, so the host can test it,
+//! and it does not know how a register is saved: the port's assembly does that.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

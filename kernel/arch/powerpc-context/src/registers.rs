@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the portable kernel asks of the layout of a thread's registers.
+//! Implements the port contract's `Registers` on this layout.
 
 use crate::saved::{hw, lazy, msr, vector, word};
 use abi::frame::{self, GENERAL, USER_FLAGS};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each register is saved, what the port keeps of a space, and bits of the machine state.
+//! Where each register is saved, what the port records for a space, and bits of the machine state.
 
 /// Which word of a context is what. The general registers end it, so that one instruction stores
 /// all of them right below a Thread.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Accesses to I/O ports, by instructions as an assembler makes them.
+//! Accesses to I/O ports, by instructions as an assembler encodes them.
 
 use powerpc_context::access::{Access, decode};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The caches. They are physical, and data and code have one each: what was written as data comes
-//! to code by way of memory.
+//! The caches. They are physical, one for data and one for code: code that was written as data
+//! reaches the code cache through memory.
 
 use crate::regs;
 use core::arch::asm;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The FPU: its registers stay there until somebody else uses it, or their owner's are asked for.
+//! The FPU. A thread's registers stay in it until another thread uses the FPU, or until a call asks
+//! for them.
 
 use crate::regs;
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};

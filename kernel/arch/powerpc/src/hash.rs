@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The hashed table of a 604, which lies in RAM that nobody else has. After it are the bits that
-//! say which contexts are somebody's.
+//! The hashed table of a 604. It is in RAM that nothing else uses, and after it are the bits that
+//! say which contexts are in use.
 //!
-//! `hash.S` puts entries in. [`insert`] is the same for what it does not do, and with `reload=slow`
-//! for all.
+//! `hash.S` inserts entries. [`insert`] does the same for the cases that `hash.S` leaves out, and
+//! for all cases with the boot word `reload=slow`.
 
 use crate::layout::RELOAD;
 use crate::patch::write_code;

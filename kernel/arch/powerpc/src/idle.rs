@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel does while nobody runs: it looks for zombies in the hashed table, clears pages
-//! for who wants that ([`CacheOp::Clear`](abi::CacheOp::Clear)), and waits (Dougan, Mackerras,
-//! Yodaiken 1999, sections 7, 9 and 10.1). All of it goes in steps, with a check for interrupts
-//! between two of them.
+//! What the kernel does while no thread runs: it sweeps zombies from the hashed table, clears pages
+//! for a component that asked for that ([`CacheOp::Clear`](abi::CacheOp::Clear)), and waits
+//! (Dougan, Mackerras, Yodaiken 1999, sections 7, 9 and 10.1). It works in steps, and checks for
+//! interrupts between two of them.
 
 use crate::cache::{Lines, on_lines};
 use crate::layout::{REACHED, UNCACHED};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Physical addresses of the kernel (docs/powerpc.md, *Memory*), and statics that assembly knows.
+//! Physical addresses of the kernel (docs/powerpc.md, *Memory*), and statics that assembly uses.
 
 use arch_common::shared::{Lines, Shared};
 use core::ops::Range;

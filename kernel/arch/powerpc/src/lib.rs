@@ -2,9 +2,12 @@
 //! The port to PowerPC: the 603, whose TLB is filled by software, and the 604, which walks a hashed
 //! table (docs/powerpc.md).
 //!
-//! The kernel has no translation tables. It lies at its physical addresses, which block address
-//! translation registers (BATs) show to the supervisor only: users have the same addresses for
+//! The kernel has no translation tables. It is at its physical addresses, which block address
+//! translation registers (BATs) show only to the supervisor; users have the same addresses for
 //! themselves.
+//!
+//! It owns entry and exit, the VSIDs, the hashed table and the caches. It does not decide which
+//! thread runs: `kcore` does.
 //!
 //! A module uses only modules above it.
 //!
@@ -12,17 +15,17 @@
 //! |---|---|
 //! | `layout` | physical addresses, statics that assembly knows |
 //! | `regs` | registers of the processor |
-//! | [`panic`] | what the kernel says when it panics |
-//! | `options` | what a user wants of the kernel |
+//! | [`panic`] | what the kernel prints when it panics |
+//! | `options` | the boot words |
 //! | `cache` | the caches, by line and whole |
 //! | `patch` | instructions that boot changes |
 //! | `hash` | the hashed table |
 //! | `window` | windows of servers |
 //! | `whole` | Segments that a space has as a whole |
-//! | `space` | VSIDs, who has which, what becomes of their translations |
+//! | `space` | which space has which VSIDs, which translations are removed |
 //! | `time` | the clock, the timer |
-//! | `fpu` | the FPU, which is loaded when somebody uses it |
-//! | `idle` | what is done while nobody runs |
+//! | `fpu` | the FPU, which is loaded when a thread uses it |
+//! | `idle` | what is done while no thread runs |
 //! | `contract` | what the portable kernel asks of a port |
 //! | `kdb` | what the kernel debugger knows of it |
 //! | `trap` | what an entry means, and the way back |

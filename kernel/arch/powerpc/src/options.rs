@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words in the page before the boot image: how much RAM there is and how many bytes lie there,
-//! and what a user wants of the kernel (docs/powerpc.md, *Boot words*).
+//! The words in the page before the boot image: how much RAM there is, how many bytes the image
+//! has, and the user's boot words (docs/powerpc.md, *Boot words*).
 
 use crate::layout::WORDS;
 use crate::panic::AmigaOne;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions of the kernel's own that boot changes: where the hashed table is, and jumps to what
-//! boot words bring back (`words.S`).
+//! Instructions of the kernel that boot changes: the address of the hashed table, and jumps to the
+//! code that boot words select (`words.S`).
 
 use crate::cache::{Lines, on_lines};
 use core::ptr::from_ref;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Address spaces: which VSIDs each has, whose are in the segment registers, and what becomes of
-//! translations.
+//! Address spaces: which VSIDs each has, which VSIDs are in the segment registers, and which
+//! translations are removed.
 //!
-//! A space's tables are the truth. Of them the TLB has copies and, on a 604, the hashed table. A
-//! space that changes more than `CUT_OFF` pages gets another context: what was copied belongs to no
-//! space then, and nothing has to be searched.
+//! A space's tables are authoritative. The TLB has copies of their entries and so, on a 604, has
+//! the hashed table. A space that changes more than `CUT_OFF` pages gets another context: then no
+//! space can use the old copies, and they need not be searched for.
 
 use crate::cache::{Lines, on_lines};
 use crate::layout::WINDOWS;

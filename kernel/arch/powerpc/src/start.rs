@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting: from reset to the first thread.
+//! From reset to the first thread.
 //!
-//! `start.S` lets the kernel reach memory by BATs, and calls [`begin`].
+//! `start.S` maps memory for the kernel by BATs, and calls [`begin`].
 
 use crate::boot;
 use crate::contract::{KERNEL, PowerPc};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time: the time base as a clock, and the decrementer as a timer.
+//! The time base as a clock, and the decrementer as a timer.
 
 use crate::regs;
 use abi::kip::Clock;

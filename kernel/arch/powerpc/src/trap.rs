@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an entry means, and the way back to a thread.
+//!
+//! It does not decide which thread that is: `kcore` does.
 
 use crate::contract::{KERNEL, PowerPc};
 use crate::{fpu, idle, panic, regs, space, time};

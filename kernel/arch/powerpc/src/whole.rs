@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments that a space has as a whole: a Segment begins where one of the processor's segments
-//! does, and the space has nothing else there. All spaces that have it so, have the Segment's
-//! VSIDs, and so one entry of each of its pages in the TLB and in the hashed table.
+//! Segments that a space has as a whole: the Segment begins where one of the processor's segments
+//! begins, and the space has nothing else there. All spaces that have it in this way have the
+//! Segment's VSIDs there, and so share one entry for each of its pages in the TLB and in the hashed
+//! table.
 //!
-//! (Two things have one name: the kernel's Segment, tables that spaces share, and the processor's
-//! segment, 256 MiB of addresses.)
+//! (Two things have the same name: the kernel's Segment, tables that spaces share, and the
+//! processor's segment, 256 MiB of addresses.)
 
 use abi::Rights;
 use kcore::attach::{attached_at, attachment};

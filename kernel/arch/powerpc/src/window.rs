@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Windows of servers: the segments from some address to the end of users' addresses, which a space
-//! that shows the server has for it.
+//! Windows of servers: the processor's segments from some address to the end of users' addresses,
+//! which a space that shows the server has for it.
 //!
-//! While a thread of the space runs, these segments are shut. While a thread of the server runs by
-//! the space's tables, they have the server's VSIDs. All else stays as it is, so the server reaches
-//! what the space has at the space's own addresses.
+//! While a thread of the space runs, these segments are shut. While a thread of the server runs
+//! with the space's tables, they have the server's VSIDs. Everything else stays as it is, so the
+//! server accesses the space's memory at the space's own addresses.
 
 use crate::regs;
 use abi::UserAddr;

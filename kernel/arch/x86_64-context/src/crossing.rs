@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Between a server and its alien without the kernel.
+//! From an alien to its server and back without the kernel.
 //!
-//! A system call of an alien and the `run` that answers it change few words of the kernel's, and
-//! always the same: whose turn it is, and under which handle the alien waits. So the code of the
-//! entry area goes from one to the other and back without the kernel's data, as often as they
-//! like, as long as [`may_cross`] holds; that depends on the kernel's words only, so nobody
-//! changes it meanwhile. The next time that the kernel is entered, [`commit`] does at once what
-//! the portable kernel would have done at each crossing (`raise` and `run` of `fault.rs`).
+//! An alien's system call and the `run` that answers it change few words of the kernel, and always
+//! the same: which of the two runs, and the handle under which the alien waits. So the code of the
+//! entry area goes from one to the other and back without the kernel's data, as often as they like,
+//! as long as [`may_cross`] holds. [`may_cross`] depends only on words of the kernel, so it cannot
+//! change meanwhile. When the kernel is entered next, [`commit`] does at once what the portable
+//! kernel would have done at each crossing (`raise` and `run` of `fault.rs`).
 
 use crate::registers::state;
 use crate::saved::{FIXED_FLAGS, lazy, word};

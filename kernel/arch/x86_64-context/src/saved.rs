@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where each register is saved, what the port keeps of a space, and values of registers.
+//! Where each register is saved, what the port records for a space, and values of registers.
 
 /// RFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
 pub const FIXED_FLAGS: u64 = 1 << 9 | 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel takes of a frame that a hostile handler wrote.
+//! Which values the kernel accepts in a frame that a hostile handler wrote.
 #![cfg(feature = "wide")]
 
 use abi::frame::{CHANGED_STATE, GENERAL, USER_FLAGS};

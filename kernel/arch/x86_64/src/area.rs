@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry area (`mmu::area`), where servers run at ring 1: its pages, and the tables that have
-//! them.
+//! The entry area (`mmu::area`), for servers at ring 1: its pages, and the tables that have them.
 //!
-//! A space keeps its own highest table, which has the kernel's part. For the entries and exits by an
-//! area there is another one, a *shadow*, whose entries for users are copies of that one's, and
-//! whose last entry leads to the area. A shadow is a cache: there are few, and a fault tells of an
-//! entry that has come since (`repair`). What the TLB has of a shadow's addresses is dropped each
-//! time that the kernel goes there, so changes of mappings need no more than they do without.
+//! A space keeps its own highest table, which has the kernel's part. For entries and exits by an
+//! area there is another table, the *shadow*: its entries for users are copies of the first one's,
+//! and its last entry leads to the area. Shadows are a cache: there are few of them, and if an
+//! entry was added to the space's table since, the fault that follows copies it (`repair`). The
+//! kernel drops what the TLB has of a shadow each time that it loads one, so a change of mappings
+//! needs no more flushes than without areas.
 
 use crate::gdt::task;
 use crate::interrupts::{self, VECTORS};

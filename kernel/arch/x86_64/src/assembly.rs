@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's assembly, all that it knows of Rust, and the labels that Rust knows of it.
+//! The kernel's assembly, every name of Rust that it uses, and the labels that Rust uses.
 //!
 //! | file | room for |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `area.S` | the entry area's code (`mmu::area`) |
 //! | `fast/map.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //!
-//! A name in braces is a constant or a symbol of the list below. The compiler refuses a name that
-//! is not in the list, and one in the list that nobody uses.
+//! A name in braces in these files is a constant or a symbol of the list below. The compiler
+//! refuses a name that is not in the list, and one in the list that no file uses.
 
 use crate::area::{Constants, Own, RUNS};
 use crate::contract::{KERNEL, X86_64};

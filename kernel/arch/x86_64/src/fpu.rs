@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of the FPU, of SSE and of AVX: saving, loading, initial values. An area has the image
-//! of `xsave`, in its standard form, or of `fxsave` where the processor has no other; that is the
-//! first part of it (Intel SDM volume 1, chapter 13).
+//! Registers of the FPU, of SSE and of AVX: saving, loading, initial values. The area for them has
+//! the image of `xsave` in its standard form, or that of `fxsave` where the processor has no
+//! `xsave`; the second is the first part of the first (Intel SDM volume 1, chapter 13).
 
 use abi::utcb::FPU_SIZE;
 use core::arch::asm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segment descriptors, which in long mode say a ring and little else, and the task-state segment:
-//! the stack of ring 0, the stacks of those exceptions that may come when that is not there, and the
-//! I/O bitmap (Intel SDM, volume 3, chapters 3 and 7).
+//! Segment descriptors, which in long mode say little more than a ring, and the task-state segment:
+//! the stack of ring 0, the stacks of exceptions that may come when that stack cannot be used, and
+//! the I/O bitmap (Intel SDM, volume 3, chapters 3 and 7).
 
 use crate::layout::{IO_BITMAP, TASK as TASK_ADDRESS, TSS, wide};
 use crate::paging::{self, physical_of};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Virtual addresses of the kernel. It lies in the last GiB, and what is 32 bits wide here is the
-//! lower half of an address whose upper half is ones, as references to objects are (`pool`).
+//! Virtual addresses of the kernel, which is in the last GiB. A constant of 32 bits is the lower
+//! half of an address whose upper half is ones, as references to objects are (`pool`).
 
 use mmu::area;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! State that is loaded rarely: the base of FS, the I/O bitmap, breakpoints, the FPU.
 //!
-//! A thread's base of FS, its ports and its breakpoints are loaded on each way out to it, if it has
-//! any, and taken away on the way out to another. But an alien's base stays while its handler runs, which has none
-//! of its own: so fast paths lead there and back (`fast/alien.S`). Registers of the FPU stay there
-//! until another thread uses them: it traps for all but their owner.
+//! If a thread has a base of FS, ports or breakpoints, each exit to it loads them, and the exit to
+//! another thread removes them. An alien's base of FS is an exception: it stays while the alien's
+//! handler runs, if the handler has none of its own. So fast paths can lead to the handler and back
+//! (`fast/alien.S`). Registers of the FPU stay there until another thread uses them: the FPU traps
+//! for all threads but their owner.
 
 use crate::{fpu, gdt, paging, regs};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The port to x86-64.
 //!
+//! It owns entry and exit, the kernel's own translations, the entry area, and state that is loaded
+//! rarely. It does not decide which thread runs: `kcore` does. It does not know the board's
+//! devices, apart from the functions of its platform crate.
+//!
 //! A module uses only modules above it.
 //!
 //! | module | room for |
@@ -9,14 +13,14 @@
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU, of SSE and of AVX |
-//! | [`panic`] | what is said of a bug |
+//! | [`panic`] | what the kernel prints when it panics |
 //! | `paging` | the kernel's own translations |
 //! | `apic` | the local APIC's timer |
 //! | `gdt` | segment descriptors, and stacks that some exceptions have |
 //! | `interrupts` | vectors and interrupt lines |
 //! | `area` | the entry area: pages and tables of servers |
 //! | `lazy` | state that is loaded rarely |
-//! | `space` | what is kept of a space, and whose tables are the processor's |
+//! | `space` | what the port records for a space, and which tables the processor uses |
 //! | `time` | the counter as a clock, and the timer |
 //! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
 //! | `kdb` | the kernel debugger, if it is built in |

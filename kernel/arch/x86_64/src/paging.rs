@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's own translations: the last GiB, which is the same in every space, and what boot
-//! maps for a while. The tables of spaces are the portable kernel's.
+//! maps temporarily. The tables of spaces belong to the portable kernel.
 
 use crate::layout::{APIC, AREA, CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
 use crate::panic::Pc;

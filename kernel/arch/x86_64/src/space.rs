@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of a space, and whose tables are the processor's.
+//! What the port records for a space, and which tables the processor uses.
 
 use crate::{paging, regs};
 use abi::UserAddr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting: from the boot loader to the first thread.
+//! From the boot loader to the first thread.
 //!
-//! `start.S` turns long mode on, with the first 4 MiB of memory at `KERNEL_BASE`, and calls
+//! `start.S` turns on long mode, with the first 4 MiB of memory at `KERNEL_BASE`, and calls
 //! [`begin`].
 
 use crate::contract::{KERNEL, X86_64};

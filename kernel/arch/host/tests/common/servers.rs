@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests of servers have in common: spaces with a place, and what holds of all of them at any
-//! time.
+//! What tests of servers have in common: spaces with a place, and the properties that all of them
+//! must have at any time.
 
 use super::{Found, call, leaves_of, named, slot, succeeds};
 use abi::utcb::{AREA_END, AREA_START};
