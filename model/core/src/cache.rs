@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches of memory, and of decoded instructions.
+//! Caches of memory, and of decoded instructions: which accesses hit.
 
 use crate::chunk::PerLine;
 use crate::replacement::{Replacement, Victims};

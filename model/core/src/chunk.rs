@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code that is executed as a whole, and the owner that executes it.
+//! Code that is executed as a whole, and its privilege.
 
 /// Who executes an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPU models that sources allow.
+//! The CPU models that sources allow: each doubt at one of its ends.
 
 use crate::cpu::{Constant, Cpu, CpuError, Source};
 use crate::doubt::Doubt;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what a processor executes to intervals: what is the same of every processor.
+//! Makes intervals of what a processor executes: the part that is the same for all processors.
 //!
 //! A [`Processor`] says whose code is executed and when the kernel is entered, and has TLBs, caches
-//! and a checker. Its own instructions and accesses it adds to [`Counter`] as functions (`special`
-//! and `access`).
+//! and a checker. It adds its own instructions and accesses to [`Counter`] as functions (`special`
+//! and `access`). This module names no processor.
 
 use crate::chunk::{Chunk, Privilege};
 use crate::events::{Events, Owner};

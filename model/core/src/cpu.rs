@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPU models: geometry of TLBs and caches, and what events cost (`model/cpus/*.toml`).
+//! CPU models: the geometry of TLBs and caches, and what events cost (`model/cpus/*.toml`).
 
 use crate::cache::{CacheGeometry, TraceGeometry};
 use crate::doubt::{Doubt, Variant};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What sources leave open of a CPU model.
+//! What the sources of a CPU model leave open.
 
 use crate::cache::TraceGeometry;
 use serde::Deserialize;

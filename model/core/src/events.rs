@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a processor's time is made of.
+//! The events of which a processor's time consists.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Markers that make no sense where they are.
+//! Markers that make no sense where they are: errors of the measured program.
 
 use std::fmt;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long the kernel keeps interrupts waiting.
 //!
-//! A *stretch* is what the kernel executes between two points at which an interrupt would be taken,
-//! or looked for: user mode; on IA-32 `sti` (the kernel has an instruction after each) and `hlt`;
-//! on ARM a read of what the interrupt controller has. It begins with an entry from user mode or
-//! after such a point. Of each kind of entry the longest is kept, with the functions that it went
-//! through; a program that names its cases has them apart. What comes before the first return to
-//! user mode is boot, and no stretch; what does not end is a panic.
+//! A *stretch* is what the kernel executes between two points at which an interrupt would be taken
+//! or noticed. Such points are user mode; on IA-32 `sti` (the kernel has an instruction after each)
+//! and `hlt`; on ARM a read of the interrupt controller's status. A stretch begins with an entry
+//! from user mode or after such a point. The longest stretch of each kind of entry is kept, with
+//! the functions in it; if a program names its cases, this is done for each case. What comes before
+//! the first return to user mode is boot, and no stretch; a panic, which never ends, is none
+//! either.
 
 use crate::report::{LatencyReport, StretchReport};
 use crate::symbols::Symbols;

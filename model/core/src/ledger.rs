@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted for which owner, and in which intervals: the part of a counter that no processor
-//! changes.
+//! What is counted, for each owner and each open interval. This is the part of a counter that no
+//! processor changes.
 
 use crate::events::{ByOwner, Events, Owner};
 use crate::interval::{Interval, Repetition};

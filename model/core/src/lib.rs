@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine model, without the emulator it is attached to.
+//! The machine model, without the emulator to which it is attached.
 //!
-//! User code encloses what is to be measured in marker instructions
-//! ([`Marker`]). [`Counter`] is told of each marker, each chunk of code,
-//! each special instruction and each memory access, in the order in which the processor
-//! executes them, and makes a [`Report`] of the intervals between markers. With a machine it
-//! models the TLBs and caches of a [`Cpu`], with a checker it looks for missing flushes. What a
-//! kind of processor has of its own is in [`ia32`], [`armv5`], [`powerpc`], [`mips`] and [`x86_64`]: it is a
-//! [`Processor`]. [`Latency`] needs no markers: it is told of the kernel's code only, and measures
-//! how long that looks at no interrupts. Addresses are linear (of ARM: virtual) unless they are
-//! called physical. See docs/model.md for what is counted and what is not.
+//! User code encloses what is to be measured in marker instructions ([`Marker`]). The plugin
+//! reports each marker, each chunk of code, each special instruction and each memory access to
+//! [`Counter`], in the order in which the processor executes them, and [`Counter`] makes a
+//! [`Report`] of the intervals between markers. With a machine it models the TLBs and caches of a
+//! [`Cpu`]; with a checker it looks for missing flushes. Each kind of processor is a [`Processor`],
+//! in [`ia32`], [`armv5`], [`powerpc`], [`mips`] and [`x86_64`]. [`Latency`] needs no markers: it
+//! sees only the kernel's code, and measures how long the kernel does not check for interrupts.
+//! Addresses are linear (on ARM: virtual) unless they are called physical. docs/model.md says what
+//! is counted and what is not.
+//!
+//! The crate owns what is counted and how. It must not know QEMU, which is the plugin's part, and
+//! not what a figure is for, which is the book's.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Distinct cache lines touched, in an interval and in each of its visits.
+//! How many different cache lines were touched, in an interval and in each of its visits.
 
 use rustc_hash::FxHashMap;
 

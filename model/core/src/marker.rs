@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Markers: instructions of user code that enclose what is to be measured. How they are encoded is
-//! the processor's matter.
+//! Markers: instructions of user code that enclose what is to be measured. Each processor has its
+//! own encoding of them.
 
 /// What a marker says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What translation tables are in, and why an address may have no translation.
+//! The memory in which translation tables are, and why an address may have no translation.
 
 /// A linear address of a processor: 32 bits, or 64.
 pub trait Linear: Copy + Default + Into<u64> {

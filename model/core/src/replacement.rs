@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which entry of a set makes room.
+//! Which entry of a set is replaced.
 
 use serde::Deserialize;
 

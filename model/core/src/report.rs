@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What comes out, as the tool reads it.
+//! The plugin's report, as the build tool reads it.
 
 use crate::events::{ByOwner, Events};
 use serde::{Deserialize, Serialize};

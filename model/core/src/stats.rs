@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exact distribution of a count over repetitions.
+//! The exact distribution of a count over repetitions.
 
 use crate::report::Spread;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How translation look-aside buffers are built.
+//! How TLBs are built: their geometry.
 
 use crate::replacement::Replacement;
 use serde::Deserialize;

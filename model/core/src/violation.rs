@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the checker found.
+//! What a checker reports.
 
 use crate::events::Owner;
 use crate::report::ViolationReport;

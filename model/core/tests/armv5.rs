@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of ARM against a small kernel: with all that a kernel must do nothing is reported,
-//! and whatever it leaves out is.
+//! The counter of ARM against a small kernel. A kernel that does everything that it must do is not
+//! reported; each one that leaves something out is.
 
 use abi::arch::armv5::layout::AREA_START;
 use model_core::armv5::{Class, Controls, Counter, Operation, Setup, Which, World};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The checker of ARM's caches against caches that hold data, with random operations.
+//! The checker of ARM's caches against caches that hold data, by random operations.
 //!
-//! Whatever a processor's caches keep or displace: as long as the checker is silent, everything
-//! read is what was written last.
+//! Whatever a processor's caches keep or displace, as long as the checker reports nothing, each
+//! read finds what was written last.
 
 use model_core::armv5::{Access, Checker, Controls, Operation, Which};
 use model_core::{Physical, Rule};

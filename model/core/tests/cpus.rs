@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The CPU models that there are, and texts that are none.
+//! The CPU models that exist, and texts that are no CPU model.
 
 use model_core::{Cpu, Events, Source};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What measures how long the kernel looks at no interrupts, against streams whose stretches are
-//! known.
+//! What measures how long the kernel does not check for interrupts, against sequences of events
+//! whose stretches are known.
 
 use model_core::ia32::latency;
 use model_core::{Latency, LatencyReport, Symbols};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of MIPS against a small kernel: with all that a kernel must do nothing is reported,
-//! and whatever it leaves out is.
+//! The counter of MIPS against a small kernel. A kernel that does everything that it must do is not
+//! reported; each one that leaves something out is.
 
 use mmu::mips::{Mips as Tables, pair};
 use mmu::{Attributes, Format, Leaf};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of PowerPC against a small kernel, on a 603 and on a 604: with all that a kernel
-//! must do nothing is reported, and whatever it leaves out is.
+//! The counter of PowerPC against a small kernel, on a 603 and on a 604. A kernel that does
+//! everything that it must do is not reported; each one that leaves something out is.
 
 use mmu::hash::{self, Group, PLACES};
 use mmu::vsid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation on PowerPC against the kernel's own algorithms: what its functions put into the
-//! hashed table and into its tables is what the model finds there, and nothing else.
+//! Translation on PowerPC against the kernel's own algorithms: the model finds what the kernel's
+//! functions put into the hashed table and into its tables, and nothing else.
 
 use abi::{PhysAddr, Rights, UserAddr};
 use mmu::hash::{self, Group, PLACES};

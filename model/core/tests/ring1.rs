@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A server at ring 1 in the spaces of its processes: whose its code is, and what it may use.
+//! A server at ring 1 in the spaces of its processes: which code belongs to whom, and what it may
+//! use.
 
 use model_core::ia32::{Checker, Class, Counter, SegmentRegister, Setup, World};
 use model_core::{Chunk, Marker, PerLine, Physical, Privilege, Report};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small spaces side by side below one directory: whose code is where, and what it may use.
+//! Small spaces next to each other in one directory: which code belongs to which space, and what it
+//! may use.
 
 use model_core::ia32::{Checker, Class, Counter, SegmentRegister, Setup, World};
 use model_core::{Chunk, Marker, PerLine, Physical, Privilege};

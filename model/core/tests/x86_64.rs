@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The counter of x86-64 against a small kernel: counts that are known, and with all that a kernel
-//! must do nothing is reported, and whatever it leaves out is.
+//! The counter of x86-64 against a small kernel. It counts what is known; a kernel that does
+//! everything that it must do is not reported, and each one that leaves something out is.
 
 use model_core::x86_64::{Checker, Class, Counter, Machine, Memory, Setup, World};
 use model_core::{ByOwner, Chunk, Cpu, Events, Marker, PerLine, Privilege, Report, Rule};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the plugin is told when it is loaded.
+//! The plugin's arguments.
 
 use model_core::powerpc::Function;
 use model_core::{Cpu, Latency, PerLine, Rule, Setup, Symbols, TraceGeometry};

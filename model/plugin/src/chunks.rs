@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Chunks of code that were translated.
+//! Chunks of code that QEMU has translated.
 
 use model_core::Chunk;
 use std::collections::HashMap;

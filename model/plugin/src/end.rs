@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The end that the plugin asks for.
+//! The end of the machine, when the plugin asks for it.
 
 use rustix::process::{Signal, getpid, kill_process};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::Counter`] what QEMU executes (TCG plugin interface 4, QEMU 9.2 and later).
+//! Reports to [`model_core::Counter`] what QEMU executes (TCG plugin interface 4, QEMU 9.2 and
+//! later).
 //!
 //! ```text
 //! qemu-system-i386 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]]
@@ -13,13 +14,16 @@
 //! qemu-system-mips64 -plugin libmodel_plugin.so,out=FILE[,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
 //! ```
 //!
-//! With `sample=N` it takes samples and does nothing else (`ia32::sampler`): FILE gets them. Else:
+//! With `sample=N` it only takes samples (`ia32::sampler`), and FILE gets them. Otherwise it
+//! counts.
 //!
-//! Instructions are counted by code that QEMU makes part of each block, markers are always watched.
-//! Everything else has callbacks that QEMU skips (or, for memory, that return at once) until the
-//! first marker; with `check=on` they act from the machine's start. With `latency=on` each block of
-//! the kernel has one more, which acts always. With `until=RULE` the machine ends when that rule
-//! was broken. At its end the report goes to FILE as JSON.
+//! Instructions are counted by code that QEMU makes part of each block, and markers are always
+//! watched. Everything else has callbacks that QEMU skips (or, for memory, that return at once)
+//! until the first marker; with `check=on` they act from the machine's start. With `latency=on`
+//! each block of the kernel has one more callback, which always acts. With `until=RULE` the machine
+//! ends when that rule is broken. At the machine's end the report goes to FILE as JSON.
+//!
+//! The crate owns the connection to QEMU. It must not count or judge anything: `model_core` does.
 #![warn(missing_docs)]
 
 mod arguments;

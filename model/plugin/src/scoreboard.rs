@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the plugin and QEMU's own code share.
+//! What the plugin and QEMU's generated code share.
 
 use qemu_plugin_sys as qemu;
 use std::cell::{RefCell, RefMut};

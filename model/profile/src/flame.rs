@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flame graph: a box for each call path, as wide as its share of the samples, above its
-//! caller's.
+//! The flame graph: a box for each call path, as wide as its share of the samples, above the box of
+//! its caller.
 
 use crate::profile::{Frame, Profile};
 use std::collections::BTreeMap;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Profiles by symbol: what the plugin samples ([`Sample`]), and what is made of it.
+//! Profiles by symbol, made from what the plugin samples ([`Sample`]).
 //!
-//! [`Programs`] finds each sample's program and its call path, [`Profile`] sums up, as folded
-//! paths, tables and a flame graph. Addresses are linear, programs are for IA-32. See
+//! [`Programs`] finds each sample's program and its call path; [`Profile`] sums up, as folded
+//! paths, tables and a flame graph. Addresses are linear, and programs are for IA-32. See
 //! docs/model.md.
+//!
+//! The crate owns how a call path is found. It does not know QEMU, nor how the tool starts a
+//! profile.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

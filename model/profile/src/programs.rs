@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a sample to its call path.
+//! Finds the call path of a sample.
 
 use crate::profile::Frame;
 use crate::program::{Call, Program};

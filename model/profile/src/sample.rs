@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is recorded of the machine while it runs.
+//! What the plugin records of the machine while it runs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where boot places the pool and the boot image.
+//! Where boot places the pool, and which RAM it uses.
 
 use abi::PhysAddr;
 use arch_common::boot::{Mapping, fits, map_pages, pages, pool_bytes};

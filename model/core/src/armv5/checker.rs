@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of what TLBs and caches with virtual addresses may hold wrongly.
+//! Finds uses of TLB entries and cache lines that are wrong: what `translations` and `lines` find,
+//! together.
 
 use super::dma::Devices;
 use super::instruction::Operation;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what an ARM processor executes to intervals.
+//! Makes intervals of what an ARM processor executes.
 //!
-//! Exceptions enter the kernel at fixed addresses, the vectors. The address that is to be returned
-//! to tells whether user mode was left, also if none of its instructions began since the kernel was
-//! left last.
+//! Exceptions enter the kernel at fixed addresses, the vectors. The return address says whether
+//! user mode was left, even if none of its instructions had begun since the kernel was left last.
 
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation, Which};

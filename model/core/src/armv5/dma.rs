@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What devices are about to do with memory: the driver of a virtio device says so in a queue
+//! What devices are about to do with memory. The driver of a virtio device writes that into a queue
 //! (Virtual I/O Device 1.2, 2.7), which the device reads past all caches.
 //!
-//! A queue is known from what the driver writes to the device's registers (4.1.4.3). They are where
-//! QEMU has them: at the start of a range of 16 KiB. What other devices do with memory is not
-//! known.
+//! The model learns where a queue is from what the driver writes to the device's registers
+//! (4.1.4.3). They are where QEMU has them: at the start of a range of 16 KiB. It does not know
+//! what other devices do with memory.
 
 use crate::memory::Physical;
 use rustc_hash::FxHashMap;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of memory that caches with virtual addresses make wrong.
+//! Finds uses of memory that are wrong because of caches with virtual addresses.
 //!
-//! A cache without limits, one for data and one for code: each line that was made stays until an
-//! operation removes it, and a dirty line stays dirty until an operation cleans it, though a
-//! processor may write it back at any time. What is kept is a bit for each line of a page of
-//! modified virtual addresses that had a page of physical memory.
+//! It models a cache without limits for data and another one for code. A line stays until an
+//! operation removes it. A dirty line stays dirty until an operation cleans it, but a processor may
+//! write it back at any time. For each pair of a page of modified virtual addresses and a page of
+//! physical memory that it had, the module keeps a bit for each line.
 
 use super::instruction::Operation;
 use crate::violation::Rule;

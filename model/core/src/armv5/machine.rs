@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled processor: its TLBs and its caches with virtual index and tag, hit or missed by
-//! fetches and accesses.
+//! The modelled processor: TLBs, and caches with virtual index and tag, in which fetches and
+//! accesses hit or miss.
 
 use super::instruction::{Operation, Which};
 use super::tlb::Tlb;

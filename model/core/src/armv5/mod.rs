@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processors of ARMv5TE: translation with domains and process identifiers, caches of virtual
-//! addresses.
+//! ARMv5TE: translation with domains and process identifiers, caches of virtual addresses.
 //!
-//! Of addresses there are three kinds: *virtual* ones, which instructions have; *modified* ones
-//! ([`Controls::modified`]), by which TLBs and caches are looked up and tables are walked; and
-//! physical ones. Intervals, owners and events are those of IA-32. Sources: ARM Architecture
-//! Reference Manual (DDI 0100), parts A and B; Intel XScale Core Developer's Manual; ARM926EJ-S
-//! Technical Reference Manual.
+//! There are three kinds of addresses. *Virtual* ones are those of instructions. *Modified* ones
+//! ([`Controls::modified`]) are looked up in TLBs, caches and tables. The third kind are physical
+//! ones. Intervals, owners and events are those of IA-32. Sources: ARM Architecture Reference
+//! Manual (DDI 0100), parts A and B; Intel XScale Core Developer's Manual; ARM926EJ-S Technical
+//! Reference Manual.
+//!
+//! It owns what only ARM has; what all processors share is at the crate's root. It does not know
+//! QEMU.
 
 mod checker;
 mod counter;

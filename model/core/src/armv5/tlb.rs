@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation look-aside buffers, whose entries keep domain and rights and are of no space.
+//! TLBs whose entries keep domain and rights, and belong to no space.
 
 use super::walk::{Mapping, Size};
 use crate::replacement::Victims;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of translations that a processor might still have and the tables no longer do.
+//! Finds uses of translations that a processor might still have, and that the tables no longer
+//! have.
 //!
-//! As [`crate::ia32::Checker`]: a TLB without limits, for code and for data, holds each translation
-//! that was used until an operation flushes it; a store into a table makes those suspect that
-//! depend on it; a suspect one is compared with the tables when it is used. No entry belongs to a
-//! space: one that was found below another first-level table is compared, too.
+//! As in [`crate::ia32::Checker`], a TLB without limits, one for code and one for data, holds each
+//! translation that was used until an operation flushes it. A store into a table marks those that
+//! depend on it; a marked one is compared with the tables when it is used next. No entry belongs to
+//! a space: one that was found with another first-level table is compared, too.
 
 use super::instruction::Which;
 use super::walk::{Access, Controls, Mapping, Size, walk};

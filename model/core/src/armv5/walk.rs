@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation tables of ARMv5, two levels, and who may use what they map.
+//! Translation tables of ARMv5, in two levels, and which accesses they allow.
 //!
-//! Fine tables, with pages of 1 KiB, nobody uses: they count as absent.
+//! No system here uses fine tables, with pages of 1 KiB: they count as absent.
 
 use crate::memory::{NoMapping, Physical};
 

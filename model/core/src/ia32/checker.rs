@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of translations that a processor might still have and the tables no longer do.
+//! Finds uses of translations that a processor might still have, and that the tables no longer
+//! have.
 //!
-//! The checker keeps every translation that was ever used until an instruction flushes it: a TLB
-//! without limits, whose entries are those that some processor might have. It also knows where the
-//! tables are that those translations came from. A store into a table makes the entries that
-//! depend on it suspect; when a suspect one is used, the tables are walked again and compared.
+//! The checker keeps every translation that was used until an instruction flushes it: so it is a
+//! TLB without limits, which has every entry that some processor might have. It also knows from
+//! which tables each translation came. A store into one of these tables marks the entries that
+//! depend on it; when a marked one is used, the tables are walked again and compared.
 //!
-//! A global entry stays when the directory changes. So it is compared, too, when it is first used
-//! below another directory than it was found or compared below last.
+//! A global entry stays when the directory changes. So it is also compared when it is first used
+//! under another directory than that under which it was found or last compared.
 //!
-//! Not seen: entries that a processor loads by speculation, before the first use; stores into
-//! tables by devices or by user code; pieces of a large page that the flush of one of its pages
-//! leaves after the tables have made small pages of it.
+//! The checker does not see entries that a processor loads by speculation, before the first use;
+//! stores into tables by devices or by user code; and pieces of a large page that remain when one
+//! of its pages is flushed after the tables have split it.
 
 use super::walk::{Mapping, walk};
 use crate::memory::{NoMapping, Physical};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what an IA-32 processor executes to intervals.
+//! Makes intervals of what an IA-32 processor executes.
 //!
-//! There is no event for a kernel entry in the stream; it shows as kernel code
-//! where user code was due. That is nearly "the code before was user code", but the
-//! kernel may also return to user mode and be entered again before a single user
-//! instruction begins: by an interrupt that waited, or when that instruction cannot be
-//! fetched. So the instructions that leave the kernel are watched as well.
+//! QEMU reports no event for a kernel entry: it shows as kernel code where user code was due. That
+//! nearly means that the code before was user code. But the kernel may also return to user mode and
+//! be entered again before a user instruction begins: by a pending interrupt, or because that
+//! instruction cannot be fetched. So the counter also watches the instructions that leave the
+//! kernel.
 
 use super::checker::{Access, Checker, Verdict};
 use super::instruction::Class;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled processor: its TLBs and caches, hit or missed by fetches and accesses.
+//! The modelled processor: TLBs and caches, in which fetches and accesses hit or miss.
 
 use super::tlb::Tlb;
 use super::walk::Mapping;

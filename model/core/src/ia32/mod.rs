@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processors of IA-32 in 32-bit mode: linear addresses, two levels of tables, segments.
+//! IA-32 in 32-bit mode: linear addresses, two levels of tables, segments.
+//!
+//! It owns what only IA-32 has; what all processors share is at the crate's root. It does not know
+//! QEMU.
 
 mod checker;
 mod counter;

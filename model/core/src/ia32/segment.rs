@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ring 1, and a small space at ring 3, can reach by segments (Intel SDM, volume 3, 3.4.5 and
+//! What ring 1, and a small space at ring 3, can access by segments (Intel SDM, volume 3, 3.4.5 and
 //! 3.5.1).
 //!
-//! Ring 1 uses supervisor pages, so only segment limits keep it from the kernel. A small space
-//! lies beside others that have user pages, too: its segments must end with it. An emulator may not
-//! check limits.
+//! Ring 1 uses supervisor pages, so only segment limits keep it from the kernel. A small space is
+//! next to others that have user pages, too: so its segments must end where it ends. An emulator
+//! may not check limits.
 
 use crate::violation::{Rule, Segment};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, OpAccess, Register};

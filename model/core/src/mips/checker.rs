@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of what a TLB may hold wrongly, and ASIDs that are another space's.
+//! Finds uses of TLB entries that are wrong, and of ASIDs that belong to another space.
 
 use super::machine::{Access, Counts};
 use super::spaces::Spaces;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what a MIPS executes to intervals.
+//! Makes intervals of what a MIPS processor executes.
 //!
-//! Exceptions enter the kernel at two addresses: misses of users, and all else. The emulator has
-//! other misses than the model, so their handler is set aside while it runs, and the machine counts
-//! it for each miss of its own TLB.
+//! Exceptions enter the kernel at two addresses: one for TLB misses of users, one for all others.
+//! QEMU's TLB has other misses than the model's. So the handler of misses is not counted while it
+//! runs, and the machine counts a handler for each miss of its own TLB.
 
 use super::bits::Bits;
 use super::checker::{Checker, Finding};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled processor: its TLB, and its caches with virtual index and physical tag, hit or
-//! missed by fetches and accesses.
+//! The modelled processor: its TLB, and caches with virtual index and physical tag, in which
+//! fetches and accesses hit or miss.
 
 use super::tlb::{Dropped, Key, Tlb};
 use super::walk::{Page, UNMAPPED, unmapped, walk};

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! MIPS III: the R4600, whose TLB software fills, with entries of two pages and an ASID.
+//! MIPS III: the R4600, whose TLB is filled by software, and has entries of two pages with an ASID.
 //!
-//! The kernel lies in segments that are not translated, so only user mode has translations, by
-//! three levels of tables that the handler of misses reads (docs/mips.md). The emulator tells no
-//! register of this processor: it tells instructions and, of each access, the address and the
-//! value. So the kernel's code is followed from power-on, as far as its registers follow from what
-//! it loads ([`Registers`]): that is how the ASID is known. Where the highest table is the handler
-//! of misses reads first. Intervals, owners and events are those of IA-32. Addresses have 64 bits,
-//! of which the kernel's have ones in their upper half. Source: *MIPS R4000 Microprocessor User's
-//! Manual*.
+//! The kernel is in segments that are not translated, so only user mode has translations, by three
+//! levels of tables that the handler of misses reads (docs/mips.md). QEMU reports no register of
+//! this processor, only instructions and the address and value of each access. So the model follows
+//! the kernel's code from power-on, as far as its registers follow from what it loads
+//! ([`Registers`]): that gives the ASID. The first word that the handler of misses reads is the
+//! address of the highest table. Intervals, owners and events are those of IA-32. Addresses have 64
+//! bits; the upper half of the kernel's addresses is ones. Source: *MIPS R4000 Microprocessor
+//! User's Manual*.
+//!
+//! It owns what only MIPS has; what all processors share is at the crate's root. It does not know
+//! QEMU.
 
 mod bits;
 mod checker;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel's registers hold, as far as it follows from its code and from what it loads.
+//! The values of the kernel's registers, as far as they follow from its code and from what it
+//! loads.
 //!
-//! Nothing is known at an entry. Each instruction makes its result known as far as its operands
-//! are; a load makes known what was read. Whatever is not understood leaves its target unknown, so
-//! what is known is true.
+//! At an entry no register is known. An instruction's result is known if its operands are, and a
+//! load's result is the value that was read. An instruction that the module does not understand
+//! leaves its target unknown: so what is known is true.
 
 use super::bits::Bits;
 use super::instruction::{RETURN, WAIT};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose an ASID is: a space's, which is known by its highest table, until the TLB was emptied.
+//! Which space an ASID belongs to, until the TLB is emptied. A space is known by its highest table.
 
 /// Who has which ASID, as far as user mode ran with it since the TLB was empty.
 pub struct Spaces {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The translation look-aside buffer: entries of two pages with an ASID.
+//! The TLB: entries of two pages with an ASID.
 
 use super::walk::{PAGE_SHIFT, Pair};
 use crate::replacement::Victims;

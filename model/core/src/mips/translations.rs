@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of translations that a processor might still have and the kernel's tables no longer
-//! do.
+//! Finds uses of translations that a processor might still have, and that the kernel's tables no
+//! longer have.
 //!
 //! A TLB without limits holds each pair of pages that was used under an ASID until the kernel drops
 //! it. What it holds is compared with the kernel's tables when it is used, once after each return
-//! to user mode: nothing changes while user mode runs. Where the emulator says which memory it
-//! accessed, that has to be what the tables have, too.
+//! to user mode, because nothing changes while user mode runs. If QEMU reports which memory it
+//! accessed, that has to be what the tables say, too.
 
 use super::tlb::{Dropped, Key};
 use super::walk::{Pair, walk};

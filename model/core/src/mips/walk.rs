@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The walk through the kernel's tables (docs/mips.md, *The TLB*): three levels of 512 entries of
-//! 64 bits each, whose upper half is what the TLB wants, or where the next table is.
+//! 64 bits. The upper half of an entry is the value for the TLB, or the address of the next table.
 
 use crate::memory::{NoMapping, Physical};
 

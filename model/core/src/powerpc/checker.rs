@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of what TLBs, the hashed table and caches may hold wrongly, segments that are open to
-//! the wrong space, and reservations of others.
+//! Finds uses of wrong entries of TLBs and of the hashed table, wrong lines of caches, segments
+//! that are open to the wrong space, and reservations of other threads.
 
 use super::instruction::{Operation, special};
 use super::lines::{LINE, Lines};

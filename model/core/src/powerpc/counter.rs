@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what a PowerPC executes to intervals.
+//! Makes intervals of what a PowerPC processor executes.
 //!
-//! Exceptions enter the kernel at fixed addresses. Of a 603's misses the emulator has others than
-//! the model, so the handlers that fill its TLB are set aside while they run, and the machine
-//! counts one for each miss of its own TLB.
+//! Exceptions enter the kernel at fixed addresses. On a 603 QEMU's TLB has other misses than the
+//! model's. So the handlers that fill QEMU's TLB are not counted while they run, and the machine
+//! counts a handler for each miss of its own TLB.
 
 use super::checker::{Checker, Finding};
 use super::instruction::{Class, Operation};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an instruction's encoding says about it (*Programming Environments for 32-bit
-//! Microprocessors*, chapter 8; `tlbld` and `tlbli`:
-//! *PowerPC 603e User's Manual*, chapter 2).
+//! Microprocessors*, chapter 8; `tlbld` and `tlbli`: *PowerPC 603e User's Manual*, chapter 2).
 //!
-//! The emulator tells of the accesses of loads and stores, whatever their form is. Here are those
-//! that do something else.
+//! QEMU reports the accesses of loads and stores, whatever their form is. This module has the
+//! instructions that do something else.
 
 use crate::Marker;
 use abi::arch::powerpc::marker::{BEGIN, BEGIN_FREE, END, decode};

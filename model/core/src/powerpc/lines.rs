@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What caches may hold of code: physical lines that were written and may not have reached memory,
-//! and lines of code that may be older than memory. Caches have no limits here.
+//! and lines of code that may be older than memory. These caches have no limits.
 
 use crate::violation::Rule;
 

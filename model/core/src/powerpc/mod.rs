@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PowerPC, 32 bits: the 603, whose TLBs software fills, and the 604, which searches a hashed
-//! table.
+//! PowerPC with 32 bits: the 603, whose TLBs are filled by software, and the 604, which searches a
+//! hashed table.
 //!
-//! The kernel lies in BATs and at physical addresses, so only user mode has translations of pages.
-//! Which space runs is in SPRG0, the directory of its tables, and which thread is in SPRG1: this is
-//! the project's kernel. Of others only Linux alone is known. Intervals, owners and events are
-//! those of IA-32. Sources: *Programming Environments for 32-bit Microprocessors*; *PowerPC 603e
-//! User's Manual*.
+//! The kernel uses BATs and physical addresses, so only user mode has translations of pages. SPRG0
+//! has the running space, as the directory of its tables, and SPRG1 the running thread: this is
+//! this project's kernel. Of other systems the module knows only Linux alone. Intervals, owners and
+//! events are those of IA-32. Sources: *Programming Environments for 32-bit Microprocessors*;
+//! *PowerPC 603e User's Manual*.
+//!
+//! It owns what only PowerPC has; what all processors share is at the crate's root. It does not
+//! know QEMU.
 
 mod checker;
 mod counter;

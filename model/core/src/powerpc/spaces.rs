@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which segments are open: each space's VSIDs are of a context of its own, that of its first
+//! Which segments are open. Each space has VSIDs of a context of its own, that of its first
 //! segment.
 //!
-//! A VSID belongs to the directory that was the processor's when user mode first ran with it. It
-//! may become another's only when nothing of it is left in a TLB or in the hashed table. Segments
-//! of another context have a Segment's pages only, which is many spaces' by the same VSIDs; or they
-//! are a server's window, in which nothing is the space's own and which is open only while the
-//! server's code runs. That lies there, too, as do blocks that users see by a BAT.
+//! A VSID belongs to the directory that the processor had when user mode first ran with it. Another
+//! space may get it only when no TLB and no entry of the hashed table has anything of it. There are
+//! two kinds of segments with another context. One has only pages of a Segment, which many spaces
+//! have by the same VSIDs. The other one is a server's window: the space has nothing of its own
+//! there, and the window is open only while the server's code runs, which is there, too. Blocks
+//! that users see by a BAT are treated like a window.
 
 use super::vsid::{Function, is_shut};
 use super::walk::{Belongs, Controls, belongs, is_hashed, page};

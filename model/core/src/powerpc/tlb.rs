@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation look-aside buffers, whose entries have VSIDs.
+//! TLBs whose entries have VSIDs.
 
 use super::walk::{Mapping, page};
 use crate::replacement::Victims;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of translations that a processor might still have and the kernel's tables no longer
-//! do.
+//! Finds uses of translations that a processor might still have, and that the kernel's tables no
+//! longer have.
 //!
-//! A TLB without limits holds each translation that was used or loaded until `tlbie` removes it.
-//! What it does not hold it finds in the hashed table, if there is one. Each is compared with the
-//! kernel's tables when it is used, once after each return to user mode: nothing changes while user
-//! mode runs.
+//! A TLB without limits holds each translation that was used or loaded until `tlbie` removes it. If
+//! it does not hold a translation, it looks it up in the hashed table, if there is one. Each is
+//! compared with the kernel's tables when it is used, once after each return to user mode, because
+//! nothing changes while user mode runs.
 
 use super::walk::{Controls, Mapping, page, search, walk};
 use crate::memory::{NoMapping, Physical};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This kernel's VSIDs.
+//! How this kernel computes VSIDs.
 
 use std::str::FromStr;
 

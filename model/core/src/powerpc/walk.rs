@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How an address is translated: BATs, segments, the hashed table (*Programming Environments for
-//! 32-bit Microprocessors*, chapter 7), and the tables of who runs, from which the others are
-//! filled: this kernel's (`kernel/mmu/src/powerpc.rs`), or those of Linux alone
+//! How an address is translated: by BATs, segments and the hashed table (*Programming Environments
+//! for 32-bit Microprocessors*, chapter 7), and by the tables from which these are filled. Those
+//! are this kernel's (`kernel/mmu/src/powerpc.rs`), or those of Linux alone
 //! (`arch/powerpc/include/asm/book3s/32/pgtable.h`).
 
 use super::instruction::special;

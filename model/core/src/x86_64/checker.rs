@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds uses of translations that a processor might still have and the tables no longer do.
+//! Finds uses of translations that a processor might still have, and that the tables no longer
+//! have.
 //!
-//! As on IA-32: the checker keeps every translation that was ever used until an instruction flushes
-//! it, and a store into a table makes those that depend on it suspect. When a suspect one is used,
-//! or a global one below other tables than before, the tables are walked again and compared.
+//! As on IA-32, the checker keeps every translation that was used until an instruction flushes it,
+//! and a store into a table marks the translations that depend on it. When a marked one is used, or
+//! a global one under other tables than before, the tables are walked again and compared.
 //!
-//! The emulator has no PCIDs, so each load of CR3 flushes what is not global, and a kernel under it
-//! relies on that. Who keeps what by its PCID is not looked at: `mmu::pcid` has tests of its own.
+//! QEMU has no PCIDs, so each load of CR3 flushes what is not global, and a kernel in QEMU relies
+//! on that. The checker does not examine which translations stay by a PCID: `mmu::pcid` has tests
+//! of its own.
 //!
-//! Not seen: entries that a processor loads by speculation, before the first use; stores into
-//! tables by devices or by user code; pieces of a large page that the flush of one of its pages
-//! leaves after the tables have made small pages of it.
+//! The checker does not see entries that a processor loads by speculation, before the first use;
+//! stores into tables by devices or by user code; and pieces of a large page that remain when one
+//! of its pages is flushed after the tables have split it.
 
 use super::walk::{Mapping, Memory, Size, walk};
 use crate::memory::NoMapping;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what an x86-64 processor executes to intervals.
+//! Makes intervals of what an x86-64 processor executes.
 //!
-//! As on IA-32: an entry of the kernel shows as its code where user code was due, so the
-//! instructions that leave it are watched.
+//! As on IA-32, an entry of the kernel shows as kernel code where user code was due, so the counter
+//! also watches the instructions that leave the kernel.
 
 use super::checker::{Access, Checker, Verdict};
 use super::instruction::Class;

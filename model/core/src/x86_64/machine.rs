@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled processor: its TLBs, what it keeps of the upper tables, and caches, hit or missed by
-//! fetches and accesses.
+//! The modelled processor: TLBs, the entries of upper tables that it keeps, and caches, in which
+//! fetches and accesses hit or miss.
 //!
-//! Caches have physical addresses, as the index of the first level is within a page. Walks of tables
-//! are counted by the entries that they read, and do not go through the caches.
+//! Caches have physical addresses, because the index of the first level is within a page. A walk of
+//! tables is counted by the entries that it reads, and does not go through the caches.
 
 use super::tlb::{Tlb, Upper};
 use super::walk::Mapping;

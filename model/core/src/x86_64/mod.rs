@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processors of x86-64 in 64-bit mode: four levels of tables, translations with PCIDs.
+//! x86-64 in 64-bit mode: four levels of tables, translations with PCIDs.
 //!
-//! Of what is not 64-bit mode, firmware and the first instructions of a kernel, only instructions
-//! are counted. Symbols and the report of how long the kernel looks at no interrupts have the lower
-//! halves of the kernel's addresses, of which the upper half is ones.
+//! Firmware and the first instructions of a kernel are not in 64-bit mode: of these only the number
+//! of instructions is counted. Symbols, and the report of how long the kernel does not check for
+//! interrupts, have the lower halves of the kernel's addresses; the upper half is ones.
+//!
+//! It owns what only x86-64 has; what all processors share is at the crate's root. It does not know
+//! QEMU.
 
 mod checker;
 mod counter;

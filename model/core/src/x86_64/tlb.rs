@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Translation look-aside buffers with tags, and what a processor keeps of the upper tables.
+//! TLBs with tags, and the entries of upper tables that a processor keeps.
 
 use super::walk::{Mapping, Size};
 use crate::replacement::{Replacement, Victims};

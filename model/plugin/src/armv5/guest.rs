@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the counter asks of an ARM guest: registers, and translation tables.
+//! What the counter reads of an ARM guest: registers, and translation tables.
 //!
-//! The interface reads memory as the present mode may, and user mode may not read tables. So there
-//! is a copy of each page that the kernel has written since power-on, and of those with queues of
-//! devices: it is made after the first write, when the writer can read it, and kept by all later
-//! writes.
+//! QEMU's interface reads memory with the rights of the current mode, and user mode may not read
+//! tables. So the plugin keeps a copy of each page that the kernel has written since power-on, and
+//! of those with queues of devices. A copy is made after the first write, when the writer can read
+//! the page, and each later write changes it.
 
 use crate::registers::{Handle, Reader, find};
 use model_core::armv5::{Controls, World};

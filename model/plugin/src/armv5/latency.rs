@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
+//! Reports the kernel's blocks to [`model_core::Latency`], from the machine's start on.
 //!
-//! In the kernel interrupts are off: it reads what the interrupt controller has, and that is where
-//! a stretch ends.
+//! Interrupts are disabled in this kernel. It reads the interrupt controller's status, and a
+//! stretch ends there.
 
 use super::guest::Guest;
 use super::plugin::{Plugin, with};

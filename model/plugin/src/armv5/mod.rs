@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::armv5::Counter`] what qemu-system-arm executes.
+//! Reports to [`model_core::armv5::Counter`] what qemu-system-arm executes.
 //!
-//! As for IA-32 (the crate's head), with these differences: callbacks of instructions come whether
-//! or not their condition holds, so it is evaluated; addresses of code and of accesses are those
-//! before the process identifier is put in; what the kernel writes is followed from power-on if
-//! tables will be walked.
+//! It works as for IA-32 (see the crate's head), with these differences. Callbacks of instructions
+//! come whether or not the instruction's condition holds, so the condition is evaluated here.
+//! Addresses of code and of accesses are those before relocation by the process identifier. If
+//! tables will be walked, the plugin follows what the kernel writes from power-on.
 
 mod guest;
 mod latency;

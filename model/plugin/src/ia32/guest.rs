@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the counter asks of the guest: registers and translation tables.
+//! What the counter reads of the guest: registers and translation tables.
 //!
-//! The interface reads memory by linear addresses only. Tables are read where physical memory
-//! appears in the kernel's part: in the window that an argument names, and in the large pages of
-//! the first directory, which is the kernel's own.
+//! QEMU's interface reads memory only by linear addresses. So tables are read where the kernel's
+//! part shows physical memory: in the window that an argument names, and in the large pages of the
+//! first directory, which is the kernel's own.
 
 use super::registers::Registers;
 use model_core::ia32::{SegmentRegister, World, privilege};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
+//! Reports the kernel's blocks to [`model_core::Latency`], from the machine's start on.
 
 use super::guest::Guest;
 use super::plugin::{EAX, Plugin, with};

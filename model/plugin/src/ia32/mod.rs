@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::ia32::Counter`] what qemu-system-i386 executes, or takes samples of it.
+//! Reports to [`model_core::ia32::Counter`] what qemu-system-i386 executes, or takes samples of it.
 //!
-//! A block's callback reads EIP, because QEMU shares a block among all addresses that its page is
-//! mapped at, but not among code segments: where that begins is known when the block is translated.
+//! A block's callback reads EIP, because QEMU uses one block for all addresses at which its page is
+//! mapped. It does not do so for different code segments: the segment's base is known when the
+//! block is translated.
 
 mod guest;
 mod latency;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Samples of what the processor executes: every so many instructions where it is, and its stack.
+//! Samples of what the processor executes: every N instructions the place and the stack.
 //!
-//! QEMU adds up the instructions of each block that begins, and calls when there are enough of
-//! them. The block that begins then is the sample: its share of samples is its share of
+//! QEMU adds up the instructions of each block that begins, and calls the plugin when there are
+//! enough. The block that then begins is the sample: so its share of samples is its share of
 //! instructions.
 
 use super::guest::Guest;

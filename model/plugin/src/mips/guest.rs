@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the counter asks of a MIPS guest: tables.
+//! What the counter reads of a MIPS guest: tables.
 //!
-//! The interface tells no register of this processor, and reads memory as the present mode may,
-//! which in user mode does not reach the kernel's. So there is a copy of what the kernel has written
-//! since power-on; before that memory was empty.
+//! QEMU's interface gives no register of this processor, and reads memory with the rights of the
+//! current mode; user mode cannot read the kernel's. So the plugin keeps a copy of what the kernel
+//! has written since power-on; before that, memory was empty.
 
 use crate::registers::Reader;
 use model_core::Physical;

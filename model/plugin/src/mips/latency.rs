@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
+//! Reports the kernel's blocks to [`model_core::Latency`], from the machine's start on.
 //!
-//! In the kernel interrupts are closed: it looks at Cause, and that is where a stretch ends, but not
-//! where it reads that to see why it is entered. While it waits they are open, for an interrupt that
-//! it looks for itself after that.
+//! Interrupts are disabled in this kernel. It reads Cause to check for interrupts, and a stretch
+//! ends there. A read of Cause that asks why the kernel was entered ends none. While the kernel
+//! waits, interrupts are enabled; it checks for them itself afterwards.
 
 use super::guest::Guest;
 use super::plugin::{Plugin, with};

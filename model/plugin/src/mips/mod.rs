@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::mips::Counter`] what qemu-system-mips64 executes.
+//! Reports to [`model_core::mips::Counter`] what qemu-system-mips64 executes.
 //!
-//! As for IA-32 (the crate's head), with these differences: QEMU tells no registers of this
-//! processor, so the kernel's instructions, and what it reads and writes, are followed from
-//! power-on if tables will be walked; a block is of one address, which says whose it is; of the name
-//! of a case two accesses tell.
+//! It works as for IA-32 (see the crate's head), with these differences. QEMU gives no registers of
+//! this processor; so, if tables will be walked, the plugin follows the kernel's instructions, and
+//! what the kernel reads and writes, from power-on. A block belongs to one address, which says
+//! whose code it is. Two accesses give the name of a case.
 
 mod guest;
 mod latency;

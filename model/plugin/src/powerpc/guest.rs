@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the counter asks of a PowerPC guest: registers, and tables.
+//! What the counter reads of a PowerPC guest: registers, and tables.
 //!
-//! The interface reads memory as the present mode may, and user mode may read neither the kernel's
-//! tables nor the hashed table. So there is a copy of each page that the kernel has written since
-//! power-on: it is made after the first write, when the writer can read it, and kept by all later
-//! writes. The kernel's addresses are physical ones; those of Linux alone are as far from them as
-//! its memory is from 0.
+//! QEMU's interface reads memory with the rights of the current mode, and user mode may read
+//! neither the kernel's tables nor the hashed table. So the plugin keeps a copy of each page that
+//! the kernel has written since power-on. A copy is made after the first write, when the writer can
+//! read the page, and each later write changes it. The kernel's addresses are physical ones; the
+//! addresses of Linux alone are as far from them as its memory is from 0.
 
 use crate::registers::{Handle, Reader, find};
 use model_core::powerpc::{Bat, Controls, LINUX, World};

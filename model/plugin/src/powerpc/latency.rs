@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on.
+//! Reports the kernel's blocks to [`model_core::Latency`], from the machine's start on.
 //!
-//! In the kernel interrupts are off: it looks at the decrementer and at the interrupt controllers,
-//! and that is where a stretch ends. While it waits they are on, for an interrupt that it looks for
-//! itself after that.
+//! Interrupts are disabled in this kernel. It reads the decrementer and the interrupt controllers,
+//! and a stretch ends there. While the kernel waits, interrupts are enabled; it checks for them
+//! itself afterwards.
 
 use super::guest::Guest;
 use super::plugin::{Plugin, with};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::powerpc::Counter`] what qemu-system-ppc executes.
+//! Reports to [`model_core::powerpc::Counter`] what qemu-system-ppc executes.
 //!
-//! As for IA-32 (the crate's head), with these differences: a block is of one address, which is
-//! known when it is translated, and QEMU does not tell the program counter when it begins; segment
-//! registers, which QEMU does not tell, and what the kernel writes are followed from power-on if
-//! tables will be walked.
+//! It works as for IA-32 (see the crate's head), with these differences. A block belongs to one
+//! address, which is known when it is translated; QEMU does not give the program counter when the
+//! block begins. QEMU does not give segment registers either; so, if tables will be walked, the
+//! plugin follows them, and what the kernel writes, from power-on.
 
 mod guest;
 mod latency;

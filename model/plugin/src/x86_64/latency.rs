@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::Latency`] of the kernel's blocks, from the machine's start on. It knows the
-//! kernel's addresses by their lower halves.
+//! Reports the kernel's blocks to [`model_core::Latency`], from the machine's start on. It uses the
+//! lower halves of the kernel's addresses.
 
 use super::guest::Guest;
 use super::plugin::{Plugin, with};

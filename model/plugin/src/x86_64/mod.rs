@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tells [`model_core::x86_64::Counter`] what qemu-system-x86_64 executes.
+//! Reports to [`model_core::x86_64::Counter`] what qemu-system-x86_64 executes.
 //!
-//! As for IA-32, without segments: a block's callback reads RIP, because QEMU shares a block among
-//! all addresses that its page is mapped at.
+//! It works as for IA-32, without segments: a block's callback reads RIP, because QEMU uses one
+//! block for all addresses at which its page is mapped.
 
 mod guest;
 mod latency;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the callbacks work on.
+//! The state of the callbacks.
 
 use super::guest::Guest;
 use crate::arguments::Arguments;
