@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Images as U-Boot has them (its `image.h`): a header of 64 bytes, words with the high byte first,
+//! Images in U-Boot's format (its `image.h`): a header of 64 bytes, words with the high byte first,
 //! and the data.
 
 /// What an image holds.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Does what U-Boot's `bootm` does, and nothing else: finds a kernel and a RAM disk in memory,
-//! checks headers and checksums, copies both to their places, leaves a list of tags and enters the
-//! kernel with r0 to r2 set and caches off. Each refusal is a sentence.
+//! Does what U-Boot's `bootm` does, and nothing else: it finds a kernel and a RAM disk in memory,
+//! checks headers and checksums, copies both to their places, leaves a list of tags, and enters the
+//! kernel with r0 to r2 set and caches off. It prints a sentence if it refuses an image.
+//!
+//! It knows nothing of this kernel but the format of its images.
 #![no_std]
 #![no_main]
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes components of the network and the disk fail, by a seed, and looks how long nothing works
-//! afterwards.
+//! Makes components of the network and the disk fail, by a seed, and measures how long it takes
+//! until everything works again.
 //!
 //! Arguments: `faults=N`, `seed=N`, `kinds=WORD,WORD,...` (the words of [`Kind`]; all of them if
-//! absent), `rest=N` (the longest that nothing fails, in milliseconds), `address=` the IP server's,
-//! or that of somebody else to ask. The victims are what the description lets it control, those
-//! whose memory it shares, and those that it may notify ([`Victims::new`]). After each fault it
-//! asks for answers of all that it has something of, until they come: the network's gateway, a
-//! connection by way of the IP server, a range of a disk. A victim that is alive but of no use is
-//! killed after a while, as a person would do.
+//! absent), `rest=N` (the longest time without a fault, in milliseconds), `address=`, the IP
+//! server's address or that of another host to ask. The victims are the components that the
+//! description lets it control, those whose memory it shares, and those that it may notify
+//! ([`Victims::new`]). After each fault it asks everything that it can ask until answers come: the
+//! network's gateway, a connection through the IP server, a range of a disk. If a victim lives but
+//! does nothing useful for a while, it is killed, as a person would do.
+//!
+//! It owns the choice of faults. It does not know how a server works inside: it has only what any
+//! component could be given.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

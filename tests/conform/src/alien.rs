@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens: threads whose every kernel entry is a message to their handler, and the
-//! receive mode `run`.
+//! Aliens: threads whose every kernel entry is a message to their handler, and the receive mode
+//! `run`.
 
 use crate::{
     ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, cache, check, fails, fill, good, own,

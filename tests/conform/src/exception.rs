@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions of native threads as messages to their handler. The thread that
-//! fails runs machine code written to a page of the own space.
+//! Exceptions of native threads as messages to their handler. The thread that fails executes
+//! machine code in a page of the conformance program's own space.
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fill, good};
 use abi::frame::{fault, vector};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Large pages: memory that is mapped where it is aligned as its addresses are, and parts of it
-//! changed. A thread tries each access, after this one has made it: what is in a TLB counts.
+//! Large pages: memory is mapped where it is aligned like its addresses, and parts of it are
+//! changed. After the program has made an access, a thread tries the same access, because what is
+//! in a TLB matters.
 
 use crate::exception::{launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, bytes, cache, check, fill, good};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The conformance program: a named case for what the manual says about system
-//! calls. It runs on every target and reports a line each on the machine-readable line.
+//! The conformance program: named cases for what the manual says about system calls. It runs on
+//! every target, and reports a line for each case on the machine-readable line.
+//!
+//! It owns the cases, and the Quota in which each runs. It knows only the contract (`abi`) and the
+//! user library: what the kernel does inside is for other tests.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of a processor that has more than three words in registers.
+//! Messages on a processor that has more than three words in registers.
 
 use crate::object::yield_now;
 use crate::{Bed, Case, SELF, Why, check, good};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must be the same.
+//! What must be the same after both have handled an event.
 
 use crate::processor::{Kernel, Outcome, Processor, Who, is_pool};
 use anyhow::{Context, Result, bail, ensure};

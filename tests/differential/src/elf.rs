@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's file: where its symbols are, and its code.
+//! The kernel's ELF file: its code, and the places of its symbols.
 
 use anyhow::{Context, Result, bail};
 use object::{Object, ObjectSection, ObjectSymbol};

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Holds the assembly fast paths against the portable kernel: `differential KERNEL [SEED]
+//! Compares the assembly fast paths with the portable kernel: `differential KERNEL [SEED]
 //! [EVENTS]`.
 //!
-//! The kernel's entry code, as it was built, is executed by a machine in the processor's folder, on
-//! the state of a simulated system; then `kcore` handles the same event. If the fast path went
-//! through, every word of the pool that means anything, all registers and the space must be the
-//! same; if it gave up, it must have changed nothing but its scratch words.
+//! A machine in the processor's folder executes the kernel's entry code, as it was built, on the
+//! state of a simulated system; then `kcore` handles the same event. If the fast path completes,
+//! all registers, the space, and every word of the pool that has a meaning must be the same. If it
+//! gives up, it must have changed only its scratch words.
 //!
-//! The fast path's tests are held to be needed, too: an event is tried once more for each test that
-//! was made, which finds the opposite then. Each test must have been the only one between an event
-//! and a wrong result, or there is a reason why it cannot be.
+//! Each test in the fast path must be needed, too. For each test that was made, the event is tried
+//! once more with the opposite result of that test. Each test must at least once be the only one
+//! that prevents a wrong result, or there is a reason why it cannot be.
 //!
 //! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
-//! which is the default, `arm`, `mips`, `powerpc`, `wide` for x86-64, or `alpha`, whose fast path is
-//! all there is of it. A processor's folder implements
-//! the trait of `processor.rs`. The others see each other in this order: `memory`, `clock`, `elf`,
-//! `processor`, `compare`, `system`, `scenario`, `step`, `run`; `x86` is what IA-32 and x86-64 have
-//! in common.
+//! which is the default, `arm`, `mips`, `powerpc`, `wide` for x86-64, or `alpha`, for which there
+//! is only the fast path. A processor's folder implements the trait of `processor.rs`. The other
+//! modules use each other in this order: `memory`, `clock`, `elf`, `processor`, `compare`,
+//! `system`, `scenario`, `step`, `run`; `x86` is what IA-32 and x86-64 have in common.
+//!
+//! It owns the systems, the events and the comparison. It must not know what a fast path does: it
+//! sees only the state before and after.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

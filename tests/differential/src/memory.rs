@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory that a machine sees: what was there, and what it has written.
+//! The memory that a machine sees: what was there, and what the machine has written.
 //!
-//! It is made of words, as the host has them. Which byte of a word has which address is the
-//! machine's business.
+//! It consists of words, as the host has them. The machine decides which byte of a word has which
+//! address.
 
 use std::collections::BTreeMap;
 

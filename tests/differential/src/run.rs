@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random systems and their events, and whether these were the right ones.
+//! Random systems and their events, and whether the events had the intended variety.
 
 use crate::elf::Elf;
 use crate::processor::Processor;

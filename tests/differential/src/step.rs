@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One event, by the assembly and by the portable kernel.
+//! One event, handled by the assembly and by the portable kernel.
 
 use crate::compare::{Before, compare};
 use crate::processor::{Event, Executed, Kernel, Outcome, Processor, Run};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine model counts: the fast paths of IPC, aliens, notifications and page faults, an
-//! interval each (numbers below; limits in `tests/systems/fast-paths.toml`).
+//! What the machine model counts: the fast paths of IPC, aliens, notifications and page faults,
+//! each in an interval (numbers below; limits in `tests/systems/fast-paths.toml`).
 //!
-//! Interval 1 is another thing: the program counts it, too, by the time-stamp counter, which
-//! counts instructions under QEMU's `-icount shift=0`, or by a slower counter. The line `ticks 1 N
-//! R` tells the test how many there were, and how many are a tick, to be compared with what the
-//! model saw.
+//! Interval 1 is different: the program counts it, too, by the time-stamp counter, which counts
+//! instructions under QEMU's `-icount shift=0`, or by a slower counter. The line `ticks 1 N R`
+//! gives the test the number of ticks, and the instructions in a tick; the test compares them with
+//! what the model counted.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sends frames into the network that nobody should send, by a seed: of random lengths, and random
-//! from some byte on, for everybody, for a group, for the first or the second client, or for
-//! nobody. Many look like IPv4, IPv6 or ARP. Now and then a length is none.
+//! Sends malformed frames into the network, by a seed: of random lengths, with random bytes from
+//! some byte on, for all stations, for a group, for the first or the second client, or for no
+//! station. Many look like IPv4, IPv6 or ARP. Now and then a length is impossible.
 //!
-//! Arguments: `frames=N`, `seed=N`. With `witness=N` in their place it counts what others send by
-//! way of the network card: at least so many frames have come when somebody sends it a datagram.
+//! Arguments: `frames=N`, `seed=N`. With `witness=N` instead, it counts what others send through
+//! the network card: when a datagram for it arrives, at least N frames must have come.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clients of the screen for its tests, by the first argument: `hostile` breaks every rule of the
-//! protocol by a seed and never stops; `flood` does the same for a while, and asks the component `rhythm`
-//! whether it was late meanwhile; `messages` sends the server a million messages of any words;
-//! `frames` says how many of its frames were shown; `killer` kills
-//! others when it is told to by keys, and shows how often it has killed the server.
+//! Clients of the screen for its tests. The first argument chooses one:
+//!
+//! `hostile` breaks every rule of the protocol by a seed and never stops. `flood` does the same for
+//! a while, and asks the component `rhythm` whether it was late meanwhile. `messages` sends the
+//! server a million messages of random words. `frames` says how many of its frames were shown.
+//! `killer` kills others when keys tell it to, and shows how often it has killed the server.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

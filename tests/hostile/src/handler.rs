@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile handler: its alien executes random bytes with random registers, flags, and what else
-//! the processor has of a thread. Whatever comes of that must come back to the handler as an event,
-//! with flags that give no privilege. Where there are small spaces, the alien's becomes small and
-//! large meanwhile; a neighbour's memory stays as it is.
+//! A hostile handler: its alien executes random bytes with random registers, flags, and other state
+//! that the processor keeps for a thread. Whatever happens must come back to the handler as an
+//! event, with flags that give no privilege. Where there are small spaces, the alien's space
+//! becomes small and large meanwhile; a neighbour's memory stays as it is.
 
 use crate::processor::{
     code, exception, frame, has_small_spaces, is_privileged, is_system_call, prepare,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A hostile component: a million system calls with random and nearly valid
-//! arguments, by a fixed seed. It must neither hurt anybody (another component's ping-pong
-//! goes on beside it) nor keep memory: at the end its Quota is what it was.
+//! A hostile component: a million system calls with random and nearly valid arguments, by a fixed
+//! seed. It must harm no other component (a ping-pong of two others continues meanwhile), and must
+//! keep no memory: at the end its Quota is as it was.
 //!
-//! It gives away what would only let it end itself: its Thread, its Space. It
+//! It gives up the capabilities by which it could only end itself: to its Thread and its Space. It
 //! polls where it could wait for ever. Where there are small spaces, its spaces become small and
 //! large again.
+//!
+//! It knows only the contract: what the kernel does inside is for other tests.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens on MIPS: instructions of coprocessor 0, addresses of the kernel's and of its devices,
-//! programs that go on in odd places.
+//! Aliens on MIPS: instructions of coprocessor 0, addresses of the kernel and of its devices,
+//! programs that continue at odd addresses.
 
 use crate::handler::{BYTES, THERE};
 use crate::{EDGE, POOL, Random};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Aliens on PowerPC: random machine state, single steps, instructions of the FPU, addresses of the
-//! kernel's and of its devices.
+//! kernel and of its devices.
 
 use crate::Random;
 use crate::handler::{BYTES, THERE};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A server and processes that show it, or do not at the time, by random steps beside a model as
-//! simple as can be (PowerPC). Processes read and write what they have, what they have not, and
-//! what the server has; they load their FPU and store it. The server goes through them, and reaches
-//! what each of them has. Meanwhile pages come and go, singly and so many that a space gets another
-//! context, large ones of the server among them, and now and then nobody runs.
+//! A server, and processes of which some show it, by random steps compared with a naive model
+//! (PowerPC). Processes read and write what they have, what they do not have, and what the server
+//! has; they load and store FPU registers. The server runs for each of them in turn, and accesses
+//! the memory of each. Meanwhile pages are mapped and unmapped, singly and so many at once that a
+//! space gets another context, large pages of the server among them; now and then no thread runs.
 
 use crate::{QUOTA, Random};
 use abi::frame::{INSTRUCTION, WORDS, fault, vector};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens on x86-64: random bases of FS and FPU state, addresses that are none.
+//! Aliens on x86-64: random bases of FS and FPU state, values that are no addresses.
 
 use crate::handler::{BYTES, THERE};
 use crate::{EDGE, POOL, Random};

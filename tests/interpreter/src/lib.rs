@@ -2,9 +2,12 @@
 //! Executes PowerPC's entry code as it was built, instruction by instruction: for the differential
 //! test, and for that of the hashed table.
 //!
-//! It knows the instructions that this code has, and no others (*Programming Environments for
-//! 32-bit Microprocessors*, chapter 8). Bits are counted from the right here. The code accesses
-//! nothing but words, so the order of bytes does not matter. It runs with translation off.
+//! It knows only the instructions that this code has (*Programming Environments for 32-bit
+//! Microprocessors*, chapter 8). Bits are counted from the right. The code accesses only words, so
+//! the order of bytes does not matter. It runs with translation off.
+//!
+//! It owns the registers and what an instruction does to them. It does not know what the code is
+//! for.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two devices of a PC that interrupt all the time, by lines of the second controller: the
 //! real-time clock 8,192 times a second, and the mouse whenever its last interrupt is acknowledged.
-//! So both wait at the same time again and again, and neither may be lost.
+//! So both are pending at the same time again and again, and neither may be lost.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

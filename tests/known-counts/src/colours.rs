@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A reader whose lines stay in the second-level cache, or not, while other components read more than
-//! it holds: what colours of frames keep apart (docs/systems.md, *Colours*).
+//! A reader whose lines stay in the second-level cache, or do not, while other components read more
+//! than the cache holds: this shows what colours of frames separate (docs/systems.md, *Colours*).
 
 use crate::lines::{PAGE, REPETITIONS, WORD, read};
 use alloc::vec::Vec;

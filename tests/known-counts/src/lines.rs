@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading of memory, line by line or page by page.
+//! Reads of memory, line by line or page by page.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

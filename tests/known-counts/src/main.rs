@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs whose counts are known by hand, an interval each. What the machine model must
-//! find stands in `xtask/src/test/model.rs`, for the TLBs and caches of `pentium4-1400`.
+//! Programs whose counts are known by hand, each in an interval. `xtask/src/test/model.rs` has the
+//! counts that the machine model must find, for the TLBs and caches of `pentium4-1400`.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

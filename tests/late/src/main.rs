@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of a disk that is slow, or does not answer: it writes a block of its range that nobody
-//! else writes, reads it again, and so on, and says when an answer takes long, what it is, and what
-//! it should not be. The argument `mark=N` tells its blocks from those of others. With the
+//! A client of a disk that is slow, or does not answer. It writes a block of its range that no
+//! other client writes, reads it again, and so on; it reports answers that take long, and blocks
+//! that are wrong. The argument `mark=N` distinguishes its blocks from those of others. With the
 //! capability `control` it ends a disk server that refuses everything, as a person would do.
 #![no_std]
 #![no_main]

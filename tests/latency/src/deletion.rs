@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects that take much along when they are deleted.
+//! Objects whose deletion deletes much else.
 
 use crate::code::{Code, OWN_QUOTA, OWN_SPACE};
 use crate::{Bed, CONTROL, Case, PAGE, QUOTA, RW, SPAN, batches, expect, pause};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An adversarial component: each case builds what a path of the kernel could walk over for long
-//! with interrupts off, and has it walked. The machine model measures how long it really took
-//! (docs/model.md,
-//! *Latency*); what the calls return is for the conformance program.
+//! An adversarial component. Each case builds what a path of the kernel could walk over for a long
+//! time with interrupts disabled, and makes the kernel walk over it. The machine model measures how
+//! long it took (docs/model.md, *Latency*); the conformance program tests what the calls return.
 //!
-//! A case may have steps, which the report tells apart: `case` is called with the name of each.
-//! What prepares is another step. Numbers are chosen so that a walk over all of it takes far more
-//! than 10,000 instructions. Arguments name the cases that run; without any all do.
+//! A case may have steps, which the report distinguishes: `case` is called with the name of each,
+//! and preparations are a step of their own. Numbers are chosen so that one walk over everything
+//! would take far more than 10,000 instructions. Arguments name the cases that run; without
+//! arguments all do.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mapping much at once, and into places where much is mapped.
+//! Mapping much at once, and mapping where much is mapped.
 
 use crate::code::Code;
 use crate::{Bed, CODE, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};

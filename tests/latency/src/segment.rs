@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments that many Spaces see, or that have many tables.
+//! Segments that many Spaces have attached, or that have many tables.
 
 use crate::mapping::{change_spans, map_spans, protect_a_page};
 use crate::{Bed, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches};

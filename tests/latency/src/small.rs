@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small Spaces that are large, and homes that have many of them.
+//! Small Spaces of a large size, and homes that have many small Spaces.
 
 use crate::{Bed, Case, PAGE, QUOTA, RW, SPAN, batches, expect};
 use abi::arch::ia32::kip::FEATURE_SERVERS;

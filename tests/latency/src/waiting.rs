@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many threads that wait for one, or for the same moment.
+//! Many threads that wait for one thread, or for the same moment.
 
 use crate::code::Code;
 use crate::{Bed, CONTROL, CROWD, Case, QUOTA, SELF, SPACE, URGENT, expect, pause};

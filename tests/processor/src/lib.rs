@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests know of the processor: machine code that their threads execute, and where a [`Frame`]
-//! has what. There is a module for each processor, with the same names in all of them; what one has
-//! more is for cases that are its own.
+//! What tests know of the processor: machine code for their threads, and the layout of a [`Frame`].
+//! There is a module for each processor, with the same names in all of them; cases that only one
+//! processor has may use more.
 //!
-//! Code of a few instructions is assembled when this is built and lies among the read-only data. It
-//! can be executed at any address, and after other code. Native threads find the argument of
-//! `start` where [`code::read`] and its like expect an address.
+//! Code of a few instructions is assembled when this crate is built, and is part of the read-only
+//! data. It can be executed at any address, and after other code. Native threads find the argument
+//! of `start` where [`code::read`] and similar functions expect an address.
+//!
+//! It owns machine code and layouts. It does not know what a case tests with them.
 #![no_std]
 #![cfg_attr(target_arch = "mips64", feature(asm_experimental_arch))]
 

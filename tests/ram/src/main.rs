@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out whether all RAM that it was given is there, and no two pieces are the same.
+//! Tests whether all RAM that it was given exists, and no two pieces are the same.
 //!
-//! It maps each piece of RAM, all of them at once, writes a word here and there, and reads all of
-//! them only when all are written: a physical address that lost its upper bits would lead to
-//! another word. The shared memory `far` tells at which physical address it is.
+//! It maps all pieces at once, writes a word here and there, and reads all words only when all are
+//! written: a physical address that lost its upper bits would lead to another word. If it has the
+//! shared memory `far`, it prints the physical address of that memory.
 #![no_std]
 #![no_main]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Computes when it is asked to, above who asked.
+//! Computes when it is asked to, at a higher priority than the component that asks.
 
 use macadamia::ipc::{Message, receive, reply};
 use macadamia::{MessageKind, time};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Owes answers.
+//! Leaves calls unanswered.
 
 use macadamia::ipc::{Message, receive, reply};
 use macadamia::{MessageKind, time, utcb};

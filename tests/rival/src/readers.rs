@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Leaves dead readers at the console, more than that has memory for.
+//! Leaves dead readers at the console, more than the console has memory for.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::ipc::{self, Message, send};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What native components may expect of their sockets, while the IP server lives, and when it dies.
-//! Both ends are here: the argument `address` is the server's.
+//! What native components may expect of their sockets, while the IP server lives and when it dies.
+//! This component has both ends of each connection; the argument `address` is the server's address.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of the disk server that wants more than its range: first by requests that keep to the
-//! protocol, all of which must be refused, then by whatever words in the memory that it shares with
-//! the server, for as long as the system runs. With the argument `paced` it does so for a moment
-//! each time it is notified.
+//! A client of the disk server that wants more than its range. First it makes requests that follow
+//! the protocol, all of which must be refused. Then it writes random words into the memory that it
+//! shares with the server, for as long as the system runs; with the argument `paced`, only for a
+//! moment each time that it is notified.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the memory management of PowerPC costs, by the machine model: an interval each (numbers
+//! What PowerPC's memory management costs, by the machine model: each case in an interval (numbers
 //! below).
 #![no_std]
 #![no_main]

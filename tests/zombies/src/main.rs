@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The load of section 7 of Dougan, Mackerras, Yodaiken 1999: programs come, touch their pages, and
-//! go, and now and then the processor has nothing to do. Each of them is a mapping of so many pages
-//! that its end gives the space another context, and leaves zombies.
+//! The load of section 7 of Dougan, Mackerras, Yodaiken 1999: programs start, access their pages
+//! and end, and now and then the processor is idle. Each program is a mapping of so many pages that
+//! its end gives the space another context, and leaves zombies.
 //!
 //! Its arguments say how many pages a program has, and how many programs there are.
 //!
-//! It reports the kernel's counts ([`Counts`]) between the first time of idleness and the last, and
-//! how long pages took to be touched.
+//! It reports the kernel's counts ([`Counts`]) between the first idle time and the last, and how
+//! long the accesses to pages took.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A range of a disk: what is written there is read again.
+//! A range of a disk: what was written there is read again.
 
 use super::{ALARM, PATIENCE, Probe, rest};
 use frames::{Broken, Shared};

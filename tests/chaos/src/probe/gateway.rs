@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of the switch that asks the network's gateway for its address: whether frames go out
-//! and come back.
+//! A client of the switch that asks the network's gateway for its address: this shows whether
+//! frames go out and come back.
 
 use super::{ALARM, PATIENCE, Probe, rest};
 use frames::{Address, Broken, Shared, bytes};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the component asks of those that fail.
+//! What the component asks of the servers that fail.
 
 mod disk;
 mod gateway;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A part of the screen: each question is another colour, and the answer that it is shown.
+//! A part of the screen: each question is another colour, and the answer is that it is shown.
 
 use super::{ALARM, PATIENCE, Probe};
 use macadamia::screen::Screen;

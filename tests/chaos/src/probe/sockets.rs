@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A connection to itself by way of the IP server: whether bytes come through, and whether they are
-//! those that were sent.
+//! A connection to itself through the IP server: whether bytes arrive, and whether they are those
+//! that were sent.
 
 use super::{PATIENCE, Probe, rest};
 use core::time::Duration;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens: what only ARM has of them.
+//! Aliens: what only ARM has.
 
 use crate::alien::{CODE, DATA, clear, launch, write, written};
 use crate::exception::WHOLE;

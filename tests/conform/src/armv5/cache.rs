@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches that have addresses of programs: what `Cache` and the kernel see to.
+//! Caches of virtual addresses: what `Cache` does, and what the kernel does by itself.
 
 use crate::exception::{DATA, WHOLE, create, launch_with, next};
 use crate::{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More spaces and Segments than the processor has domains, at the same addresses: each keeps its
-//! own, whichever space had the domain or the first-level entry meanwhile.
+//! More spaces and Segments than the processor has domains, at the same addresses. Each keeps its
+//! own memory, whichever space had the domain or the first-level entry meanwhile.
 
 use crate::alien::CODE;
 use crate::exception::{BADGE, DATA, WHOLE, create};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that only ARM has: of Thumb code, of alignment, of privileged instructions; and
-//! frames that want more than a user has.
+//! Exceptions that only ARM has: in Thumb code, of alignment, of privileged instructions; and
+//! frames that ask for more than a user may have.
 
 use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, check, fill, good};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a message changes of ARM's registers: words 3 to 7 are among them.
+//! What a message changes of ARM's registers, among which are words 3 to 7.
 
 use crate::exception::{BADGE, create};
 use crate::message::{IN_REGISTERS, message};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots of relocation: Quotas divide them, and spaces that share one keep what is theirs.
+//! Slots of relocation: Quotas divide them, and spaces that share one keep what belongs to them.
 
 use super::domain;
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread has besides its registers: the thread pointer. And what it has not of another:
-//! registers, flags, the state of the processor's instruction set.
+//! What a thread has besides its registers, the thread pointer; and what it does not get from
+//! another thread: registers, flags, and the processor's instruction set.
 
 use crate::exception::{BADGE, DATA, WHOLE, create, launch, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, fill, good};

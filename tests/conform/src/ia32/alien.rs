@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens: what only IA-32 has of them.
+//! Aliens: what only IA-32 has.
 
 use crate::alien::{Alien, CODE, DATA, launch};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, good};

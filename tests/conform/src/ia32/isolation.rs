@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nothing of one thread is seen by another: selectors, TLS descriptors, debug
-//! registers, I/O ports, FPU and SSE registers. All threads run machine code from the same page.
+//! A thread sees nothing of another one: selectors, TLS descriptors, debug registers, I/O ports,
+//! FPU and SSE registers. All threads execute machine code from the same page.
 
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, good};
 use abi::frame::vector;

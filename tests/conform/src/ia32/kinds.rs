@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads of small spaces with those of others: of large ones, of the same home, of another home,
-//! and of the server that homes show. Where the machine has no small spaces, each case looks
-//! whether it says so.
+//! Threads of small spaces together with others: those of large spaces, of the same home, of
+//! another home, and of the server that homes show. Where the machine has no small spaces, each
+//! case checks that it says so.
 
 use super::server::{self, limits_hold};
 use super::small::{

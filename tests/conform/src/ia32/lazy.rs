@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded when it is used: nothing of it outlives its thread or its space, and
-//! nothing of it passes between an alien and its handler. All threads run machine code.
+//! State that is loaded when it is used: it does not outlive its thread or its space, and nothing
+//! of it passes between an alien and its handler. All threads execute machine code.
 
 use super::own::bare;
 use super::state::{has_sysenter, system_call};

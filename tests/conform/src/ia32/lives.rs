@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers that die again and again, each while a process shows it and runs, beside one that works
-//! all the time: that one does not notice, and the Quota has everything back each time. Where the
-//! machine has no servers, `server` looks whether it says so.
+//! Servers that die again and again, each while a process shows it and runs. Another server works
+//! all the time and is not affected, and the Quota has everything back each time. Where the machine
+//! has no servers, `server` checks that it says so.
 
 use super::server::{self, has_servers};
 use super::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};

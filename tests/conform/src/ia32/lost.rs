@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A server loses something while a process's tables, or those of a home, are the processor's.
-//! Memory of its own is revoked: it has a fault at its next access. Or these very tables go, or
-//! show it no longer: it goes on by its own. Nobody else notices. Where the machine has no servers,
-//! `server` looks whether it says so.
+//! A server loses something while the processor uses the tables of a process, or of a home. If
+//! memory of its own is revoked, it has a fault at its next access. If these tables go, or no
+//! longer show it, it continues with its own tables. No other thread is affected. Where the machine
+//! has no servers, `server` checks that it says so.
 
 use super::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
 use super::server::{self, has_servers};

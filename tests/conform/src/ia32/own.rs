@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread gives itself by a system call is there when that returns, though nobody else
-//! ran in between. The threads run machine code, and had no state of the kind before.
+//! What a thread gives itself by a system call is there when the call returns, even if no other
+//! thread ran in between. The threads execute machine code, and had no state of the kind before.
 
 use crate::exception::{DATA, create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers: spaces that others show. Their threads run machine code. Where the machine has no
-//! servers, each case looks whether it says so.
+//! Servers: spaces that others show. Their threads execute machine code. Where the machine has no
+//! servers, each case checks that it says so.
 
 use crate::exception::{create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small spaces and their homes. Where the machine has none, each case looks whether it says so.
+//! Small spaces and their homes. Where the machine has none, each case checks that it says so.
 
 use super::server::{has_servers, limits_hold};
 use super::state::{has_sysenter, system_call};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What threads leave in the processor where no rule forbids it: the kernel must live with it.
+//! What threads may leave in the processor because no rule forbids it: the kernel must cope with
+//! it.
 
 use super::own::bare;
 use crate::exception::{BADGE, create, launch, next, start};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ways into a server that only other threads open: an alien is stopped or reset while it has all
-//! that a server must not find. Each case goes them with the process's own space and with a small
-//! one, by `sysenter` and by `int`. The other ways are those of Linux's programs
-//! (`tests/linux/ways.c`). Where the machine has no servers, `server` looks whether it says so.
+//! Ways into a server that only other threads open: an alien is stopped or reset while it has
+//! everything loaded that a server must not find. Each case does this with the process's own space
+//! and with a small one, by `sysenter` and by `int`. The other ways are those of Linux's programs
+//! (`tests/linux/ways.c`). Where the machine has no servers, `server` checks that it says so.
 
 use super::server::{self, has_servers};
 use super::small::{CODE, DATA, FIRST, SIZE, new_home, write};

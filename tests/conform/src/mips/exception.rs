@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that MIPS has, in delay slots among others, and frames that want more than a user has.
+//! Exceptions that MIPS has, also in delay slots, and frames that ask for more than a user may
+//! have.
 
 use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, fill, good};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only MIPS has: a TLB that software fills, two pages an entry, ASIDs, delay slots, a counter
-//! that the kernel reads for users, I/O ports that it reaches for components.
+//! What only MIPS has: a TLB that software fills, entries of two pages, ASIDs, delay slots, a
+//! counter that the kernel reads for users, and I/O ports that it accesses for components.
 
 mod exception;
 mod port;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports: the kernel reaches those for a space that were given to it.
+//! I/O ports: the kernel accesses for a space the ports that were given to it.
 
 use crate::exception::{WHOLE, launch_with, next};
 use crate::{Bed, Case, SPACE, Why, check, good};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The TLB, which the kernel fills: two pages an entry, and ASIDs, of which there are 255.
+//! The TLB, which the kernel fills: entries of two pages, and ASIDs, of which there are 255.
 
 use crate::exception::{DATA, WHOLE, create, launch_with, next};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fill, good};

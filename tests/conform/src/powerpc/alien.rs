@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an alien's system call and the next `run` keep of PowerPC's registers: all, but r11, r12
-//! and CR0. The alien and this component have all in the two lowest segments, so fast paths do
-//! these.
+//! Which of PowerPC's registers an alien's system call and the next `run` keep: all except r11, r12
+//! and CR0. The alien and this component have everything in the two lowest segments, so fast paths
+//! do this.
 
 use crate::alien::CODE;
 use crate::exception::{DATA, create, next};

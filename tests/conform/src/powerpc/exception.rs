@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that PowerPC has, and frames that want more than a user has.
+//! Exceptions that PowerPC has, and frames that ask for more than a user may have.
 
 use crate::exception::{DATA, WHOLE, launch, launch_with, next};
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, check, good};

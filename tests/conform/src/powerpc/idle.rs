@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages that the kernel clears while nobody runs.
+//! Pages that the kernel clears while no thread runs.
 
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, check, fails, fill, good, start};
 use abi::{Error, Rights, Word};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a message changes of PowerPC's registers: words 3 to 7 are among them, and a system call
-//! keeps two only.
+//! What a message changes of PowerPC's registers, among which are words 3 to 7. A system call keeps
+//! only two registers.
 
 use crate::exception::{BADGE, create};
 use crate::message::{IN_REGISTERS, message};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What only PowerPC has: privileged instructions, reservations, the FPU, windows of servers, what
-//! an alien keeps, single steps, I/O ports that the kernel reaches for components, pages that it
-//! clears.
+//! an alien keeps, single steps, I/O ports that the kernel accesses for components, and pages that
+//! it clears.
 
 mod alien;
 mod exception;

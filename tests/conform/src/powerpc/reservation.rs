@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reservations: a thread's does not outlive that another one ran. QEMU ends a reservation at each
-//! exception by itself, so there these cases hold whatever the kernel does: what it does is for the
-//! processors, which keep them.
+//! Reservations: a thread's reservation ends when another thread has run. QEMU ends a reservation
+//! at each exception by itself, so in QEMU these cases hold whatever the kernel does; the
+//! processors keep it, so there the kernel has to end it.
 
 use crate::exception::{DATA, launch_with, next, start};
 use crate::{Bed, Case, PAGE, SPACE, Why, check, fill, good};

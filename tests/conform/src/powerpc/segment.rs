@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments where spaces can share translations of them, and where they cannot: whatever is mapped,
-//! attached and taken away, each space reads what was written last, and nothing that it has no
-//! right to.
+//! Segments where spaces can share their translations, and where they cannot. Whatever is mapped,
+//! attached and taken away, each space reads what was written last, and nothing to which it has no
+//! right.
 
 use crate::alien::CODE;
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, check, fill, good};

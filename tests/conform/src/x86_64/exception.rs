@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions that x86-64 has, and frames that want more than a user has.
+//! Exceptions that x86-64 has, and frames that ask for more than a user may have.
 
 use crate::alien;
 use crate::exception::{DATA, WHOLE, create, expect, launch, launch_with, next};

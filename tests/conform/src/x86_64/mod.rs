@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only x86-64 has: privileged instructions, pages that are not executed, addresses that are
-//! none, what a system call keeps, the base of FS, SSE.
+//! What only x86-64 has: privileged instructions, pages that cannot be executed, values that are no
+//! addresses, what a system call keeps, the base of FS, SSE.
 
 mod exception;
 mod server;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers at ring 1, and what they could try with the entry area, which is all that they see of the
-//! kernel (docs/entry-area.md). Their threads run machine code. Where the machine has no servers,
-//! each case looks whether it says so.
+//! Servers at ring 1, and what they could try with the entry area, which is everything that they
+//! see of the kernel (docs/entry-area.md). Their threads execute machine code. Where the machine
+//! has no servers, each case checks that it says so.
 
 use crate::exception::{WHOLE, create, next};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, check, fails, fill, good};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is loaded rarely: the base of FS, breakpoints, registers of SSE; and selectors, which no
-//! thread keeps.
+//! State that is loaded rarely: the base of FS, breakpoints, registers of SSE; and selectors, which
+//! no thread keeps.
 
 use crate::alien;
 use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next, start};

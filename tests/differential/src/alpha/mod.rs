@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Alpha's fast path, which is all that there is for it (`bench/alpha`): what it gives up is not
-//! looked at here either.
+//! Alpha's fast path (`bench/alpha`). What the path leaves to a slow path is not tested here.
 
 mod code;
 mod entry;

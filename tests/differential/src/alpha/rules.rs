@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the fast path makes of an event, and what must be true of it whatever the portable kernel
+//! What the fast path makes of an event, and what must be true of it, whatever the portable kernel
 //! does.
 
 use super::Kernel;

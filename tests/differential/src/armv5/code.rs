@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code and the way out, as they were built, and the tests in them.
+//! The entry code and the exit code, as they were built, and the tests in them.
 
 use crate::elf::Elf;
 use crate::processor::{Executed, Places};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code and the way out, executed on a copy of what the kernel has.
+//! The entry code and the exit code, executed on a copy of what the kernel has.
 
 use super::code::{Code, TESTS};
 use super::entry::{Access, Entered, Noted, random_user};

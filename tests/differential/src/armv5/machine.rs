@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes the kernel's entry code on a copy of the memory it touches.
+//! Executes the kernel's entry code on a copy of the memory that it accesses.
 //!
-//! Instructions are `armv4t_emu`'s (MIT, maintained, it needs nothing but `log`, and has the
-//! banked registers of all modes): the entry code needs nothing of ARMv5. It does not know the
-//! system-control coprocessor, nor the flag Q in a status, so these instructions are carried out
-//! here. It takes some instructions for others that it does not know: only those pass that are
-//! known.
+//! The crate `armv4t_emu` executes the instructions (MIT, maintained; it needs only `log`, and has
+//! the banked registers of all modes): the entry code needs nothing of ARMv5. The crate knows
+//! neither the system-control coprocessor nor the flag Q of a status, so this module executes
+//! instructions that use these. The crate takes some instructions that it does not know for others:
+//! so this module lets only known ones pass.
 
 use super::code::{CARRY, Code, TESTS, ZERO};
 use crate::memory::Words;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARMv5's fast paths.
 //!
-//! Besides what the crate's head says, the way out must bring all of the user's registers back. A
-//! test that is turned is one that is passed whatever it finds: the flags of a comparison decide
-//! more than one thing.
+//! In addition to what the crate's head says, the exit code must restore all of the user's
+//! registers. To turn a test means to pass it whatever it finds, because the flags of a comparison
+//! decide more than one thing.
 
 mod code;
 mod entry;

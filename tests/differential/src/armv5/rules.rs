@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must be true of the processor when the entry code went back to user mode: registers,
+//! What must be true of the processor when the entry code has returned to user mode: registers,
 //! domains, process identifier, caches, TLB.
 
 use super::Kernel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests that are hardly ever the only one before a wrong result, and why.
+//! Tests that are hardly ever the only one that prevents a wrong result, and why.
 
 /// By the part of the code, the instruction that sets the flags, and the jump.
 pub const ALL: &[(&str, &str)] = &[

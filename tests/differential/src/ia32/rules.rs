@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the entry code makes of an event, and what must be true of it: of segments and rarely
-//! loaded state, which are the port's business, the portable kernel cannot tell.
+//! What the entry code makes of an event, and what must be true of it. The portable kernel cannot
+//! judge segments and rarely loaded state, because these belong to the port.
 
 use super::Kernel;
 use super::code::{CPU, Code};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of spaces: small ones, their homes, and a server that others show.
+//! What the port records for spaces: small ones, their homes, and a server that others show.
 
 use super::Kernel;
 use super::code::CPU;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code, and the tests in it: its branches with a condition.
+//! The entry code, and the tests in it: its conditional branches.
 
 use crate::elf::Elf;
 use crate::processor::{Executed, Places};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the
-//! memory that it touches. It knows the instructions that occur there; any other is an error.
+//! memory that it accesses. It knows the instructions that occur there; any other is an error.
 //!
-//! Of 64 bits in memory the host has the lower half first. The code never takes one of a word's
-//! halves, so it finds what it looks for.
+//! The host has the lower half of 64 bits first. The code never loads one half of a word, so it
+//! finds the right value.
 
 use super::code::{Code, ONES};
 use crate::memory::Words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the entry code makes of an event, and what must be true of it whatever the portable kernel
+//! What the entry code makes of an event, and what must be true of it, whatever the portable kernel
 //! does.
 
 use super::code::{Code, ONES};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Executes the kernel's entry code on a copy of the memory it touches.
+//! Executes the kernel's entry code on a copy of the memory that it accesses.
 
 use super::code::{Code, TESTS};
 use crate::memory::Words;

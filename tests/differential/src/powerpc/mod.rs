@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PowerPC's fast paths.
 //!
-//! Besides what the crate's head says, the way out must bring all of the user's registers back, and
-//! both ways must end whatever is reserved. A test that is turned is one that is passed whatever it
-//! finds.
+//! In addition to what the crate's head says, the exit code must restore all of the user's
+//! registers, and both entry and exit must end any reservation. To turn a test means to pass it
+//! whatever it finds.
 //!
-//! No path here depends on the kind of processor: the code that only a 603 executes is that of TLB
-//! misses, which is not here.
+//! No path here depends on the kind of processor: only a 603 executes the handlers of TLB misses,
+//! and these are not tested here.
 
 mod code;
 mod entry;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of spaces (`space.rs` and `window.rs` of the port), and the segment
+//! What the port records for spaces (`space.rs` and `window.rs` of the port), and the segment
 //! registers.
 
 use super::machine::{System, named};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The entry area's code as it was linked: how many instructions lead an alien to its server and
-//! back, and that they touch nothing but the area and the alien's frame.
+//! back, and that they access only the area and the alien's frame.
 
 use super::code::ONES;
 use crate::elf::Elf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded rarely: whose base of FS is there, and who has the FPU.
+//! State that is loaded rarely: which thread's base of FS is loaded, and which thread has the FPU.
 
 use super::Kernel;
 use super::machine::TASK_SWITCHED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the
-//! memory that it touches. It knows the instructions that occur there; any other is an error.
+//! memory that it accesses. It knows the instructions that occur there; any other is an error.
 
 use super::code::{Code, ONES};
 use crate::memory::Words;

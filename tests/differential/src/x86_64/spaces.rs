@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port keeps of spaces.
+//! What the port records for spaces.
 
 use super::Kernel;
 use crate::processor::Found;
