@@ -3,15 +3,15 @@
 //!
 //! The first one shows what components print, each line after its component's name. What is typed
 //! there goes to the component that has the *focus*. The second one has machine-readable lines of
-//! the components that may write them. The badge of a call says who calls: the component's index in
-//! the description plus one, and a bit that says whether it may write those lines. The arguments
-//! say which components may read, and which may write to the terminal as it is. A call is answered
-//! when its text has been sent. A reader waits as long as the server keeps its reply handle; if the
-//! reader has died, the handle is no longer valid when it is used.
+//! the components that may write them. The badge of a call identifies the caller: it is the
+//! component's index in the description plus one, and a bit that says whether it may write those
+//! lines. The arguments say which components may read, and which may write to the terminal
+//! unchanged. A call is answered when its text has been sent. A reader waits as long as the server
+//! keeps its reply handle; if the reader has died, the handle is no longer valid when it is used.
 //!
-//! What is kept of a component is bounded: a line that is not complete, what it wrote and what
-//! was typed for it, so many readers. Nothing is kept of who has no name here. What is typed beyond
-//! that stays in the serial line, which stops the sender, until there is room.
+//! What the server keeps for a component is bounded: an incomplete line, what it wrote, what was
+//! typed for it, and a number of readers. It keeps nothing for a caller that it has no name of.
+//! Typed text beyond that stays in the serial line, which stops the sender, until there is room.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

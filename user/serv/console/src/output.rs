@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lines of several components on one terminal. A line appears when it is complete,
-//! so that those of others do not cut it; only somebody who reads has what it printed
-//! before shown at once, as that is a prompt or an echo. What is printed is text: control
-//! characters are shown, not obeyed, so that nobody paints over another's lines.
+//! Lines of several components on one terminal. A line appears when it is complete, so lines of
+//! different components do not mix. If a component reads, its incomplete line is shown at once,
+//! because that is a prompt or an echo. Printed text is text only: control characters are shown and
+//! have no effect, so no component paints over another one's lines.
 
 use crate::terminal::Terminal;
 use macadamia::alloc::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The terminal: the first serial line, and where the description has a component that shows the same
-//! on a screen, a tape for that one and one from it. The console does not wait for it.
+//! The terminal: the first serial line. If the description has a component that shows the console
+//! on a screen, the terminal also has a tape to that component and a tape from it. The console does
+//! not wait for it.
 
 use crate::uart::Uart;
 use core::cell::{Cell, RefCell};

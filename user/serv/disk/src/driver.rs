@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a driver of a disk is to the server.
+//! The interface between the server and a driver of a disk.
 
 use crate::line::Line;
 use macadamia::Env;

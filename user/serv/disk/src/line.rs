@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk's interrupt line, waited for no longer than a while.
+//! The disk's interrupt line: a wait with a limit.
 
 use macadamia::alloc::string::String;
 use macadamia::disk::{BIT_REQUESTS, TIMED_OUT};

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk server: gives several clients a range of a disk each. Each client sends its requests
-//! through memory that it shares with the server (docs/disk.md). The crate `sectors` has the
-//! decisions; this program has the devices.
+//! The disk server: it gives each client a range of a disk. A client sends its requests through
+//! memory that it shares with the server (docs/disk.md). The crate `sectors` has the decisions;
+//! this program has the devices.
 //!
 //! The disk is a virtio block device (grants `virtio`, `queue`), or, if the machine has none, an
 //! ATA disk (ports and interrupt line of a channel). For client N, from 1 on, the server has the
 //! memory `client-N`, and two capabilities to notify it: `bell-N` (there are answers) and `again-N`
 //! (attach again). The argument `range-N=partition=P` or `range-N=sectors=FIRST+COUNT` is the
 //! client's range; without it the client has the whole disk.
+//!
+//! It does not know what the sectors hold, apart from a GPT.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtio block device that transfers to and from the clients' memory itself.
+//! A virtio block device. It transfers directly to and from the clients' memory.
 
 use crate::driver::{Disk, Sector, memories};
 use crate::line::{GIVEN_UP, Line, PATIENCE};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port of the switch as smoltcp wants a card: a frame at a time, in a buffer of the server's
-//! own.
+//! A port of the switch in the form in which smoltcp expects a card: a frame at a time, in a buffer
+//! of the server's own.
 
 use frames::{Broken, Shared, bytes};
 use image::protocol::net::{MOST_BYTES, SLOT_FRAME};

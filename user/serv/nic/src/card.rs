@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cards that there are drivers of.
+//! The network cards that have a driver here.
 
 use crate::e1000::{self, E1000};
 #[cfg(target_endian = "little")]

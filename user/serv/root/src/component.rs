@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Making components, taking them down, and making them again.
 //!
-//! What others know of a component outlives its restarts: its Thread, and what it
-//! was granted. Its Space, and all that the component made itself, does not; it is
-//! charged to the component's Quota, which is therefore empty between two lives.
+//! Two things survive a component's restart: its Thread, and what it was granted; this is what
+//! others know of it. Its Space, and everything that the component made itself, do not survive;
+//! they are charged to the component's Quota, which is therefore empty between two lives.
+//!
+//! It does not decide when a component is restarted: `watch` does.
 
 use crate::load::{self, Filler};
 use crate::machine::say;

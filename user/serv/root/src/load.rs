@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Filling a component's memory: its image, heap, stack and start block.
 //!
-//! All of it but the image's text is one piece of RAM, in that order; after the image comes memory
-//! that the description puts there. The root server maps a part, fills it, takes the mapping away
-//! and maps the part where the component wants it: the image's last part and what lies after it as
-//! one, so that they can share a large page. The memory of a component that has colours is many
-//! pieces, and the text is in it, too.
+//! All of it except the image's text is one piece of RAM, in that order; after the image comes
+//! memory that the description puts there. The root server maps a part, fills it, and unmaps it;
+//! then it maps the part where the component needs it. The image's last part and what follows are
+//! mapped as one, so that they can share a large page. The memory of a component with colours is
+//! many pieces, and includes the text.
 //!
-//! What no component may write of an image, its text, is in memory once, however many have it: two
-//! Linux servers execute the same code, which is in the processor's cache once. It is a copy, as
-//! its place in the boot image has room for no large page.
+//! The text of an image, which no component may write, is in memory once, however many components
+//! have it. So two Linux servers execute the same code, which is in the processor's cache once. It
+//! is a copy, because its place in the boot image has no room for a large page.
 
 use crate::resources::{Pieces, RW, Resources};
 use abi::{CacheOp, Word};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine while nothing else runs, or nothing else is left: to say something without the
-//! console, and to end it.
+//! The machine while nothing else runs, or when everything else has ended: printing without the
+//! console, and switching off.
 
 use crate::board::{self, Line};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};

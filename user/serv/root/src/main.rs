@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The root server: makes exactly the system that the boot image describes, and
-//! watches over it.
+//! The root server: it makes exactly the system that the boot image describes, and watches it until
+//! it ends.
 //!
-//! It is the handler of every component's first thread (the badge is the component's
-//! index plus one), so a death arrives as a message; so does a component's own end.
+//! It is the handler of every component's first thread (the badge is the component's index plus
+//! one), so a death arrives as a message. A component that ends by itself says so by a call.
+//!
+//! It owns all capabilities that the kernel leaves, and what each component was given. It must not
+//! know what a component does.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

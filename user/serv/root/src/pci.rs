@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI devices for components. Only the root server configures them, by the board's `Bus`; a
-//! component gets the memory that its device's registers are in, the interrupt line, and a copy of
-//! the configuration space.
+//! PCI devices for components. Only the root server configures them, through the board's `Bus`. A
+//! component gets the memory of its device's registers, the interrupt line, and a copy of the
+//! configuration space.
 
 use crate::board::Bus;
 use crate::machine::say;

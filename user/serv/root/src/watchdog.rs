@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The watch-dog: a thread above all others, which waits for the heartbeats of components that
-//! have one.
+//! The watch-dog: a thread of the highest priority, which checks the heartbeats of the components
+//! that have to send them.
 //!
-//! It counts its own ticks without a sign, not time: on a machine that stood still for a while
-//! nobody had a chance to give one. Of a component that hangs it tells the root server's first
-//! thread, and puts that above whatever spins.
+//! It counts its own ticks without a heartbeat, not time: on a machine that was stopped for a
+//! while, no component could have sent one. It tells the root server's first thread about a
+//! component that hangs, and gives that thread a higher priority than any thread that computes
+//! without end.
 
 use crate::resources::Resources;
 use abi::boot::slot;

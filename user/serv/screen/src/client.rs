@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client: its memory, what of it is to be painted, and how much of that it may ask for.
+//! A client: its memory, which part of it is to be painted, and how much painting it may ask for.
 
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the list shows of the system's components, as the root server tells it. Nothing is allocated
-//! when it is opened.
+//! What the list shows of the system's components, as the root server reports it. Opening the list
+//! allocates nothing.
 
 use macadamia::alloc::vec::Vec;
 use macadamia::ipc::{Message, call};

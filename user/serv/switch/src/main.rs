@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network switch: copies frames between the memory of its ports (docs/net.md). The crate
+//! The network switch: it copies frames between the memory of its ports (docs/net.md). The crate
 //! `frames` has the decisions.
 //!
-//! Port 0 is the port of the card's driver, each other one that of a client. For port N the switch
-//! has the memory `port-N`, and two capabilities to notify the port's client: `bell-N` (there are
-//! frames, or free slots) and `again-N` (attach again). The argument `port-N=NAME` is the client's
-//! name; `bridge-N=true` says that the client has others behind it.
+//! Port 0 belongs to the card's driver, each other port to a client. For port N the switch has the
+//! memory `port-N`, and two capabilities to notify the port's client: `bell-N` (there are frames,
+//! or free slots) and `again-N` (attach again). The argument `port-N=NAME` is the client's name;
+//! `bridge-N=true` says that the client may send from the addresses of others.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

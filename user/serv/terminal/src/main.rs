@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The console on a part of the screen (docs/screen.md). It shows what the console server sends to
 //! the first serial line, from the beginning of the system as far as there is room. What is typed
-//! while it has the keyboard goes to the console as if it came by that line, with the layout that the
-//! description says (`keyboard=`). The console never waits for it, and works without it.
+//! while it has the keyboard goes to the console as if it came from that line, with the keyboard
+//! layout of the description (`keyboard=`). The console never waits for it, and works without it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

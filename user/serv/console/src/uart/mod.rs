@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A serial line: a module for each kind, of which a board has one, with the same names in all of
-//! them.
+//! Serial lines: a module for each kind, with the same names in all of them. A board has one kind.
 
 #[cfg(any(
     target_arch = "x86",

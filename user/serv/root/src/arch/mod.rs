@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Exceptions of a processor: a module for each, with the same names in all of them.
+//! What the root server knows of the processor: a module for each, with the same names in all of
+//! them.
 //!
-//! `cause` names an exception that is no page fault. `wants_large` says whether one may come from
-//! an address that only a large space has. `place` is where the instruction is. `place_of` is what
-//! the kernel is told of a component's place, `SERVER` what users are told of a server,
-//! `WHY_NO_SERVER` who wanted one and has none. `SHARES_SEGMENTS` is whether memory that components
-//! share is a Segment.
+//! `cause` names an exception that is no page fault. `wants_large` says whether an exception may
+//! come from an address that only a large space has. `place` is where the instruction is.
+//! `place_of` is the place word of a component's Space for the kernel. `SERVER` is what users are
+//! told about a server, and `WHY_NO_SERVER` what a component is told that asked for one and has
+//! none. `SHARES_SEGMENTS` says whether memory that components share is a Segment.
 
 #[cfg(target_arch = "x86")]
 mod ia32;

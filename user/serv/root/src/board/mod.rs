@@ -2,8 +2,8 @@
 //! What the root server itself uses of the machine: a module for each board, with the same names in
 //! all of them.
 //!
-//! `Line` is the first serial line, for what the root server says without the console; `open` lets
-//! it use that; `power_off` ends the machine; `Bus` is PCI.
+//! `Line` is the first serial line, on which the root server prints without the console; `open`
+//! gives access to it. `power_off` ends the machine. `Bus` is PCI.
 
 #[cfg(any(
     target_arch = "x86",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Versatile platform baseboard. What is used of it is mapped for that time: it is little, and
-//! seldom.
+//! The Versatile platform baseboard. The root server uses little of it, and rarely: so it maps the
+//! registers only while it uses them.
 
 mod bus;
 mod own;

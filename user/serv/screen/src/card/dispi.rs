@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The VGA of QEMU and of Bochs, by the registers that Bochs has defined (QEMU,
-//! docs/specs/standard-vga.rst): base address register 0 has the pixels, 2 the registers, where
-//! there is one; Bochs 2.7 has them at ports only. No interrupt, and it reads no memory but its own.
+//! docs/specs/standard-vga.rst). Base address register 0 has the pixels, and 2 the registers, if
+//! there are any in memory; Bochs 2.7 has them only at ports. The card causes no interrupt, and
+//! reads no memory but its own.
 
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The card: it shows memory, a word a pixel with red in bits 16 to 23, row after row without a gap.
-//! That memory is all that the server has of it once it is set up.
+//! The card: it shows memory, one word for each pixel with red in bits 16 to 23, row after row
+//! without a gap. Once the card is set up, the server uses only that memory.
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod dispi;

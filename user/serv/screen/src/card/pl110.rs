@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! ARM's PrimeCell PL110 (technical reference manual, DDI 0161), as the Versatile baseboard has it:
-//! there control and interrupt mask have changed places (DUI 0225, 4.6). It reads the memory that the
-//! tool makes as large as the screen, past the caches.
+//! there the registers of control and of the interrupt mask have changed places (DUI 0225, 4.6). It
+//! reads memory past the caches; the tool makes that memory as large as the screen.
 
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;

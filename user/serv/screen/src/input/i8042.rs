@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The controller of keyboard and mouse of a PC, an Intel 8042 (IBM Personal System/2 Hardware
-//! Interface Technical Reference, *Keyboard and auxiliary device controller*). It makes set 1 of
-//! what the keyboard sends.
+//! Interface Technical Reference, *Keyboard and auxiliary device controller*). It translates what
+//! the keyboard sends to scan code set 1.
 
 use super::ps2::{Line, Reports};
 use macadamia::alloc::string::String;

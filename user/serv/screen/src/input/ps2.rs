@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a PS/2 mouse is told, and what becomes of its packets (IBM Personal System/2 Hardware
+//! What a PS/2 mouse is sent, and how its packets become events (IBM Personal System/2 Hardware
 //! Interface Technical Reference, *Auxiliary device*).
 
 use macadamia::time;

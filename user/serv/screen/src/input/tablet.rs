@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A virtio tablet. It writes the memory `tablet-queue` by itself, and nothing keeps it to that.
+//! A virtio tablet. It writes the memory `tablet-queue` by DMA, and nothing restricts it to that
+//! memory.
 
 use macadamia::alloc::string::String;
 use macadamia::pci::Failed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI of the AmigaOne: an Articia S. No firmware has given devices their addresses and interrupt
-//! lines, so this does.
+//! PCI of the AmigaOne: an Articia S. No firmware has assigned addresses and interrupt lines to
+//! devices, so this module does.
 
 use crate::resources::{RW, Resources, registers};
 use abi::PAGE_SIZE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCI of the PC: configuration mechanism 1, and interrupt lines as the firmware chose them, or by
-//! the board's interrupt router.
+//! PCI of the PC: configuration mechanism 1, and interrupt lines as the firmware chose them, or as
+//! this module sets the board's interrupt router.
 
 use crate::resources::{Resources, devices};
 use macadamia::Result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! PCI of the Versatile platform baseboard, as QEMU's device `versatile_pci` has it. No firmware
-//! has given devices their addresses, so this does.
+//! has assigned addresses to devices, so this module does.
 
 use super::own::{SYSTEM, window};
 use crate::resources::Resources;
