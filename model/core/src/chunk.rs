@@ -6,7 +6,7 @@
 pub enum Privilege {
     /// The processor's most privileged mode; on IA-32 ring 0.
     Kernel,
-    /// Ring 1 of IA-32, and ring 2, which nobody uses: no privileged instructions, but supervisor
+    /// Ring 1 of IA-32, and ring 2, which is not used: no privileged instructions, but supervisor
     /// pages.
     Ring1,
     /// User mode; on IA-32 ring 3.

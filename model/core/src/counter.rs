@@ -157,7 +157,7 @@ impl<P: Processor> Counter<P> {
         Self { processor, setup, ledger, base, now: 0, unknown: 0, accesses: 0 }
     }
 
-    /// Whether a rule was broken of which one time is enough: nobody wants to know what comes after
+    /// Whether a rule was broken of which one time is enough: what comes after it does not matter
     /// it.
     #[must_use]
     pub fn is_enough(&self) -> bool {

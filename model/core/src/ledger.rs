@@ -84,8 +84,8 @@ impl Ledger {
         marker != Marker::Case
     }
 
-    /// User code, of nobody in particular until it is known whose, has executed a marker after
-    /// `executed` instructions. `arms` if this has armed the counter.
+    /// User code, whose owner may not be known yet, has executed a marker after `executed`
+    /// instructions. `arms` if this has armed the counter.
     pub fn mark(&mut self, marker: Marker, executed: u64, arms: bool) {
         if arms {
             self.owner = Owner::User;
@@ -137,7 +137,7 @@ impl Ledger {
         self.each(|repetition| repetition.add_apart(&events));
     }
 
-    /// The instructions since the last change, up to `executed` in all, count for nobody.
+    /// The instructions since the last change, up to `executed` in all, count for no owner.
     pub fn skip(&mut self, executed: u64) {
         self.settled = executed;
     }

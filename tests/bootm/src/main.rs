@@ -36,7 +36,7 @@ unsafe extern "C" {
     safe fn enter(tags: u32, entry: u32) -> !;
 }
 
-/// Memory that nobody else uses.
+/// Memory that nothing else uses.
 fn memory(address: u32, bytes: u32) -> &'static mut [u8] {
     // SAFETY: RAM, beside the loader's own; each part is asked for once.
     unsafe { core::slice::from_raw_parts_mut(address as *mut u8, bytes as usize) }

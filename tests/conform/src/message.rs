@@ -59,7 +59,7 @@ fn echo(bed: &mut Bed, count: u32) -> Result<(), Why> {
     )
 }
 
-/// Sends its words when nobody receives.
+/// Sends its words when no thread receives.
 extern "C" fn sender(to: Word) -> ! {
     loop {
         sys::raw(&mut message(Tag::new(Op::Call, REGISTER_WORDS, 0), to, words()));

@@ -55,7 +55,7 @@ impl<P: Processor> Scenario<P> {
         Self { kernel, found, spaces, last: Cell::new(None) }
     }
 
-    /// A random event; nothing if nobody can do anything any more.
+    /// A random event; none if no thread can do anything any more.
     pub fn next(&mut self, paths: &P, rng: &mut Rng) -> Option<Event> {
         let me = self.kernel.current()?;
         paths.meanwhile(&mut self.kernel, &self.found, &mut self.spaces, me, rng);

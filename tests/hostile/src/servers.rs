@@ -42,14 +42,14 @@ const MANY: u32 = 30;
 /// Pages of RAM: the processes' code, the server's program and notes, then data.
 const DATA: u32 = 3;
 const DATA_PAGES: u32 = 48;
-/// Pages after those that are cleared while nobody runs.
+/// Pages after those that are cleared while no thread runs.
 const CLEARED: u32 = 8;
 const HERE: u32 = image::layout::GRANTS_END;
 /// Of a process what the server notes: its handle, and after those of all what came of each event:
 /// the exception, its error, r5.
 const HANDLES: u32 = NOTES;
 const NOTED: u32 = NOTES + 4 * PROCESSES as u32;
-/// Nanoseconds in which nobody runs.
+/// Nanoseconds in which no thread runs.
 const IDLE: u64 = 500_000;
 const RW: Rights = Rights(3);
 const OWN: Space = Space(image::slot::SPACE);

@@ -138,7 +138,7 @@ pub mod code {
         /// Reads a byte from the port that the argument says, and tells it; writes it, and tells
         /// it.
         uses_port: "lis 6, 0xfe00", "lbzx 5, 6, 4", ".long 0", "stbx 5, 6, 4", ".long 0";
-        /// Reads a byte there by an instruction that nobody makes for a component.
+        /// Reads a byte there by an instruction that the kernel does not execute for a component.
         uses_port_wrongly: "lis 6, 0xfe00", "add 6, 6, 4", "lbz 5, 0(6)", ".long 0";
         /// Two instructions, each a step.
         steps: "li 5, 1", "li 6, 2", "li 7, 3", ".long 0";

@@ -192,7 +192,7 @@ fn quota(_: &Place) -> Verdict {
 }
 
 /// Sockets that were closed take nothing from later ones: all of these together are more than the
-/// server's heap, and the kernel's memory of everybody on the way is what it was.
+/// server's heap, and the kernel memory of each component on the way is what it was.
 fn many(place: &Place) -> Verdict {
     let memory = || -> Vec<_> {
         components().map(|component| (component.name, component.status.used)).collect()

@@ -62,7 +62,7 @@ const LINE: usize = 32;
 const CLEARED: u32 = 16;
 const USED: u32 = 256;
 const WORK_BYTES: u32 = 8 << 10;
-/// Nanoseconds in which nobody runs.
+/// Nanoseconds in which no thread runs.
 const IDLE: u64 = 4_000_000;
 /// The window of the server, its code and its stack.
 const WINDOW: u32 = USER_END - (512 << 20);

@@ -146,7 +146,7 @@ pub fn lock(range: Range<u32>) {
     regs::set_locking(0);
 }
 
-/// Takes each line of the cache for an address that nobody uses, and drops those.
+/// Allocates each line of the cache for an address that is not used, and drops these lines.
 fn push_out() {
     /// Which of two ranges was taken last: the lines of one are dropped, and still may not be taken
     /// twice in turn.

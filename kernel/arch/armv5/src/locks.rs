@@ -108,7 +108,8 @@ pub fn lock(number: usize, range: Range<u32>) {
     regs::set_process(process);
 }
 
-/// Unlocks all lines: they are as all others. Who has had them comes back by a fault.
+/// Unlocks all lines: they are like all others. A space that had locked some locks them again at
+/// its next fault there.
 pub fn unlock() {
     let mut locked =
         SECTIONS.iter().filter(|section| section.load(Ordering::Relaxed) != 0).peekable();

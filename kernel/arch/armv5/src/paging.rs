@@ -98,8 +98,8 @@ fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
 }
 
 /// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where
-/// the boot loader was. `start.S` mapped the image, and nobody writes entries in that line again:
-/// the processor may walk to one before it is cleaned.
+/// the boot loader was. `start.S` mapped the image, and entries in that line of the table are not
+/// written again, because the processor may walk to one before it is cleaned.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
     Versatile::map(POOL_BASE, pool);
@@ -118,8 +118,8 @@ pub fn map_kernel(pool: boot::Range) {
     regs::flush_all(0);
 }
 
-/// Whether an address is in what everybody can read: the information page, the counter's, and that
-/// of the vectors.
+/// Whether an address is in a page that all spaces can read: the information page, the counter's,
+/// or that of the vectors.
 pub fn is_global(address: u32) -> bool {
     (KIP_ADDRESS..KIP_ADDRESS + 2 * PAGE_SIZE).contains(&address) || address >= VECTORS
 }
@@ -131,7 +131,7 @@ pub fn map_devices() {
     }
 }
 
-/// Shows the information page, and the counter's page after it, to everybody.
+/// Shows the information page, and the counter's page after it, to all spaces.
 pub fn show_information_page(physical: u32) {
     let index = (KIP_ADDRESS % SECTION_BYTES / PAGE_SIZE) as usize;
     set_coarse(&GLOBAL_TABLE, index, physical | CACHED);

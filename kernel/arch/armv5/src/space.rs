@@ -54,7 +54,8 @@ const SEGMENT_DOMAIN: u32 = 0xf;
 /// had none.
 const SEGMENT_HOME_SHIFT: u32 = 4;
 
-/// Who has a domain. A vspace is a Quota's: others may have the number for something else.
+/// An owner of a domain. Its vspace belongs to a Quota: another Quota may use the number for
+/// something else.
 type Tagged = fass::Owner<Owner, Link<Quota>>;
 
 /// The processor.
@@ -77,7 +78,7 @@ impl Hardware for Processor {
 /// no Rust runs.
 pub static DIRECTORY: Shared<Directory> = Shared::new(Directory::new());
 
-/// Who is in the directory.
+/// Which owners have entries in the directory.
 pub struct Directory {
     fass: Fass<Owner, Link<Quota>>,
     shadows: Shadows,
@@ -95,7 +96,7 @@ impl Directory {
     pub const DIRTY: usize =
         core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
 
-    /// With nobody in it.
+    /// With no owner in it.
     const fn new() -> Self {
         Self {
             fass: Fass::new(),
@@ -348,7 +349,7 @@ impl Directory {
         }
     }
 
-    /// The same for anybody's mappings.
+    /// The same for mappings of all spaces.
     pub fn before_change_anywhere(&mut self) {
         self.fass.clean(&mut Processor);
     }
@@ -461,7 +462,7 @@ impl Directory {
         grant.domain
     }
 
-    /// Who had a domain before has it no more.
+    /// The previous owner of the domain no longer has it.
     fn lose(&mut self, pool: &mut Pool, grant: Grant<Owner>) {
         match grant.loser {
             None => {}

@@ -82,7 +82,7 @@ impl Boot {
     /// The pool, with room for the thread table reserved.
     ///
     /// # Safety
-    /// The port mapped it at `pool::BASE`, and nobody else knows of it.
+    /// The port mapped it at `pool::BASE`, and no other code refers to it.
     #[must_use]
     pub unsafe fn new_pool(&self) -> Pool {
         let (_, reserved) = thread_table(self.pool.bytes as u32);
@@ -165,7 +165,7 @@ pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
 /// ends the machine.
 ///
 /// # Safety
-/// At boot. What is found is RAM, and nobody writes it any more.
+/// At boot. What is found is RAM, and is not written any more.
 pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
     let mut ram = found.ram;
     let low = ram.ranges().iter().filter(|range| is_low(range));

@@ -6,7 +6,7 @@ use abi::{PhysAddr, Word};
 use kcore::boot::Range;
 use kcore::ram::Ram;
 
-/// The last page of the first 4 GiB, which nobody has, so that ends fit into 32 bits.
+/// The last page of the first 4 GiB, which is never used, so that ends of ranges fit into 32 bits.
 pub const LAST_PAGE: PhysAddr = PhysAddr(0xffff_f000);
 
 /// Where RAM begins again after the first 4 GiB.

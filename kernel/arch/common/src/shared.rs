@@ -4,7 +4,7 @@
 
 use core::cell::UnsafeCell;
 
-/// A static that somebody writes.
+/// A static that is written.
 #[repr(transparent)]
 pub struct Shared<T>(UnsafeCell<T>);
 // SAFETY: one processor; see each use.

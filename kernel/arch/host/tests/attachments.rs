@@ -133,8 +133,8 @@ fn a_new_table_of_a_segment_reaches_all_spaces_in_steps() {
     assert_eq!(seen(&mut kernel), BTreeSet::from([5]));
 }
 
-/// Who is stopped while a table goes leaves copies; a revoke must not end before they are
-/// gone.
+/// A thread that is stopped while it removes a table leaves copies; a revoke must not end before
+/// they are gone.
 #[test]
 fn a_revoke_finishes_what_somebody_left() {
     for large in [false, true] {

@@ -55,7 +55,7 @@ fn save(thread: &mut Thread, frame: &Frame, why: Word) {
     (c[word::VECTOR], c[word::ERROR]) = (why, 0);
 }
 
-/// A system call of these words by who runs, which ends where the registers say.
+/// A system call with these words by the running thread; it ends where the registers say.
 fn call(kernel: &mut Kernel, op: Op, args: [Word; 4], at: &Frame) {
     let me = kernel.current().expect("somebody runs");
     // A native thread's flags are lost.
@@ -105,7 +105,7 @@ fn set_frame(kernel: &mut Kernel, alien: Ref<Thread>, frame: &Frame) {
 struct Area {
     kernel: Kernel,
     pair: Pair,
-    /// Who of the pair ran when the kernel was left, if one did, and who runs now.
+    /// Which thread of the pair ran when the kernel was left, if one did, and which runs now.
     believed: Option<Who>,
     runs: Option<Who>,
     is_open: bool,
@@ -220,7 +220,7 @@ fn kept(mut context: Context, is_native: bool) -> Context {
     context
 }
 
-/// Both kernels are in the same state, of all that anybody can find out.
+/// Both kernels are in the same state, as far as a user can find out.
 fn check(portable: &mut Kernel, area: &mut Area) {
     let pair = area.pair;
     let current = portable.current();

@@ -353,7 +353,7 @@ fn no_small_space_has_a_window() {
     check_all(&kernel);
 }
 
-/// Who is large again still ends where the server's window begins.
+/// A space that is large again still ends where the server's window begins.
 #[test]
 fn a_space_that_shows_a_server_is_as_before() {
     let mut kernel = machine();

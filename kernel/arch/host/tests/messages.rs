@@ -177,7 +177,7 @@ impl Model {
         let queue = self.queues.entry(self.priority[thread]).or_default();
         if front { queue.push_front(thread) } else { queue.push_back(thread) }
     }
-    /// Who runs next: a woken thread only if it is more urgent, or this one waits.
+    /// Which thread runs next: a woken one only if it is more urgent, or if this one waits.
     fn schedule(&mut self) {
         let running = self.current.filter(|me| self.state[*me] == State::Ready);
         let woken = self.woken.take();

@@ -178,7 +178,8 @@ fn locks(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
     (used, limit)
 }
 
-/// Who makes Quotas has no more ranges by that, and gets back what ends.
+/// A component that makes Quotas gets no more ranges by that, and gets back the ranges of those
+/// that end.
 #[test]
 fn locked_ranges_are_divided() {
     const CHILD: Word = FIRST;
@@ -334,8 +335,8 @@ fn slots(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..ProptestConfig::default() })]
-    /// Two Quotas and spaces that are relocated: those of one share only its slots, evenly, and
-    /// nobody has one too many.
+    /// Two Quotas and spaces that are relocated: the spaces of one Quota share only its slots,
+    /// evenly, and none has one too many.
     #[test]
     fn slots_are_divided(limits in [0..4 as Word, 0..4 as Word], steps in prop::collection::vec((0..2_usize, 0..12 as Word), 1..60)) {
         const PAYERS: [Word; 2] = [FIRST, FIRST + 1];

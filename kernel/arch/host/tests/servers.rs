@@ -75,7 +75,7 @@ fn threads_of_a_server_have_their_utcbs_where_it_is_shown() {
     }
 }
 
-/// Tables that somebody has emptied before are the supervisor's, too.
+/// Tables that another thread has emptied before are the supervisor's, too.
 #[test]
 fn a_server_has_no_table_that_users_reach() {
     let mut kernel = machine();

@@ -270,7 +270,8 @@ pub fn state(thread: &Thread) -> &State {
     bytemuck::cast_ref(&thread.lazy_state)
 }
 
-/// A thread's rarely loaded state, for writing. Who changes it sees to `Thread::lazy`.
+/// A thread's rarely loaded state, for writing. The code that changes it also has to set
+/// `Thread::lazy`.
 pub fn state_mut(thread: &mut Thread) -> &mut State {
     bytemuck::cast_mut(&mut thread.lazy_state)
 }

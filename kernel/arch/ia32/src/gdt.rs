@@ -61,7 +61,7 @@ pub mod task {
     pub const WORDS: usize = 26;
     /// Stack segment of ring 0.
     pub const SS0: usize = 2;
-    /// Stack pointer of ring 1, which nobody enters: the processor does not read it.
+    /// Stack pointer of ring 1, which no gate enters: the processor does not read it.
     pub const ESP1: usize = 3;
     /// The same of ring 2.
     pub const ESP2: usize = 5;
@@ -167,7 +167,8 @@ pub fn probe_limits(faults: impl FnOnce(u32) -> bool) -> bool {
     hold
 }
 
-/// Ends the segments of ring 3 where the kernel begins: who runs at ring 1 can load them, too.
+/// Ends the segments of ring 3 where the kernel begins, because a server at ring 1 can load them,
+/// too.
 pub fn limit_users() {
     change(|gdt| {
         gdt[3] = segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING3);

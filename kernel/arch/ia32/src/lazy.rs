@@ -30,7 +30,7 @@ const PRIVATE_PARTS: u32 = lazy::DEBUG | lazy::PORTS | lazy::MORE_TLS;
 /// What is in the processor.
 pub struct Lazy {
     features: Features,
-    /// Whose registers the FPU holds.
+    /// The thread whose registers the FPU holds.
     fpu_owner: Link<Thread>,
     /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
     /// opened only for a space whose map lies there.

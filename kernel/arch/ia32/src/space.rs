@@ -68,7 +68,7 @@ pub fn arrived(pool: &Pool, space: Option<Ref<Space>>) {
     }
 }
 
-/// Whose page directory is the processor's; null: boot's.
+/// The space whose page directory the processor uses; null: boot's directory.
 pub fn directory_of() -> Link<Space> {
     Link::from_value(noted().load(Ordering::Relaxed))
 }

@@ -38,7 +38,7 @@ pub struct PowerPc {
     clock: Clock,
     /// VSIDs, and the segment registers.
     spaces: Spaces,
-    /// What is to be done while nobody runs.
+    /// What is to be done while no thread runs.
     idle: Idle,
 }
 
@@ -51,7 +51,7 @@ impl PowerPc {
         Self { clock, spaces, idle }
     }
 
-    /// What is to be done while nobody runs, and the spaces, at once.
+    /// What is to be done while no thread runs, and the spaces, at once.
     pub const fn idle(&mut self) -> (&mut Idle, &mut Spaces) {
         (&mut self.idle, &mut self.spaces)
     }

@@ -51,7 +51,7 @@ fn area(pool: &mut Pool, thread: Ref<Thread>) -> *mut u8 {
     pool.bytes_mut(at, USED).as_mut_ptr()
 }
 
-/// Whose registers the FPU has: what of threads is loaded rarely on this processor.
+/// The thread whose registers the FPU has: the only state that is loaded rarely on this processor.
 const fn owner(cpu: &Cpu) -> Link<Thread> {
     Link::from_value(cpu.loaded)
 }

@@ -61,7 +61,7 @@ impl Place {
     /// Makes the processor walk the table.
     ///
     /// # Safety
-    /// Once, at boot; the kernel reaches the RAM, and nobody else has it.
+    /// Once, at boot; the kernel can access the RAM, and nothing else uses it.
     pub unsafe fn set_up(self) -> Tables {
         let Range { base: PhysAddr(base), bytes } = self.range();
         let (groups, end) =

@@ -19,18 +19,18 @@ use pool::{Link, Pool, Ref};
 pub struct Idle {
     clear: Clear,
     locks: bool,
-    /// Whose pages are to be cleared.
+    /// The space whose pages are to be cleared.
     space: Link<Space>,
     /// Those that are left.
     left: Range<UserAddr>,
     /// How many of its pages were.
     done: u32,
-    /// How many of anybody's were, since boot.
+    /// How many pages of all spaces were, since boot.
     cleared: u32,
 }
 
 impl Idle {
-    /// Nobody wants anything.
+    /// No space wants any.
     pub const fn new(options: &Options) -> Self {
         let left = UserAddr(0)..UserAddr(0);
         Self {
@@ -43,8 +43,8 @@ impl Idle {
         }
     }
 
-    /// A space wants pages to be cleared, in place of what anybody wanted before. How many were of
-    /// what it wanted last.
+    /// Takes a space's range of pages to be cleared, in place of the previous range of any space.
+    /// Returns how many pages of the space's own previous range were cleared.
     pub fn want(&mut self, space: Ref<Space>, pages: Range<UserAddr>) -> Result<u32, Error> {
         if self.clear == Clear::Off {
             return Err(Error::Unsupported);

@@ -28,11 +28,11 @@ pub static CPU: Shared<Cpu> = Shared::new(Cpu { loaded: 0, top: 0, port: 0, curr
 /// What the misses of the hashed table need (`hash.S`). It lies where the hot words do.
 #[repr(C)]
 pub struct Reload {
-    /// r25 to r31 of who missed.
+    /// r25 to r31 of the code that missed.
     saved: [u32; 7],
     /// What of an address in the table tells the group.
     pub mask: u32,
-    /// Whose turn it is to be lost.
+    /// Which entry of a full group is replaced next.
     pub hand: usize,
     /// How often that happened.
     pub evicts: u32,

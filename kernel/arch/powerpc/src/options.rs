@@ -50,34 +50,34 @@ fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Optio
 /// that it shows, and for the Segment in each of its segments, all at once.
 const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
 
-/// What the idle loop does about pages that somebody wants to be cleared.
+/// What the idle loop does about pages that a component wants to be cleared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Clear {
-    /// Nothing: nobody can want any.
+    /// Nothing: no component can ask for it.
     Off,
     /// It clears them by the cache.
     Cached,
     /// It clears them past the cache.
     Uncached,
-    /// It does so, and tells nobody.
+    /// It does so, and components are not told.
     Unused,
 }
 
-/// What a user wants of the kernel.
+/// What the user chose by boot words.
 pub struct Options {
     /// What makes VSIDs.
     pub function: Function,
     /// Whether a 603 searches the hashed table.
     pub searches: bool,
-    /// Whether who looks for a page that a TLB lacks reads the tables past the cache.
+    /// Whether the code that looks for a page that a TLB lacks reads the tables past the cache.
     pub uncached_tables: bool,
     /// Whether a BAT shows a block of a server's memory while its window is open.
     pub shows_blocks: bool,
-    /// What becomes of pages that somebody wants to be cleared.
+    /// What is done about pages that a component wants to be cleared.
     pub clear: Clear,
-    /// Whether the caches are locked while the processor has nothing to do.
+    /// Whether the caches are locked while no thread runs.
     pub locks: bool,
-    /// Whether lines are asked for before they are needed.
+    /// Whether lines are prefetched before they are needed.
     pub preloads: bool,
     /// How many contexts there are.
     pub contexts: u32,

@@ -167,7 +167,7 @@ pub fn drop_code() {
     set_hid0(CACHES | DOZE);
 }
 
-/// Waits for an interrupt. It is not taken: who calls this looks which it is.
+/// Waits for an interrupt. It is not taken: the caller finds out which it is.
 pub fn wait() {
     let idle = IDLE.address() + (CONTEXT_WORDS * 4) as u32;
     // SAFETY: what comes is saved in `IDLE` and goes on after the instruction, with interrupts off
@@ -199,7 +199,8 @@ pub fn frame() -> u32 {
     frame
 }
 
-/// Names the directory of the space whose addresses user mode has, for who fills the TLB of a 603.
+/// Names the directory of the space whose addresses user mode has, for the handlers that fill the
+/// TLB of a 603.
 pub fn set_directory(directory: u32) {
     // SAFETY: the register is the kernel's own, and only `miss.S` reads it.
     unsafe { asm!("mtspr 272, {}", in(reg) directory, options(nomem, nostack, preserves_flags)) };

@@ -49,7 +49,8 @@ pub struct Spaces {
     page: Option<PhysAddr>,
     /// How often all spaces lost their contexts, and 1.
     epoch: u64,
-    /// Whose tables the processor has, and whose VSIDs the segment registers.
+    /// The space whose tables the processor uses, and the one whose VSIDs are in the segment
+    /// registers.
     entered: Link<Space>,
     /// The server that has its window open in that space: a thread of it runs.
     open: Link<Space>,
@@ -63,7 +64,7 @@ pub struct Spaces {
     hash: Option<&'static mut [Group]>,
     /// Whether software fills the TLB.
     by_software: bool,
-    /// Whether who looks for a page that a TLB lacks reads tables past the cache.
+    /// Whether the code that looks for a page that a TLB lacks reads tables past the cache.
     uncached_tables: bool,
     /// Whether a BAT shows a block of a server's memory while its window is open.
     shows_blocks: bool,
@@ -254,8 +255,8 @@ impl Spaces {
         };
     }
 
-    /// By whose tables a thread of this space runs: a server's by those of a space that shows it,
-    /// if they are there.
+    /// The space with whose tables a thread of this space runs: a server's by those of a space that
+    /// shows it, if they are there.
     fn tables(&self, pool: &Pool, space: Ref<Space>) -> Ref<Space> {
         match self.entered.get() {
             Some(entered) if window::shown(pool, entered) == Some(space) => entered,
@@ -595,8 +596,8 @@ impl Spaces {
         }
     }
 
-    /// Looks for entries of nobody in the hashed table, as the processor has nothing else to do.
-    /// Whether there is more to be looked at.
+    /// Looks for entries without an owner in the hashed table, because no thread runs. Whether
+    /// there is more to be looked at.
     pub fn sweep(&mut self) -> bool {
         self.sweep.step(self.hash.as_deref_mut().unwrap_or_default(), self.sweeps)
     }

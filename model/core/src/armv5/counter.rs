@@ -35,7 +35,7 @@ const VECTORS_START: u32 = 0xffff_0000;
 /// Bytes of the vectors.
 const VECTORS: u32 = 32;
 /// The word there that is the thread pointer, and the one after it. Who executes it executes data
-/// that the kernel writes: nobody else learns what that does.
+/// that the kernel writes: no other part of the model sees what that does.
 const THREAD_POINTER: Range<u32> = 0xffff_0ff0..0xffff_0ff8;
 /// The vector of `swi`.
 const SYSTEM_CALL: u32 = 8;

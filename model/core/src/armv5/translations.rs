@@ -72,7 +72,7 @@ enum Role {
     Lower(u32),
 }
 
-/// Entries by page. Those of a MiB that nobody has used take no memory.
+/// Entries by page. Those of a MiB that was never used take no memory.
 struct Pages(Vec<Vec<Entry>>);
 
 impl Pages {

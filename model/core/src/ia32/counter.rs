@@ -345,7 +345,7 @@ impl Counter<Ia32> {
     }
 
     /// Whose code is at an address. High addresses are the server's in every space but small ones,
-    /// and nobody else runs at ring 1.
+    /// and no other code runs at ring 1.
     fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
         let is_high = chunk.segment == 0 && self.setup.server.contains(&address);
         if self.processor.limit.is_some() && (chunk.privilege == Privilege::Ring1 || is_high) {

@@ -77,7 +77,7 @@ impl SegmentRegister {
     }
 }
 
-/// The table indicator of a selector: that of local descriptors, which nobody has.
+/// The table indicator of a selector: that of local descriptors, which no space has.
 const LOCAL: u16 = 4;
 
 /// A descriptor in the global table.
@@ -152,8 +152,8 @@ fn named(descriptors: &[Descriptor], selector: u16) -> Option<Descriptor> {
 }
 
 /// Selectors of the descriptors that code of privileges from `least` on can load and that are open,
-/// and of registers with such or with one that is gone: it keeps what it was loaded with, and
-/// nobody knows where that ended.
+/// and of registers with such or with one that is gone: it keeps what it was loaded with, and it is
+/// not known where that ended.
 fn open(
     descriptors: &[Descriptor],
     registers: &[u16],

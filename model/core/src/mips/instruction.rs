@@ -5,7 +5,7 @@
 use crate::Marker;
 use abi::arch::mips::marker::{BEGIN, BEGIN_FREE, CASE, END, decode};
 
-/// `syscall`, without its code, which nobody looks at.
+/// `syscall`, without its code, which is not used.
 pub const CALL: u32 = 0xc;
 /// `eret`.
 pub const RETURN: u32 = 0x4200_0018;

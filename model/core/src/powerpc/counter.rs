@@ -208,7 +208,7 @@ impl<W: World> Follow<W> for PowerPc {
 
 impl PowerPc {
     /// The registers as they are, with those that were followed: segment registers, and BATs, which
-    /// the emulator says are 0 whatever they have. Those of Linux alone nobody follows.
+    /// the emulator says are 0 whatever they have. The model does not follow those of Linux alone.
     fn learn(&mut self, world: &mut impl World) {
         let told = world.controls();
         let bats = if told.alone == 0 { self.controls.bats } else { told.bats };

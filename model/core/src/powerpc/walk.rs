@@ -357,7 +357,7 @@ pub enum Belongs {
     Segments,
     /// Of the space itself, too.
     Space,
-    /// Of nobody, or of the server that the space shows.
+    /// Of no space, or of the server that the space shows.
     Server,
 }
 

@@ -229,7 +229,7 @@ impl Counter<X86_64> {
         }
     }
 
-    /// Whose code is at an address: nobody but a server runs at ring 1.
+    /// Whose code is at an address: only a server runs at ring 1.
     fn user_owner(&mut self, chunk: &Chunk, address: u64, world: &mut impl World) -> Owner {
         if chunk.privilege == Privilege::Ring1 {
             return Owner::Server;

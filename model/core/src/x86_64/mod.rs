@@ -29,7 +29,7 @@ pub use walk::{Mapping, Memory, Size, walk};
 pub type Counter = crate::Counter<X86_64>;
 
 /// The privilege of code that runs with these values of CS and CR0: ring 0 in real mode, else as
-/// the code segment's selector says. Ring 2, which nobody uses, is taken for ring 1.
+/// the code segment's selector says. Ring 2, which is not used, is taken for ring 1.
 #[must_use]
 pub const fn privilege(cs: u32, cr0: u64) -> Privilege {
     const PROTECTED_MODE: u64 = 1;

@@ -38,7 +38,7 @@ enum Outcome {
 }
 
 impl Gateway {
-    /// The component's port, if it has one. The argument `address` is somebody else to ask.
+    /// The component's port, if it has one. The argument `address` is another host to ask.
     pub fn find(env: &Env) -> Option<Self> {
         let port = Port::find(env)?;
         let other = env

@@ -64,8 +64,8 @@ fn written_code(bed: &mut Bed) -> Result<(), Why> {
     check("the second", r.words[0] == vector::UNDEFINED && frame().r[2] == 2)
 }
 
-/// Two pages of code take turns at an address; nobody but the kernel can know that the caches have
-/// the last one's.
+/// Two pages of code take turns at an address; only the kernel can know that the caches have the
+/// last one's.
 fn replaced_code(bed: &mut Bed) -> Result<(), Why> {
     for (page, code) in [(2, code::one()), (3, code::two())] {
         good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;

@@ -207,7 +207,7 @@ fn reaches_no_kernel(bed: &mut Bed, server: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// `int 3` and `into`, which anybody may raise.
+/// `int 3` and `into`, which any code may raise.
 const BREAKPOINT: u32 = 3;
 const OVERFLOW: u32 = 4;
 /// A segment descriptor that is not present; the stack segment's limit.

@@ -20,7 +20,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// A thread calls with eight words, and with all else in its registers, thrice: it has its stack
-/// pointer and r2 still, the words of the answer, and nothing of anybody else's.
+/// pointer and r2 still, the words of the answer, and nothing of another thread's.
 fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     let (slot, to) = (bed.slot(), bed.slot());
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights(3)))?;

@@ -68,17 +68,17 @@ impl Size {
     }
 }
 
-/// Who waits for input: its reply handle, and what size it takes the terminal to have, if it wants
-/// to know that.
+/// A reader that waits for input: its reply handle, and what size it takes the terminal to have, if
+/// it wants to know that.
 type Reader = (Word, Option<u32>);
 
 /// Input and readers. A component that takes the focus away from another takes nothing
 /// that was typed for that one.
 pub struct Input {
-    /// Nobody if nobody may read.
+    /// None if no component may read.
     focus: Option<u32>,
     command: Command,
-    /// The size of the terminal as requests have it; 0 as long as nobody said it.
+    /// The size of the terminal as requests have it; 0 as long as it is not known.
     size: u32,
     /// The line has not been emptied, and cannot interrupt.
     stopped: bool,
@@ -90,7 +90,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Nothing typed, nobody reads; the focus is this component's.
+    /// Nothing is typed and no component reads; this component has the focus.
     pub const fn new(focus: Option<u32>) -> Self {
         Self {
             focus,
@@ -161,7 +161,7 @@ impl Input {
         }
     }
 
-    /// Keeps a byte for who has the focus.
+    /// Keeps a byte for the component that has the focus.
     fn hold(&mut self, byte: u8) {
         let Some(focus) = self.focus else { return };
         self.held.entry(focus).or_default().push_back(byte);

@@ -34,19 +34,19 @@ impl Client {
     }
 }
 
-/// The terminal's output, and who may have which part of the terminal.
+/// The terminal's output, and which component may have which part of the terminal.
 pub struct Output<'a> {
     to: &'a Terminal,
     clients: Vec<Client>,
     /// What components printed after the last end of a line.
     partial: BTreeMap<u32, String>,
-    /// Who the terminal's unfinished line belongs to.
+    /// The component whose unfinished line is on the terminal.
     open: Option<u32>,
-    /// Who of those that drive the terminal themselves has it.
+    /// Which of the components that write to the terminal unchanged has it.
     terminal: Option<u32>,
     /// All of them, and what those without it wrote last.
     held: BTreeMap<u32, VecDeque<u8>>,
-    /// Who was told which line its description lacks.
+    /// The components whose missing permission was reported.
     refused: BTreeSet<(u32, &'static str)>,
 }
 

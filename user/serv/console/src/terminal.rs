@@ -13,7 +13,7 @@ pub struct Terminal {
     line: Uart,
     text: Option<RefCell<Writer<Region>>>,
     keys: Option<RefCell<Reader<Region>>>,
-    /// Who shows it, and whether that one is to be told of text.
+    /// The component that shows it, and whether it is to be notified of text.
     bell: Option<Thread>,
     is_due: Cell<bool>,
 }
@@ -33,7 +33,7 @@ impl Terminal {
         }
     }
 
-    /// Whether somebody shows it.
+    /// Whether a component shows it.
     pub const fn is_shown(&self) -> bool {
         self.text.is_some()
     }
@@ -52,7 +52,7 @@ impl Terminal {
         }
     }
 
-    /// Tells who shows it what was sent.
+    /// Passes what was sent to the component that shows it.
     pub fn tell(&self) {
         if let Some(bell) = self.bell.filter(|_| self.is_due.take()) {
             // If it is dead it reads all when it lives again.

@@ -22,7 +22,7 @@ type Buffer = Box<[u8; MOST_BYTES as usize]>;
 /// A port that is attached.
 pub struct Card<'a> {
     port: &'a Port,
-    /// The frame that was taken last, out of everybody else's reach.
+    /// The frame that was taken last, in memory that only the server has.
     input: Buffer,
     sender: Sender<'a>,
     /// Whether the switch has written an index that cannot be: the port is to be attached again.

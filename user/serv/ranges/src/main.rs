@@ -24,7 +24,7 @@ macadamia::main!(run);
 /// A client that has a range can do this with it, and give it to others.
 const RW: Rights = Rights::READ.union(Rights::WRITE);
 
-/// A range that somebody has made.
+/// A range that a client has made.
 struct Made {
     owner: u32,
     unit: usize,
@@ -81,7 +81,7 @@ impl Server {
         answer.unwrap_or_else(|error| Message::new([error as Word, 0, 0]))
     }
 
-    /// Makes a range, and gives it to who asks.
+    /// Makes a range, and gives it to the client that asks.
     fn create(&mut self, owner: u32, bytes: Word) -> Result<Message> {
         let pages = bytes.div_ceil(PAGE_SIZE) as usize;
         let units = bytes.div_ceil(UNIT) as usize;
@@ -144,7 +144,7 @@ impl Server {
         Ok(())
     }
 
-    /// Ends a range for everybody: the original of its capability goes, and with it all that came
+    /// Ends a range for all clients: the original of its capability goes, and with it all that came
     /// of that.
     fn end(&mut self, made: Made) {
         if let Err(error) = cap::delete(made.segment.0)

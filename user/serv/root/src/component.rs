@@ -349,7 +349,7 @@ pub fn start(
     running.thread.start(entry, stack, block)
 }
 
-/// Each life of a component has a seed of its own, from which nobody learns another.
+/// Each life of a component has a seed of its own, which says nothing about another one.
 fn seed(system: &System, component: &Component, restarts: u32) -> Option<[u8; 32]> {
     let hash = Sha256::new().chain_update(system.seed?).chain_update(restarts.to_le_bytes());
     Some(hash.chain_update(&component.name).finalize().into())

@@ -76,8 +76,8 @@ fn contents(part: &Load) -> &'static [u8] {
     start::bytes(IMAGE + part.offset as Word, part.file_bytes as Word)
 }
 
-/// Fills a part of a Memory, which nobody has mapped, with a copy of `with` and zeros. Code reaches
-/// the instruction cache.
+/// Fills a part of a Memory, which no component has mapped, with a copy of `with` and zeros. Code
+/// reaches the instruction cache.
 fn fill(
     own: Space,
     (memory, offset): (Memory, u32),

@@ -10,7 +10,7 @@ use macadamia::{Thread, Word};
 /// The last bytes that were said, and how many there were.
 static SAID: [AtomicU8; 4096] = [const { AtomicU8::new(0) }; 4096];
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Who is told when there are more; 0 is nobody.
+/// The Thread that is notified when there are more; 0 is none.
 static LISTENER: AtomicUsize = AtomicUsize::new(0);
 
 fn note(byte: u8) {

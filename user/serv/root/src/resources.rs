@@ -11,7 +11,7 @@ use macadamia::{Error, Memory, Quota, Result, Rights, Space, Thread};
 
 /// Slots of the space in which threads wait for their restart: none is used.
 const LIMBO_SLOTS: Word = 1;
-/// The last page of the first 4 GiB belongs to nobody, so that ends fit into a word.
+/// The last page of the first 4 GiB is never used, so that ends of ranges fit into a word.
 const DEVICES_END: Word = 0xffff_f000;
 /// The display's and the firmware's part of the first MiB.
 const LEGACY: Word = 0xa_0000;
@@ -86,7 +86,7 @@ pub struct Resources {
     free_ram: Free,
     /// Physical address of each RAM capability.
     ram: [Word; RAM_RANGES],
-    /// Interrupt lines that nobody was given.
+    /// Interrupt lines that no component was given.
     free_lines: Vec<u32>,
     /// The homes of groups, by their index in the description; none where the kernel has no small
     /// spaces.
@@ -215,14 +215,14 @@ impl Resources {
         memory.derive(offset, bytes, to, self.quota)
     }
 
-    /// The capability of an interrupt line, of which nobody else was given it.
+    /// The capability of an interrupt line, which no other component was given.
     pub fn line(&mut self, line: u32) -> Result<Word> {
         let index = self.free_lines.iter().position(|free| *free == line).ok_or(Error::Occupied)?;
         self.free_lines.swap_remove(index);
         Ok((slot::IRQ + line) as Word)
     }
 
-    /// Whether nobody has a line.
+    /// Whether no component has a line.
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     pub fn is_spare(&self, line: u32) -> bool {
         self.free_lines.contains(&line)

@@ -19,7 +19,7 @@ const BLACK: u32 = 0;
 const DARK: u32 = 0x20_2428;
 const GREY: u32 = 0x50_5458;
 const MARKED: u32 = 0x40_4850;
-/// Where nobody is.
+/// An area without a client.
 pub const EMPTY: u32 = 0x10_1214;
 
 /// Pixels of the list: at its edges, of a column of text and of a row.
@@ -86,7 +86,7 @@ fn write(
     let Ok(_) = Text::with_baseline(text, at, style, Baseline::Top).draw(canvas);
 }
 
-/// The bar: who has the keyboard, as the description calls it and in its colour.
+/// The bar: which client has the keyboard, by its name and colour in the description.
 pub fn bar(
     canvas: &mut Canvas<'_, Region>,
     area: Rectangle,

@@ -127,7 +127,7 @@ fn what_changes_while_a_space_moves_in_is_flushed_in_its_home() {
     assert!(kernel.port.invalidated.iter().all(|(of, _)| *of != home));
 }
 
-/// An attach whose caller is stopped leaves a part; to detach it takes it away.
+/// An attach whose caller is stopped leaves a part; a detach removes it.
 #[test]
 fn what_is_there_in_part_is_taken_away() {
     for steps in 0..=HALF {
@@ -162,7 +162,7 @@ fn what_is_there_in_part_is_taken_away() {
     }
 }
 
-/// What somebody else does while a space moves in decides what becomes of it.
+/// What another thread does while a space moves in decides where the space ends up.
 #[test]
 fn an_attach_goes_on_with_what_it_finds() {
     let detach = |kernel: &mut Kernel<Host>| {

@@ -79,8 +79,8 @@ fn a_new_table_of_a_server_reaches_all_spaces_in_steps() {
     check_all(&kernel, &left);
 }
 
-/// Who is stopped while a table goes leaves copies; what comes next must not end before they
-/// are gone.
+/// A thread that is stopped while it removes a table leaves copies; what comes next must not end
+/// before they are gone.
 #[test]
 fn what_somebody_left_is_finished() {
     let next: [fn(&mut Kernel<Host>); 5] = [
@@ -193,7 +193,7 @@ fn a_space_that_ends_shows_nothing() {
     assert!(used(&mut kernel) < start);
 }
 
-/// An attach whose caller is stopped leaves a server that is not shown; to detach it takes it away.
+/// An attach whose caller is stopped leaves a server that is not shown; a detach removes it.
 #[test]
 fn what_is_shown_in_part_is_taken_away() {
     let mut kernel = machine();
@@ -249,7 +249,7 @@ fn what_is_shown_in_part_is_taken_away() {
     check_all(&kernel, &[process]);
 }
 
-/// Who was to be shown ends while it is attached: the caller hears of it, and nothing is left.
+/// A server ends while it is being attached: the caller gets an error, and nothing is left.
 #[test]
 fn a_server_that_ends_while_it_is_attached_leaves_no_trace() {
     for (ends, stays) in [(SERVER, PROCESS), (PROCESS, SERVER)] {

@@ -24,7 +24,7 @@ pub fn power_off() {
     }
 }
 
-/// PCI, which nobody drives here yet.
+/// PCI, which no component drives here yet.
 pub struct Bus;
 
 impl pci_bus::Bus for Bus {

@@ -66,8 +66,8 @@ impl Bus {
         first.map_or_else(Vec::new, |first| pci_bus::lower(self, device, (first, MEMORY_END)))
     }
 
-    /// The interrupt line of a device. One that somebody has already is changed for a spare one, if
-    /// there is any.
+    /// The interrupt line of a device. If a component already has that line, a spare one takes its
+    /// place, if there is any.
     pub fn line(&self, resources: &Resources, device: u8) -> u32 {
         let found = pci_bus::Bus::read(self, device, LINE) & 0xff;
         let spare = [found].into_iter().chain(SPARE_LINES).find(|line| resources.is_spare(*line));
@@ -75,7 +75,7 @@ impl Bus {
     }
 
     /// Leads the interrupts of a device, and of those that share its wire, to another line, which
-    /// nobody else uses. Whether the machine can.
+    /// nothing else uses. Whether the machine can.
     fn route(&self, device: u8, line: u32) -> bool {
         use pci_bus::Bus as _;
         if line > 15 || self.read(ROUTER, 0) != ROUTER_ID {
