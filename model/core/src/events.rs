@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whose code the processor executes.
+/// The owner of the code that the processor executes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Owner {
     /// Ring 0.
@@ -196,7 +196,7 @@ events! {
     hash_misses,
     /// Misses of a TLB that software fills (603, MIPS).
     software_reloads,
-    /// Instructions of who fills it; they are not among `instructions` (603, MIPS).
+    /// Instructions of the handler that fills it; they are not among `instructions` (603, MIPS).
     reload_instructions,
 }
 

@@ -22,7 +22,7 @@ pub struct Ledger {
     settled: u64,
     /// Instructions in `totals` when the last marker was executed.
     modelled: u64,
-    /// Whose code is executed.
+    /// The owner of the code that is executed.
     owner: Owner,
     /// The kernel's counts when the function began that is counted apart, while it runs.
     apart: Option<Events>,
@@ -51,7 +51,7 @@ impl Ledger {
         self.armed
     }
 
-    /// Whose code is executed.
+    /// The owner of the code that is executed.
     pub fn owner(&self) -> Owner {
         self.owner
     }

@@ -86,7 +86,7 @@ pub struct ViolationReport {
     pub segment: Option<String>,
     /// Of a stale translation: what changed the tables, as `symbol` or as an address.
     pub cause: Option<String>,
-    /// Whose instruction it is, as in [`ByOwner`].
+    /// The owner of the instruction, as in [`ByOwner`].
     pub owner: String,
     /// How often.
     pub times: u64,

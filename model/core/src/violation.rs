@@ -140,7 +140,7 @@ pub struct Violation {
     pub instruction: u64,
     /// Linear address that it accessed, or the interval's number, or a selector.
     pub address: u64,
-    /// Whose instruction it is.
+    /// The owner of the instruction.
     pub owner: Owner,
     /// The segment register that an address beyond a limit was reached by, and its selector, if
     /// that is known.

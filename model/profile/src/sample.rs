@@ -21,7 +21,7 @@ pub enum Space {
 /// The processor at an instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Sample {
-    /// Whose translation tables are in use.
+    /// The space whose translation tables are in use.
     pub space: Space,
     /// Whether it is in ring 0.
     pub kernel: bool,

@@ -48,7 +48,7 @@ pub mod hw {
     pub const INDIFFERENT: u32 = 1;
 }
 
-/// Status of user mode, beside the flags: interrupts are open.
+/// Status of user mode, in addition to the flags: interrupts are open.
 pub const USER_MODE: u32 = 0x10;
 /// Status: Thumb instructions.
 pub const THUMB: u32 = 1 << 5;

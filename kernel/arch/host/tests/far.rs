@@ -166,7 +166,7 @@ impl Model {
         of(space, 0, Rights::RWX).chain(segments).collect()
     }
 
-    /// Bytes of kernel memory that it costs, beside what is always there.
+    /// Bytes of kernel memory that it costs, in addition to what is always there.
     fn charge(&self) -> u32 {
         let (tables, attachments) =
             (self.tables.len() + self.upper.len(), self.attached.len() + self.places.len());

@@ -14,7 +14,7 @@ use pool::Ref;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Threads beside the root server's; the first receives.
+/// Threads in addition to the root server's; the first receives.
 const THREADS: usize = 12;
 /// Slot of thread `i`.
 const FIRST: Word = slot::FREE;

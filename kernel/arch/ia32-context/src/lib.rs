@@ -16,7 +16,8 @@ use kcore::Thread;
 use kcore::port::{CONTEXT_WORDS, Context, Registers, STATE_WORDS};
 use kcore::space::HW_WORDS;
 
-/// EFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
+/// EFLAGS while a thread runs, in addition to its own flags: bit 1 is always set, and interrupts
+/// are open.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
 
 /// What the port keeps of a space: which word of `Space::hw` is what.
@@ -45,7 +46,7 @@ pub mod hw {
     pub const LARGE_SERVER: usize = 8;
 }
 
-/// What stands beside the thread in `Cpu::loaded`.
+/// What is kept with the thread in `Cpu::loaded`.
 pub mod loaded {
     /// The FPU is open to the loaded thread.
     pub const FPU_OPEN: u32 = 1;

@@ -34,7 +34,7 @@ pub fn trace(kernel: &Kernel<Ia32>, current: Ref<Thread>) {
     });
 }
 
-/// Takes commands until one lets the machine go on.
+/// Takes commands until one of them continues.
 pub fn enter(kernel: &mut Kernel<Ia32>) {
     kdb::enter::<Pc>(kernel);
 }

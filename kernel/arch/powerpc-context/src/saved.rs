@@ -100,6 +100,6 @@ pub mod msr {
     pub const TRANSLATED: u32 = FETCHES_TRANSLATED | DATA_TRANSLATED;
     /// While Rust of the kernel runs.
     pub const KERNEL: u32 = MACHINE_CHECK | TRANSLATED;
-    /// While a thread runs, beside its own flags.
+    /// While a thread runs, in addition to its own flags.
     pub const RUNNING: u32 = INTERRUPTS | USER | MACHINE_CHECK | TRANSLATED;
 }

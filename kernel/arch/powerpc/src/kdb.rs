@@ -41,7 +41,7 @@ pub fn trace(kernel: &Kernel<PowerPc>, current: Ref<Thread>) {
     });
 }
 
-/// Takes commands until one lets the machine go on.
+/// Takes commands until one of them continues.
 pub fn enter(kernel: &mut Kernel<PowerPc>) {
     kdb::enter::<AmigaOne>(kernel);
 }

@@ -30,7 +30,7 @@ pub static CPU: Shared<Cpu> = Shared::new(Cpu { loaded: 0, top: 0, port: 0, curr
 pub struct Reload {
     /// r25 to r31 of the code that missed.
     saved: [u32; 7],
-    /// What of an address in the table tells the group.
+    /// Which bits of an address in the table give the group.
     pub mask: u32,
     /// Which entry of a full group is replaced next.
     pub hand: usize,

@@ -15,7 +15,7 @@ use pool::{Link, Ref};
 use port_map::PortMap;
 use powerpc_context::{access, msr, vector, word};
 
-/// Bits of the machine state that an exception saves beside the thread's own: why it came.
+/// Bits of the machine state that an exception saves in addition to the thread's own: why it came.
 const REASONS: u32 = program::FPU | program::ILLEGAL | program::PRIVILEGED | program::TRAP;
 
 /// Entered from user mode; the current thread's registers are in its context.

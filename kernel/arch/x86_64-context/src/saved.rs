@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where each register is saved, what the port records for a space, and values of registers.
 
-/// RFLAGS while a thread runs, beside its own flags: bit 1 is always set, and interrupts are open.
+/// RFLAGS while a thread runs, in addition to its own flags: bit 1 is always set, and interrupts
+/// are open.
 pub const FIXED_FLAGS: u64 = 1 << 9 | 2;
 
 /// Which word of a context is what. The general registers are in the frame's order, and after them
@@ -52,7 +53,7 @@ pub mod lazy {
     pub const DEBUG: u32 = 4;
 }
 
-/// What stands beside the thread in `Cpu::loaded`.
+/// What is kept with the thread in `Cpu::loaded`.
 pub mod loaded {
     /// The FPU has its registers, and is open while it runs.
     pub const FPU: u32 = 1;

@@ -34,7 +34,7 @@ pub fn trace(kernel: &Kernel<X86_64>, current: Ref<Thread>) {
     });
 }
 
-/// Takes commands until one lets the machine go on.
+/// Takes commands until one of them continues.
 pub fn enter(kernel: &mut Kernel<X86_64>) {
     kdb::enter::<Pc>(kernel);
 }

@@ -291,7 +291,7 @@ impl Counter<Armv5> {
         address < self.setup.kernel || HELPERS.contains(&address)
     }
 
-    /// Whose code user mode executes at an address.
+    /// The owner of the code that user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
         let native =
             *self.processor.native.get_or_insert_with(|| is_native(self.processor.controls, world));

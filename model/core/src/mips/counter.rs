@@ -461,7 +461,7 @@ impl Counter<Mips> {
         self.unknown += u64::from(!checker.enter_user(counts, found));
     }
 
-    /// Whose code user mode executes at an address.
+    /// The owner of the code that user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl Physical) -> Owner {
         let top = self.processor.top;
         let native = *self.processor.native.get_or_insert_with(|| is_native(top, world));

@@ -464,7 +464,7 @@ impl Counter<PowerPc> {
         checker.enter_user(instruction, processor.thread, &processor.controls, world, found);
     }
 
-    /// Whose code user mode executes at an address.
+    /// The owner of the code that user mode executes at an address.
     fn user_owner(&mut self, address: u32, world: &mut impl World) -> Owner {
         let controls = self.processor.controls;
         if controls.alone != 0 {

@@ -91,7 +91,7 @@ impl Mapping {
     }
 
     /// The same where PP was made for the keys of Linux: all but what is only read may be written
-    /// by who sees it.
+    /// by the mode that sees it.
     const fn of_linux(self) -> Self {
         if self.0 & RIGHTS == READ_ONLY { self } else { Self(self.0 & !RIGHTS | READ_WRITE) }
     }
@@ -198,8 +198,8 @@ impl Controls {
         if self.alone == 0 { found } else { found.map(Mapping::of_linux) }
     }
 
-    /// What the tables of who runs have at an address, of Linux alone those on a 603. `read` is
-    /// told the physical address of each entry that is read.
+    /// What the tables of the running thread have at an address, of Linux alone those on a 603.
+    /// `read` is told the physical address of each entry that is read.
     ///
     /// # Errors
     /// Nobody may use the page, or the tables cannot be read.

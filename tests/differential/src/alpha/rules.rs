@@ -101,7 +101,7 @@ pub fn run(
     Ok(Run { outcome, tests: machine.tests, steps: machine.steps, ways })
 }
 
-/// Registers, tag and tables of who runs are those of the portable kernel.
+/// Registers, tag and tables of the running thread are those of the portable kernel.
 pub fn check(kernel: &Kernel, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
     let Outcome { current, written, own: left } = outcome;
     let context = &kernel.pool[*current].context;

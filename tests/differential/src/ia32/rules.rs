@@ -52,11 +52,11 @@ const SMALL_BIT: u32 = 1 << 6;
 
 /// What the assembly left beside memory.
 pub struct Left {
-    /// `eax ebx ecx edx esi edi ebp esp eip eflags` of who runs.
+    /// `eax ebx ecx edx esi edi ebp esp eip eflags` of the running thread.
     registers: [u32; 10],
     /// All of them count; of a native after `sysexit` ECX and EDX mean nothing.
     whole: bool,
-    /// DS and ES of who runs.
+    /// DS and ES of the running thread.
     data: [u32; 2],
     /// The directory, if it was changed.
     cr3: Option<u32>,
@@ -253,7 +253,7 @@ impl End<'_> {
         Ok(())
     }
 
-    /// Registers, and DS and ES, of who runs now.
+    /// Registers, and DS and ES, of the thread that runs now.
     fn registers(&self, current: Ref<Thread>) -> Result<([u32; 10], [u32; 2])> {
         let machine = self.machine;
         let at = |offset: u32| self.pushed(offset);
@@ -527,7 +527,7 @@ impl End<'_> {
     }
 }
 
-/// Registers and the address space of who runs are those of the portable kernel.
+/// Registers and the address space of the running thread are those of the portable kernel.
 pub fn check(
     kernel: &Kernel,
     me: Ref<Thread>,

@@ -26,7 +26,7 @@ const TABLES: u32 = size_of::<Cpu>() as u32;
 
 /// What the assembly left beside memory.
 pub struct Left {
-    /// All general registers of who runs.
+    /// All general registers of the running thread.
     r: [u64; 32],
     /// The others.
     system: System,
@@ -139,7 +139,7 @@ impl End<'_> {
     }
 }
 
-/// Registers and space of who runs are those of the portable kernel.
+/// Registers and space of the running thread are those of the portable kernel.
 pub fn check(
     code: &Code,
     kernel: &Kernel,

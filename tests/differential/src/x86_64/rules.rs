@@ -44,19 +44,19 @@ const EVENT: usize = 2 + kcore::fault::EVENT_WORDS as usize;
 
 /// What the assembly left beside memory.
 pub struct Left {
-    /// All registers of who runs, by the processor's numbers.
+    /// All registers of the running thread, by the processor's numbers.
     registers: [u64; 16],
-    /// RIP and RFLAGS of who runs.
+    /// RIP and RFLAGS of the running thread.
     place: [u64; 2],
     /// CR0 and the base of FS.
     rare: (u64, u64),
     /// What is loaded.
     loaded: u32,
-    /// Selectors of who runs.
+    /// Selectors of the running thread.
     data: [u16; 4],
     /// All registers came from its context.
     restored: bool,
-    /// Pages of who runs whose translations were dropped.
+    /// Pages of the running thread whose translations were dropped.
     dropped: Vec<u64>,
     /// The tables, if they were loaded.
     cr3: Option<u64>,
@@ -333,7 +333,7 @@ impl End<'_> {
     }
 }
 
-/// Registers and tables of who runs are those of the portable kernel.
+/// Registers and tables of the running thread are those of the portable kernel.
 pub fn check(
     code: &Code,
     kernel: &Kernel,

@@ -30,7 +30,7 @@ use sha2::{Digest, Sha256};
 /// The name of the component that others print with.
 const CONSOLE: &str = "console";
 
-/// Where the root server looks at a component's memory.
+/// Where the root server maps a component's memory.
 const LOOK: Word = Places::LOW.own_end as Word - PAGE_SIZE;
 
 /// What a grant hands out.

@@ -385,7 +385,7 @@ impl Model {
             .collect()
     }
 
-    /// Bytes of kernel memory that it costs, beside what is always there.
+    /// Bytes of kernel memory that it costs, in addition to what is always there.
     pub fn charge(&self) -> u32 {
         let natives = self.spaces.values().filter(|kind| kind.place.is_some()).count() as u32;
         let aliens = self.spaces.len() as u32 - natives;

@@ -5,7 +5,7 @@ use abi::Frame;
 use abi::frame::vector;
 use image::Window;
 
-/// What the kernel is told of a component's place: all of its own that it has below 32 MiB is
+/// The place word of a component for the kernel: all of its own that it has below 32 MiB is
 /// relocated. With a window it has nothing there.
 pub const fn place_of(window: Option<Window>) -> u32 {
     if window.is_some() { 0 } else { abi::arch::armv5::place::RELOCATED }

@@ -5,7 +5,7 @@ use abi::Frame;
 use abi::frame::vector;
 use image::Window;
 
-/// What the kernel is told of a component's place: where its window begins.
+/// The place word of a component for the kernel: where its window begins.
 pub const fn place_of(window: Option<Window>) -> u32 {
     match window {
         Some(window) => window.start,
