@@ -25,6 +25,9 @@ pub const ALL: &[Test] = &[
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
     }),
     test("source.docs", pages::document),
+    slow("source.bare-docs", "it documents each crate once for each board", || {
+        pages::document_boards().map(drop)
+    }),
     test("source.clippy.wide", || {
         cargo(&[
             "clippy",
