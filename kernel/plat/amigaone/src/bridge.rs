@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What firmware does on a machine that has some: the bridge to ISA gets the ports of power
-//! management.
+//! What firmware would do, if the machine had any: it assigns the ports of power management to the
+//! bridge to ISA.
 
 use amigaone::POWER_PORTS;
 use amigaone::pci::{ADDRESS, DATA, ENABLE, ISA_BRIDGE};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The AmigaOne SE: where devices are, how fast the time base runs, power, and what it has in
-//! common with a PC: the serial line for the kernel's own words, the interrupt controllers. What
-//! user level knows of it, too, is in `boards/amigaone`.
+//! The AmigaOne SE: where devices are, how fast the time base runs, power, and what the board has
+//! in common with a PC: the serial line for the kernel's messages, and the interrupt controllers.
+//!
+//! What servers know of the board, too, is in `boards/amigaone`.
 #![cfg(target_arch = "powerpc")]
 #![no_std]
 

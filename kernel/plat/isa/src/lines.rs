@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The lines of an 8259A that does not end interrupts by itself: which are quiet, and by what.
+//! The lines of an 8259A that does not end interrupts by itself: which lines are quiet, and why.
 //!
-//! A line is quiet as long as it is masked, and as long as it is in service. So an interrupt that
-//! is ended only when its owner acknowledges it needs one access to a port, where ending, masking
-//! and unmasking it are three. But what is in service keeps the lines after it quiet, too (those
-//! with a higher number). So a line is *held* in service only while no line after it is let
-//! through.
+//! A line is quiet while it is masked, and while it is in service. So if an interrupt is ended only
+//! when its owner acknowledges it, this takes one access to a port; ending, masking and unmasking
+//! it would take three. But an interrupt in service also keeps the lines after it quiet (those with
+//! a higher number). So a line is *held* in service only while all lines after it are masked.
 
 /// What is done to the controller.
 pub trait Controller {

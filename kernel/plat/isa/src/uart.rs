@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first serial line, polled: what the kernel itself has to say.
+//! The first serial line, polled: for the kernel's own messages.
 
 use isa::io::{read8, write8};
 use isa::uart::{DATA, LINE_STATUS, TRANSMITTER_EMPTY};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The Malta board: how fast the processor counts, the end, and what it has in common with a PC: the
-//! serial line for the kernel's own words, the interrupt controllers. What user level knows of it,
-//! too, is in `boards/malta`.
+//! The Malta board: how fast the processor counts, power, and what the board has in common with a
+//! PC: the serial line for the kernel's messages, and the interrupt controllers.
+//!
+//! What servers know of the board, too, is in `boards/malta`.
 #![cfg(target_arch = "mips64")]
 #![no_std]
 

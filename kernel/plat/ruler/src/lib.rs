@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast a counter runs, by looks at a ruler: a timer whose rate is known. Nothing is
-//! touched here, so that the host can test it.
+//! Measures how fast a counter runs, against a *ruler*: a timer whose rate is known. It accesses no
+//! hardware, so the host can test it.
 //!
-//! The ruler is read between two readings of the counter. Whatever stops the program
-//! between these (an emulator that does not run, firmware) makes them lie further apart,
-//! but the ruler was read between them all the same. Two looks bound the frequency from
-//! below and from above, and no bound is ever wrong: an interruption makes one wide.
-//! What is measured lies in all of them.
+//! The ruler is read between two readings of the counter. If the program is stopped between these
+//! (an emulator that does not run, firmware), the readings are further apart, but the ruler was
+//! still read between them. Two such looks give a lower and an upper bound of the frequency. No
+//! bound is ever wrong; an interruption only makes one wider. The frequency lies within all bounds.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine that is stopped again and again while both counters go on, as an emulator is
-//! on a busy host: the frequency is found, or refused.
+//! A machine that is stopped again and again while both counters continue, as an emulator is on a
+//! busy host: the frequency is found, or refused.
 
 use proptest::prelude::*;
 use ruler::{Bounds, Fault, Look, scale};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ARM's Versatile PB board (DUI 0225D): serial line for the kernel's own words, interrupt
-//! controllers, timer, the counter of 24 MHz, power. What user level drives is in
-//! `boards/versatilepb`.
+//! ARM's Versatile PB board (DUI 0225D): the serial line for the kernel's messages, interrupt
+//! controllers, timer, the counter of 24 MHz, power.
+//!
+//! What servers know of the board, too, is in `boards/versatilepb`.
 //!
 //! | module | room for |
 //! |---|---|

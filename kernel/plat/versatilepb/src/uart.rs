@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The first serial line, a PL011 (DDI 0183), polled: what the kernel itself has to say.
+//! The first serial line, a PL011 (DDI 0183), polled: for the kernel's own messages.
 
 use crate::registers::{at, read, write};
 use versatilepb::uart;
