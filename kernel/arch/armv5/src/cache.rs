@@ -19,13 +19,13 @@ use core::sync::atomic::{AtomicBool, Ordering};
 pub const LINE: u32 = 32;
 /// Bytes of each cache of an XScale core: 32 sets of 32 lines.
 const XSCALE_BYTES: u32 = 32 << 10;
-/// Intel, among those that made the processor.
+/// Intel's number as the maker of the processor.
 const INTEL: u32 = 0x69;
 
-/// Which way the whole cache is cleaned.
+/// How the whole cache is cleaned.
 static IS_XSCALE: AtomicBool = AtomicBool::new(false);
 
-/// Looks which processor it is.
+/// Finds out which processor it is.
 pub fn init() {
     IS_XSCALE.store(regs::id() >> 24 == INTEL, Ordering::Relaxed);
 }
@@ -40,8 +40,8 @@ fn lines(range: Range<u32>) -> impl Iterator<Item = u32> {
     (start..range.end).step_by(LINE as usize)
 }
 
-/// For each line of a range. Of whole pages four at a time, as most are: the loop would take as
-/// long as what it is for.
+/// Does something for each line of a range. Whole pages, which are the usual case, are done four
+/// lines at a time, because the loop itself would take as long as the operations.
 fn each_line(range: Range<u32>, operation: impl Fn(u32)) {
     if !(range.start | range.end).is_multiple_of(PAGE_SIZE) {
         return lines(range).for_each(operation);
@@ -54,13 +54,13 @@ fn each_line(range: Range<u32>, operation: impl Fn(u32)) {
     }
 }
 
-/// Writes back what is in the cache of a range.
+/// Writes back the lines of a range.
 pub fn clean(range: Range<u32>) {
     each_line(range, regs::clean_line);
     regs::drain(0);
 }
 
-/// Writes back what is in the data cache of a range, and drops it.
+/// Writes back the data lines of a range, and drops them.
 pub fn clean_and_drop_data(range: Range<u32>) {
     each_line(range, |line| {
         // XScale has no operation for both.
@@ -70,7 +70,7 @@ pub fn clean_and_drop_data(range: Range<u32>) {
     regs::drain(0);
 }
 
-/// The same, and drops instructions of it.
+/// The same, and drops the range's instruction lines.
 pub fn clean_and_drop(range: Range<u32>) {
     each_line(range, |line| {
         regs::clean_line(line);
@@ -81,8 +81,7 @@ pub fn clean_and_drop(range: Range<u32>) {
     regs::drain(0);
 }
 
-/// Writes back what is in the cache of a range, and drops instructions of it: they are fetched
-/// again.
+/// Writes back the data lines of a range, and drops its instruction lines: they are fetched again.
 pub fn synchronise(range: Range<u32>) {
     each_line(range, |line| {
         regs::clean_line(line);

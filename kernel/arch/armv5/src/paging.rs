@@ -39,7 +39,7 @@ static GLOBAL_TABLE: Shared<Coarse> = Shared::new(Coarse([0; 256]));
 
 /// A page that users read and the kernel writes.
 const READ_ONLY: u32 = bits::SMALL | bits::READ_ONLY;
-/// As that, in a cache.
+/// The same, cached.
 const CACHED: u32 = READ_ONLY | bits::CACHED | bits::BUFFERED;
 
 unsafe extern "C" {
@@ -124,7 +124,7 @@ pub fn is_global(address: u32) -> bool {
     (KIP_ADDRESS..KIP_ADDRESS + 2 * PAGE_SIZE).contains(&address) || address >= VECTORS
 }
 
-/// Maps the board's registers, before anything is said.
+/// Maps the board's registers, before the kernel prints anything.
 pub fn map_devices() {
     for offset in (0..registers::BYTES).step_by(SECTION_BYTES as usize) {
         set(section(DEVICES + offset), kernel_section(registers::PHYSICAL + offset, KERNEL, false));
@@ -142,10 +142,10 @@ pub fn show_information_page(physical: u32) {
     }
 }
 
-/// Has the TLB of an XScale core keep what each entry into the kernel, and each look at the clock,
-/// reads: vectors, the kernel's image, threads, the information page, the counter. What all spaces
-/// use between two switches would else make room for what each of them uses, one after the other
-/// (Intel XScale Core Developer's Manual, section 3.4.3).
+/// Locks translations in the TLB of an XScale core: those that each entry into the kernel, and each
+/// read of the clock, uses: vectors, the kernel's image, threads, the information page, the
+/// counter. Otherwise what all spaces use between two switches would be displaced by what each of
+/// them uses, one after the other (Intel XScale Core Developer's Manual, section 3.4.3).
 fn lock_translations() {
     for address in [VECTORS, KERNEL_BASE, POOL_BASE, KIP_ADDRESS, COUNTER_PAGE] {
         regs::flush_data_page(address);

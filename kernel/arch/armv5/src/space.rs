@@ -35,7 +35,7 @@ use pool::{Link, Pool, Ref};
 const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 /// How many spaces can have UTCBs.
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
-/// So many spaces need only a Segment's domain, as long as they have nothing else.
+/// How many spaces can use only a Segment's domain, as long as they have nothing else.
 const GUESTS: usize = 4;
 /// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked
 /// at for its start.
@@ -74,8 +74,8 @@ impl Hardware for Processor {
     }
 }
 
-/// The port has it. It is larger than the kernel's stack. The way out writes one word of it, while
-/// no Rust runs.
+/// It is a static of the port, because it is larger than the kernel's stack. The exit code writes
+/// one word of it, while no Rust runs.
 pub static DIRECTORY: Shared<Directory> = Shared::new(Directory::new());
 
 /// Which owners have entries in the directory.
@@ -84,7 +84,7 @@ pub struct Directory {
     shadows: Shadows,
     /// The spaces that have UTCBs, by the number of their section.
     areas: [Link<Space>; AREAS],
-    /// Spaces without a domain of their own that have a Segment's open, by that.
+    /// Spaces without a domain of their own that have a Segment's domain open, by that domain.
     guests: [[Link<Space>; GUESTS]; DOMAINS],
     /// The slots of those that are relocated, from slot 1 on: 0 is that of all others.
     slots: Slots<Link<Quota>, { RELOCATION_SLOTS as usize }>,
@@ -92,7 +92,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Where the word is that fast paths and the way out note the open domains in.
+    /// The address of the word in which fast paths and the exit code record the open domains.
     pub const DIRTY: usize =
         core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
 
@@ -114,7 +114,8 @@ impl Directory {
         pool[space].hw[PID] = INDIFFERENT;
     }
 
-    /// A space ends: its tags may be another's. Returns what is not its Quota's any more.
+    /// A space ends: another space may get its tags. Returns what is no longer charged to its
+    /// Quota.
     pub fn space_dropped(&mut self, pool: &mut Pool, space: Ref<Space>) -> Charge {
         let locks = self.locks.remove(|lock| lock.space == space);
         self.guests
@@ -148,7 +149,7 @@ impl Directory {
     /// What the maker of a space says of its place.
     ///
     /// # Errors
-    /// `BadArgument`: it says what means nothing.
+    /// `BadArgument`: it has no meaning.
     pub fn place(pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
         let flags = place & ((1 << VSPACE_SHIFT) - 1);
         if flags & !RELOCATED != 0 {
@@ -183,8 +184,8 @@ impl Directory {
         Ok(Area { start, end: start + SECTION_BYTES, kip: None, first_slot: start })
     }
 
-    /// A thread of a space had a fault at an address: the directory gets the entry that the space's
-    /// tables have.
+    /// A thread of a space had a fault at an address: the entry of the space's tables is installed
+    /// in the directory.
     pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr) -> FaultIn {
         let entry = top_entry(pool, space, Armv5::table_index(address));
         let slot = Self::slot_of(pool, space);
@@ -223,8 +224,8 @@ impl Directory {
         repaired(!is_there || pool[space].hw[DACR] != had)
     }
 
-    /// Has the lines of a range of a space stay in the cache, which is read for that. Returns
-    /// whether its Quota, which has paid for one range more or not, is to stay charged for that.
+    /// Locks the lines of a range of a space in the cache, which reads them. Returns whether its
+    /// Quota, which may have been charged for one more range, is to stay charged for it.
     ///
     /// # Errors
     /// `BadAddress`: it is not mapped, cannot be read, or is not cached. And as [`Locks::add`].
@@ -246,10 +247,10 @@ impl Directory {
         Ok(is_new)
     }
 
-    /// Lets them go. Returns what is not its Quota's any more.
+    /// Unlocks them. Returns what is no longer charged to its Quota.
     ///
     /// # Errors
-    /// `NotThere`: they are not kept.
+    /// `NotThere`: they are not locked.
     pub fn unlock(&mut self, space: Ref<Space>, range: &Range<UserAddr>) -> Result<Charge, Error> {
         let charged = self.locks.remove(|lock| lock.has_of(space, range));
         if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
@@ -267,7 +268,8 @@ impl Directory {
         }
     }
 
-    /// Entries of a space's directory were written: the old ones go.
+    /// Entries of a space's directory were written: the old ones are removed from the first-level
+    /// table.
     pub fn written(&mut self, pool: &mut Pool, space: Ref<Space>, range: Range<usize>) {
         for index in range.clone() {
             let start = Armv5::table_start(index).0;
@@ -304,7 +306,7 @@ impl Directory {
         }
     }
 
-    /// Entries of a table were written: copies of it are no good any more.
+    /// Entries of a table were written: copies of it are dropped.
     pub fn table_written(&mut self, table: Ref<Table>) {
         let page = place::physical(table.address());
         while let Some(section) = self.shadows.forget_copy(page) {
@@ -478,8 +480,8 @@ impl Directory {
         }
     }
 
-    /// Closes a domain to all spaces: those that have a domain of their own may have it open, and
-    /// its guests.
+    /// Closes a domain to all spaces. Spaces with a domain of their own, and its guests, may have
+    /// it open.
     fn close(&mut self, pool: &mut Pool, domain: u32) {
         for guest in core::mem::take(&mut self.guests[domain as usize])
             .iter()
@@ -539,7 +541,7 @@ pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     if address < SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
 }
 
-/// The same of a range, which may begin below a slot's end and go on above.
+/// The same for a range, which may begin below a slot's end and continue above it.
 pub fn places(
     pool: &Pool,
     space: Ref<Space>,

@@ -54,7 +54,7 @@ pub extern "C" fn enter() {
     leave(kernel);
 }
 
-/// Where the instruction was after which the saved PC is.
+/// The address of the instruction before the saved PC.
 fn last_instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>) -> u32 {
     let context = &kernel.pool[current].context;
     context[word::PC].wrapping_sub(if context[word::CPSR] & THUMB != 0 { 2 } else { 4 })
@@ -75,7 +75,8 @@ fn undefined(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     kernel.exception();
 }
 
-/// The thread's instruction at an address, if it can still be read: in the lower half one of Thumb.
+/// The thread's instruction at an address, if it can still be read; an instruction of Thumb is in
+/// the lower half.
 fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>, pc: u32) -> u32 {
     let context = &kernel.pool[current].context;
     // SAFETY: users could execute it, so it is no register of a device; if it has gone since, the
@@ -84,8 +85,8 @@ fn instruction(kernel: &Kernel<Armv5>, current: Ref<Thread>, pc: u32) -> u32 {
     if context[word::CPSR] & THUMB != 0 { read >> (8 * (pc & 2)) & 0xffff } else { read }
 }
 
-/// A page could not be accessed: if its table was only not in the directory, it is now; else the
-/// thread's handler has to know.
+/// A page could not be accessed. If only its table was missing in the directory, the table is
+/// installed; otherwise the thread's handler gets the fault.
 fn page_fault(
     kernel: &mut Kernel<Armv5>,
     current: Ref<Thread>,
@@ -159,7 +160,7 @@ fn access_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     }
 }
 
-/// The thread did what it cannot do, at an address.
+/// The thread did something that it cannot do, at an address.
 fn stop(kernel: &mut Kernel<Armv5>, current: Ref<Thread>, why: u32, address: u32) {
     kernel.pool[current].context[word::VECTOR] = why;
     kernel.pool[current].fault_address = UserAddr(address);

@@ -12,11 +12,11 @@ use kcore::boot::{Machine, Range, thread_table};
 use kcore::ram::Ram;
 use pool::Pool;
 
-/// How a port maps physical memory while it boots, and what room it has for it.
+/// How a port maps physical memory while it boots, and how much room it has for each part.
 pub trait Mapping: Platform + Sized {
-    /// Bytes of the pages by which it maps, and whose multiple the pool has: a power of two.
+    /// Bytes of the pages with which it maps: a power of two. The pool's size is a multiple.
     const PAGE: u32;
-    /// Bytes of the pool, at least and at most.
+    /// The smallest and the largest size of the pool, in bytes.
     const POOL: ops::RangeInclusive<u32>;
     /// Where the boot image appears while it is checked.
     const IMAGE: ops::Range<u32>;
@@ -28,12 +28,12 @@ pub trait Mapping: Platform + Sized {
     /// that is. [`map_pages`] does it page by page.
     fn map(address: u32, range: Range) -> u32;
 
-    /// Takes what was mapped there away again.
+    /// Unmaps what was mapped there.
     fn unmap(address: u32, range: Range);
 
     /// A place for the pool in these ranges of RAM, if there is one.
     ///
-    /// By default as high as it goes below 4 GiB: the pool is mapped, and its physical addresses
+    /// By default as high as possible below 4 GiB: the pool is mapped, and its physical addresses
     /// are 32 bits wide ([`place`](crate::place)).
     #[must_use]
     fn place_pool(ram: &[Range]) -> Option<Range> {
@@ -51,7 +51,7 @@ pub trait Mapping: Platform + Sized {
     }
 }
 
-/// What a port found of what the boot loader left.
+/// What the boot loader left, as far as a port found it.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// RAM.
@@ -161,8 +161,8 @@ pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
     eighth.next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
 }
 
-/// Makes what the kernel starts with out of what the boot loader left, or says what is wrong and
-/// ends the machine.
+/// Makes what the kernel starts with from what the boot loader left. If something is wrong, it
+/// prints what, and ends the machine.
 ///
 /// # Safety
 /// At boot. What is found is RAM, and is not written any more.

@@ -9,14 +9,14 @@ use core::fmt::{Result, Write};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use kcore::{Kernel, Port};
 
-/// What the debugger wants of a processor and its board.
+/// What a processor and its board supply to the debugger.
 pub trait Debugged: Platform {
     /// The port of the processor.
     type Port: Port;
     /// What the two registers of an [`Entry`] are called.
     const REGISTERS: [&'static str; 2];
 
-    /// Ticks of whatever clock is read most easily.
+    /// Ticks of the clock that is easiest to read.
     fn time() -> u64;
     /// Waits for a byte from the first serial line.
     fn get() -> u8;
@@ -38,13 +38,13 @@ pub struct Entry {
     pub vector: Word,
     /// Two registers, as it had them.
     pub registers: [Word; 2],
-    /// Where it goes on.
+    /// Where the thread continues.
     pub pc: Word,
 }
 
 /// Digits of a word.
 const DIGITS: usize = size_of::<Word>() * 2;
-/// Entries that are remembered.
+/// How many entries are kept.
 const EVENTS: usize = 256;
 
 /// The last entries, the oldest overwritten first: time (low, high), thread, vector, two registers,
@@ -53,7 +53,7 @@ static TRACE: [[AtomicUsize; 7]; EVENTS] = [const { [const { AtomicUsize::new(0)
 /// Entries so far.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Notes an entry.
+/// Records an entry.
 pub fn trace<D: Debugged>(entry: &Entry) {
     let Entry { thread, vector, registers: [first, second], pc } = *entry;
     let time = D::time();

@@ -5,8 +5,8 @@ use kcore::port::Port;
 use kcore::{Kernel, Thread};
 use pool::Ref;
 
-/// Takes interrupts, carries on what was interrupted, and waits until there is a thread to run.
-/// `wait` waits for an interrupt, or comes back without one.
+/// Handles interrupts, continues what was interrupted, and waits until there is a thread to run.
+/// `wait` waits for an interrupt, but may return without one.
 pub fn next<P: Port>(
     kernel: &mut Kernel<P>,
     take_interrupts: impl Fn(&mut Kernel<P>),

@@ -29,23 +29,23 @@ use mmu::vsid::{
 use pool::{Link, Pool, Ref};
 use powerpc_context::hw;
 
-/// What the processor has of spaces.
+/// The spaces, as far as the processor is concerned.
 pub struct Spaces {
     /// Contexts, and which entries of the hashed table are zombies.
     sweep: Sweep<'static>,
-    /// What makes VSIDs of contexts.
+    /// The function that makes VSIDs of contexts.
     function: Function,
-    /// Whether the idle loop takes zombies out.
+    /// Whether the idle loop removes zombies.
     sweeps: bool,
-    /// So many pages of a range are taken out page by page.
+    /// Ranges of up to so many pages are removed page by page.
     cut_off: u32,
-    /// So many pages may still be taken out page by page before the next check for interrupts.
+    /// How many pages may still be removed page by page before the next check for interrupts.
     left: u32,
     /// Whether a space that gets another context leaves its entries.
     is_lazy: bool,
     /// Entries of the hashed table that were taken out by the space that lost them.
     removed: u32,
-    /// Where users see the counts.
+    /// Where users read the counts.
     page: Option<PhysAddr>,
     /// How often all spaces lost their contexts, and 1.
     epoch: u64,
@@ -56,7 +56,7 @@ pub struct Spaces {
     open: Link<Space>,
     /// The server whose VSIDs are to be in that window.
     shown: Link<Space>,
-    /// The segment registers have VSIDs that do not count, and are to be written again.
+    /// The segment registers have VSIDs that are no longer valid, and have to be written again.
     is_stale: bool,
     /// Which of them have a VSID that a space has or had.
     loaded: Segments,
@@ -108,8 +108,8 @@ const fn allows(page: u32, access: Rights) -> bool {
     !access.contains(Rights::WRITE) || page & bits::READ_ONLY == bits::READ_WRITE
 }
 
-/// Pages that are taken out page by page between two checks for interrupts. Of one that has no
-/// entry that takes 115 instructions, and a change of a Segment's pages concerns several spaces.
+/// How many pages are removed page by page between two checks for interrupts. A page without an
+/// entry takes 115 instructions, and a change of a Segment's pages concerns several spaces.
 const fn at_once(cut_off: u32) -> u32 {
     const PAGES: u32 = 40;
     if cut_off < PAGES { PAGES } else { cut_off }
@@ -186,8 +186,8 @@ fn in_part(pool: &mut Pool, space: Ref<Space>) -> Segments {
     (first..USER_SEGMENTS).fold(0, |all, segment| all | 1 << segment)
 }
 
-/// As [`page`], without what the attachment of a Segment takes away. Of a large page that cannot be
-/// told.
+/// As [`page`], but regardless of the rights that the attachment of a Segment removes. For a large
+/// page these cannot be distinguished.
 fn unrestricted(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let (directory, leaf) = entries(pool, space, address)?;
     seen(
@@ -198,7 +198,7 @@ fn unrestricted(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32
 }
 
 impl Spaces {
-    /// Nobody has a context, and no space was entered.
+    /// No space has a context, and none was entered.
     pub fn new(options: &Options, contexts: Contexts, tables: Option<hash::Tables>) -> Self {
         let (hash, live) =
             tables.map_or_else(Default::default, |tables| (Some(tables.table), tables.live));
@@ -282,8 +282,8 @@ impl Spaces {
         }
     }
 
-    /// A space or a Segment loses its context: what there was of its pages belongs to none. The
-    /// context is not another's before that was swept.
+    /// A space or a Segment loses its context: entries of its pages belong to no space. No other
+    /// gets that context before these entries were swept.
     pub fn forget(&mut self, pool: &mut Pool, owner: Owner) {
         if let Some(context) = self.context(pool, owner) {
             self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
@@ -302,7 +302,7 @@ impl Spaces {
         }
     }
 
-    /// Takes all entries of a context out of the hashed table, as was done before flushes were
+    /// Removes all entries of a context from the hashed table, as systems did before flushes were
     /// lazy.
     fn search(&mut self, context: u32) {
         let function = self.function;
@@ -534,7 +534,7 @@ impl Spaces {
         self.left = at_once(self.cut_off);
     }
 
-    /// Whether there is time to take out so many more pages before the next check for interrupts.
+    /// Whether there is time to remove so many more pages before the next check for interrupts.
     const fn has_time(&mut self, pages: u32) -> bool {
         let left = self.left.checked_sub(pages);
         if let Some(left) = left {
@@ -553,7 +553,8 @@ impl Spaces {
         }
     }
 
-    /// The same of a space that may have some. Apart, as it saves more registers.
+    /// The same for a space that may have some: a function of its own, because it saves more
+    /// registers.
     #[inline(never)]
     fn drop_range(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
         let is_long = (range.end.0 - range.start.0) / PAGE_SIZE > self.cut_off;
@@ -572,7 +573,7 @@ impl Spaces {
         }
     }
 
-    /// Takes pages with this VSID out of the hashed table and the TLB.
+    /// Removes pages with this VSID from the hashed table and the TLB.
     fn drop_pages(&mut self, vsid: u32, addresses: Range<u32>) {
         for address in addresses.step_by(PAGE_SIZE as usize) {
             if let Some(table) = &mut self.hash {
