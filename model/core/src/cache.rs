@@ -65,8 +65,8 @@ pub struct TraceGeometry {
     pub ways: u32,
     /// Instructions of a line: they follow each other in memory.
     pub instructions: Option<u32>,
-    /// Or the bytes of code of a line: of its instructions together at most so many, if it has more
-    /// than one.
+    /// Or the bytes of code of a line: of its instructions together at most this many, if it has
+    /// more than one.
     pub bytes: Option<u32>,
 }
 
@@ -115,7 +115,7 @@ pub enum Outcome {
     Alias,
 }
 
-/// So many ways of a set are not locked: XScale's 28 to 31 (Intel XScale Core Developer's Manual,
+/// This many ways of a set are not locked: XScale's 28 to 31 (Intel XScale Core Developer's Manual,
 /// section 6.4).
 const NEVER_LOCKED: usize = 4;
 

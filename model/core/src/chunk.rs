@@ -30,9 +30,9 @@ pub struct Chunk {
 /// How much of the code is in a line of decoded instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PerLine {
-    /// So many instructions.
+    /// This many instructions.
     Instructions(usize),
-    /// So many bytes of code, or one instruction if that is longer.
+    /// This many bytes of code, or one instruction if that is longer.
     Bytes(usize),
 }
 

@@ -52,7 +52,7 @@ impl Repetition {
         self.visits.push(Visit::default());
     }
 
-    /// So many kernel instructions were executed. (Intervals begin in user mode, so an entry came
+    /// This many kernel instructions were executed. (Intervals begin in user mode, so an entry came
     /// before.)
     pub fn execute(&mut self, count: u64) {
         if let Some(visit) = self.visits.last_mut() {

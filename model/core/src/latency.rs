@@ -31,7 +31,7 @@ enum State {
     Boot,
     /// User mode is executed, or due.
     User,
-    /// A stretch began after so many instructions.
+    /// A stretch began after this many instructions.
     Kernel(Cause, u64),
 }
 

@@ -3,7 +3,7 @@
 
 /// A linear address of a processor: 32 bits, or 64.
 pub trait Linear: Copy + Default + Into<u64> {
-    /// The address so many bytes after it.
+    /// The address this many bytes after it.
     #[must_use]
     fn after(self, bytes: u16) -> Self;
 }

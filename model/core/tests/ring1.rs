@@ -134,7 +134,7 @@ impl Stream {
         self.step(Privilege::User, Class::Plain, PROCESS);
     }
 
-    /// The instruction in execution reads or writes so many bytes.
+    /// The instruction in execution reads or writes this many bytes.
     fn access(&mut self, address: u32, bytes: u32, write: bool) {
         self.counter.access(0, address, bytes, write, || 0, &mut self.guest);
     }

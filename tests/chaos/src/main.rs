@@ -30,10 +30,10 @@ use probe::Probe;
 macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
-/// After so many questions without an answer, 3 seconds at least, a victim that is of no use is
+/// After this many questions without an answer, 3 seconds at least, a victim that is of no use is
 /// killed. Just the time says nothing: the machine may have stood still.
 const USELESS: u32 = 150;
-/// After so many the system is lost.
+/// After this many the system is lost.
 const LOST: u32 = 10 * USELESS;
 /// Request of a rhythm (`user/demo/crash`): its beats, those missed, and the latest's delay in
 /// microseconds.

@@ -41,7 +41,7 @@ fn words() -> [Word; IN_REGISTERS] {
     core::array::from_fn(|i| 0x0101_0101 * (i as Word + 1))
 }
 
-/// Calls with so many words; the sender has more in its registers.
+/// Calls with this many words; the sender has more in its registers.
 fn echo(bed: &mut Bed, count: u32) -> Result<(), Why> {
     let slot = bed.slot();
     let to = good(thread::spawn(invert, 0, slot))?;

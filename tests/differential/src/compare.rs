@@ -10,7 +10,7 @@ use kcore::thread::{ANCHOR, BYTES, flag, gate};
 use kcore::{Cpu, Scheduler, Thread};
 use pool::Ref;
 
-/// The pool is looked through in blocks of so many bytes: an event changes few of them.
+/// The pool is looked through in blocks of this many bytes: an event changes few of them.
 const BLOCK: usize = 1024;
 
 /// What both found. It is kept from event to event, as the pool is large.

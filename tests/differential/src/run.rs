@@ -10,7 +10,8 @@ use fastrand::Rng;
 
 /// Events in one system, at most.
 const EVENTS_A_SYSTEM: u32 = 80;
-/// A test that is said to be hardly needed was so in at most so many of a hundred thousand events.
+/// A test that is said to be hardly needed was so in at most this many of a hundred thousand
+/// events.
 const MOST_HARDLY_NEEDED: u64 = 5;
 
 /// Does what the crate's head says.

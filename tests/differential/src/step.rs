@@ -11,7 +11,7 @@ use kcore::thread::flag;
 use pool::Ref;
 use std::collections::BTreeMap;
 
-/// Of events that go through, one of so many is tried with other findings of its tests.
+/// Of events that take the fast path, one in this many is tried with other results of its tests.
 const TURNED_THROUGH: u32 = 2;
 
 /// How often what has happened.

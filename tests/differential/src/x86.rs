@@ -28,9 +28,9 @@ impl Decoded {
         Self { start, instructions: Vec::new(), tests: Vec::new() }
     }
 
-    /// Adds the part between two symbols, after those before it. Its instructions have so many
-    /// bits, and the upper half of its addresses is `above`. It ends before the first of which `look`
-    /// says false.
+    /// Adds the part between two symbols, after those before it. Its instructions have this many
+    /// bits, and the upper half of its addresses is `above`. It ends before the first of which
+    /// `look` says false.
     ///
     /// # Errors
     /// It is not in order, or `look` finds something in it that may not be there.

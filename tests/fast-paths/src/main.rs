@@ -114,7 +114,7 @@ fn full_calls<const ID: u32>(to: Thread) {
     }
 }
 
-/// A space with so many slots, and this code at the place that is returned.
+/// A space with this many slots, and this code at the place that is returned.
 fn space_with(env: &mut Env, slots: Word, code: &[u8]) -> Result<(Space, Word)> {
     let (place, ram) = (processor::measured(), env.memory("ram"));
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;

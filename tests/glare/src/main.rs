@@ -170,7 +170,7 @@ fn flood(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// Breaks the rules in so many rounds.
+/// Breaks the rules in this many rounds.
 fn hostile(env: &Env, rounds: u32) -> Result<()> {
     let (Some(surface), server, bell) =
         (Region::find(env, "surface"), env.thread("screen"), env.thread("screen-bell"))

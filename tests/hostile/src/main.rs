@@ -59,7 +59,7 @@ const LAST: Word = 120;
 const RAM: Word = image::slot::GRANTS as Word;
 /// More slots than it has.
 const SLOTS: Word = 512;
-/// Half of what is attached and detached goes to spaces in so many slots from [`FIRST`] on: some
+/// Half of what is attached and detached goes to spaces in this many slots from [`FIRST`] on: some
 /// are homes.
 const HOMES: Word = 4;
 /// Spaces that must have become small, and large again, at least.

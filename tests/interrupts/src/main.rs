@@ -15,7 +15,7 @@ macadamia::main!(run);
 const CLOCK: u32 = 1;
 const MOUSE: u32 = 2;
 const ALARM: u32 = 4;
-/// So many interrupts of the clock are waited for, a quarter of a second.
+/// This many interrupts of the clock are waited for, a quarter of a second.
 const TICKS: u32 = 2048;
 /// The longest that it may take, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;

@@ -17,7 +17,7 @@ const MORE: usize = 8192;
 /// Bytes of a line.
 const LINE: usize = 64;
 
-/// Memory that has so many lines after the place where reading begins.
+/// Memory that has this many lines after the place where reading begins.
 fn memory(lines: usize) -> Vec<AtomicU32> {
     (0..(lines * LINE + 2 * PAGE) / WORD).map(|_| AtomicU32::new(0)).collect()
 }

@@ -54,7 +54,7 @@ fn system_calls<const ID: u32>(count: u32) {
 }
 
 /// An alien whose code jumps through [`CODE_PAGES`] pages, one instruction on each, and back to the
-/// first by way of the handler. If this is a small space, the alien's is one, too, in a home of its
+/// first through the handler. If this is a small space, the alien's is one, too, in a home of its
 /// own.
 fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     let place = own().start;

@@ -70,7 +70,7 @@ fn attach(disk: &Disk) -> Client {
     }
 }
 
-/// Lets others run for so many nanoseconds.
+/// Lets others run for this many nanoseconds.
 fn rest(nanoseconds: u64) {
     let end = time::now() + nanoseconds;
     while time::now() < end {

@@ -8,7 +8,8 @@ use macadamia::{Result, Thread, sys};
 
 /// General register 0.
 const R0: usize = offset_of!(Frame, r);
-/// So many instructions of a nanosecond are so many ticks of the board's counter: it has 24 MHz.
+/// This many instructions of a nanosecond are this many ticks of the board's counter: it has 24
+/// MHz.
 pub const INSTRUCTIONS: (u64, u64) = (1000, 24);
 /// Where a measurement has its pages, in each of its spaces.
 #[must_use]
@@ -182,7 +183,7 @@ pub mod code {
     /// Bytes of an undefined instruction in Thumb state.
     pub const THUMB_INVALID_BYTES: u32 = 2;
 
-    /// A jump that ends so many bytes after its start.
+    /// A jump that ends this many bytes after its start.
     #[must_use]
     pub fn jump(distance: u32) -> Vec<u8> {
         // The program counter is two instructions ahead.

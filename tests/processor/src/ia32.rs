@@ -8,8 +8,8 @@ use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Result, Thread};
 
-/// So many instructions of a nanosecond are so many ticks of the counter: the time-stamp counter
-/// counts each.
+/// This many instructions of a nanosecond are this many ticks of the counter: the time-stamp
+/// counter counts each.
 pub const INSTRUCTIONS: (u64, u64) = (1, 1);
 /// The instruction pointer.
 pub const PC: usize = offset_of!(Frame, eip);
@@ -97,7 +97,7 @@ pub mod code {
         reads_pages: "1: mov eax, [esi]", "add esi, 4096", "jmp 1b";
     }
 
-    /// A jump that ends so many bytes after its start.
+    /// A jump that ends this many bytes after its start.
     #[must_use]
     pub fn jump(distance: u32) -> Vec<u8> {
         const BYTES: u32 = 5;

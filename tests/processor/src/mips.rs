@@ -8,7 +8,7 @@ use macadamia::{Result, Thread};
 
 /// General register 0.
 const R0: usize = offset_of!(Frame, r);
-/// So many instructions of a nanosecond are so many ticks of the counter: it has 160 MHz.
+/// This many instructions of a nanosecond are this many ticks of the counter: it has 160 MHz.
 pub const INSTRUCTIONS: (u64, u64) = (25, 4);
 /// Where a measurement has its pages, in each of its spaces.
 #[must_use]
@@ -183,7 +183,7 @@ pub mod code {
             ".4byte 0x0000000e";
     }
 
-    /// A jump that ends so many bytes after its start, less than 128 KiB.
+    /// A jump that ends this many bytes after its start, less than 128 KiB.
     #[must_use]
     pub fn jump(distance: u64) -> Vec<u8> {
         const BRANCH: u32 = 0x1000_0000;

@@ -8,7 +8,7 @@ use macadamia::{Result, Thread};
 
 /// General register 0.
 const R0: usize = offset_of!(Frame, gpr);
-/// So many instructions of a nanosecond are so many ticks of the time base: it has 25 MHz.
+/// This many instructions of a nanosecond are this many ticks of the time base: it has 25 MHz.
 pub const INSTRUCTIONS: (u64, u64) = (40, 1);
 /// Where a measurement has its pages, in each of its spaces: in the second segment, as most
 /// components have all that they have in the lowest two. What such a component is granted begins
@@ -172,7 +172,7 @@ pub mod code {
         reads_time: "mftb 5", ".long 0";
     }
 
-    /// A jump that ends so many bytes after its start.
+    /// A jump that ends this many bytes after its start.
     #[must_use]
     pub fn jump(distance: u32) -> Vec<u8> {
         (0x4800_0000 | distance & 0x03ff_fffc).to_be_bytes().into()

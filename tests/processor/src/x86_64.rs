@@ -7,8 +7,8 @@ use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
 use macadamia::{Result, Thread, sys};
 
-/// So many instructions of a nanosecond are so many ticks of the counter: the time-stamp counter
-/// counts each.
+/// This many instructions of a nanosecond are this many ticks of the counter: the time-stamp
+/// counter counts each.
 pub const INSTRUCTIONS: (u64, u64) = (1, 1);
 /// rax.
 const RAX: usize = offset_of!(Frame, r);
@@ -199,7 +199,7 @@ pub mod code {
         forges_and_runs: "mov rax, [rsp - 0xfd8]", "mov [rsi], rax", "mov rax, [rsp - 0xfe0]", "syscall", "ud2";
     }
 
-    /// A jump that ends so many bytes after its start.
+    /// A jump that ends this many bytes after its start.
     #[must_use]
     pub fn jump(distance: u64) -> Vec<u8> {
         const BYTES: u32 = 5;

@@ -56,7 +56,7 @@ fn by_the_rules(disk: &Disk, mut client: Client, sectors: u64) -> Result<u32, Er
     Ok(refused)
 }
 
-/// What the server says to a request by way of slot 0. A life of the server that ends before is
+/// What the server says to a request through slot 0. A life of the server that ends before is
 /// followed by another.
 fn answer(disk: &Disk, client: &mut Client, request: Request) -> Result<u32, Error> {
     let submit = |client: &mut Client| {

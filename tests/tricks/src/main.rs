@@ -54,7 +54,7 @@ const FIRST: u32 = CODE + TABLE_SPAN;
 /// Where this component maps: fast paths switch between spaces that use the two lowest segments
 /// only.
 const PLACE: u32 = 0x1200_0000;
-/// Other memory that is read between: twice what a cache has, which has lines of so many bytes.
+/// Other memory that is read between: twice what a cache has, which has lines of this many bytes.
 const OTHER: u32 = PLACE + TABLE_SPAN;
 const OTHER_BYTES: u32 = 64 << 10;
 const LINE: usize = 32;

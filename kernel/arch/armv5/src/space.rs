@@ -37,8 +37,8 @@ const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
 /// How many spaces can use only a Segment's domain, as long as they have nothing else.
 const GUESTS: usize = 4;
-/// So many tables of a Segment, 128 MiB, can have a domain of its own: that many places are looked
-/// at for its start.
+/// This many tables of a Segment, 128 MiB, can have a domain of its own: that many places are
+/// looked at for its start.
 const SEGMENT_TABLES: u32 = 32;
 /// More pages than this are dropped with the whole TLB.
 const PAGES: u32 = 8;
@@ -575,7 +575,7 @@ const STRIDE: usize = 16;
 struct Found {
     pages: [u32; CLEANED],
     count: usize,
-    /// So many fit.
+    /// This many fit.
     most: usize,
 }
 
@@ -673,7 +673,7 @@ pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Right
     leaf(pool, space, address).map(|leaf| leaf.rights)
 }
 
-/// Whether lines of a page of a space can stay in the cache: it can be read, by way of the cache.
+/// Whether lines of a page of a space can stay in the cache: it can be read, through the cache.
 fn can_lock(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
     leaf(pool, space, address).is_some_and(|leaf| {
         leaf.rights.contains(Rights::READ) && leaf.attributes == Attributes::Cached

@@ -38,7 +38,7 @@ pub fn note_half() {
     unsafe { HALF.write_volatile((ticks() >> 31) as u32) };
 }
 
-/// Asks for a tick in so many nanoseconds, or earlier.
+/// Asks for a tick in this many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
     timer::one_shot(nanoseconds.min(LONGEST));
 }

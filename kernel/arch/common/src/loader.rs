@@ -18,7 +18,7 @@ pub fn is_low(range: &Range) -> bool {
     range.end() <= LAST_PAGE
 }
 
-/// Adds so many bytes of RAM from `base` on, whole pages. No range that is made reaches from the
+/// Adds this many bytes of RAM from `base` on, whole pages. No range that is made reaches from the
 /// first 4 GiB beyond them.
 pub fn add(ram: &mut Ram, base: u64, bytes: u64) {
     let (end, last) = (base.saturating_add(bytes), u64::from(LAST_PAGE.0));

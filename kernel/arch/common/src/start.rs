@@ -13,7 +13,7 @@ use pool::Pool;
 /// Nanoseconds of a slice.
 const SLICE: u32 = 10_000_000;
 
-/// How a counter with so many ticks a second becomes time, from this count on.
+/// How a counter with this many ticks a second becomes time, from this count on.
 #[must_use]
 pub const fn clock(base: u64, frequency: u32) -> Clock {
     const SHIFT: u32 = 26;

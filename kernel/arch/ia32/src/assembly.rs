@@ -83,7 +83,7 @@ const fn tag(operation: Op) -> u32 {
     Tag::new(operation, 0, 0).0
 }
 
-/// A delivery of this kind and so many words, to which a badge is added.
+/// A delivery of this kind and this many words, to which a badge is added.
 const fn delivery(kind: MessageKind, words: u32) -> u32 {
     (kind as u32) << Delivery::KIND_SHIFT | words
 }

@@ -24,7 +24,7 @@ pub fn ticks() -> u64 {
     tsc::read()
 }
 
-/// Asks for a tick in so many nanoseconds, or earlier.
+/// Asks for a tick in this many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
     pit::one_shot(nanoseconds);
 }

@@ -46,7 +46,7 @@ fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Optio
     })
 }
 
-/// So many contexts there are at least: a space needs one of each half for itself, for the server
+/// This many contexts there are at least: a space needs one of each half for itself, for the server
 /// that it shows, and for the Segment in each of its segments, all at once.
 const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
 
@@ -85,7 +85,7 @@ pub struct Options {
     pub sweep: bool,
     /// Whether the hashed table gets its entries by assembly.
     pub fast_reload: bool,
-    /// So many pages of a range are taken out of the hashed table and the TLB page by page.
+    /// This many pages of a range are taken out of the hashed table and the TLB page by page.
     pub cut_off: u32,
     /// Whether the hashed table keeps what a space leaves that gets another context.
     pub lazy_flush: bool,

@@ -5,7 +5,7 @@
 use crate::cache::{Lines, on_lines};
 use core::ptr::from_ref;
 
-/// `b`, to so many bytes from itself.
+/// `b`, to this many bytes from itself.
 const JUMP: u32 = 18 << 26;
 const REACH: u32 = 0x03ff_fffc;
 

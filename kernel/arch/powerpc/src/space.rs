@@ -37,7 +37,7 @@ pub struct Spaces {
     function: Function,
     /// Whether the idle loop removes zombies.
     sweeps: bool,
-    /// Ranges of up to so many pages are removed page by page.
+    /// Ranges of up to this many pages are removed page by page.
     cut_off: u32,
     /// How many pages may still be removed page by page before the next check for interrupts.
     left: u32,
@@ -534,7 +534,7 @@ impl Spaces {
         self.left = at_once(self.cut_off);
     }
 
-    /// Whether there is time to remove so many more pages before the next check for interrupts.
+    /// Whether there is time to remove this many more pages before the next check for interrupts.
     const fn has_time(&mut self, pages: u32) -> bool {
         let left = self.left.checked_sub(pages);
         if let Some(left) = left {
@@ -614,7 +614,7 @@ impl Spaces {
         self.show_counts(0);
     }
 
-    /// The counts, with so many pages cleared.
+    /// The counts, with this many pages cleared.
     pub fn counts(&self, cleared: u32) -> Counts {
         let sweep::Counts { swept, live, zombies, turns } = self.sweep.counts();
         let evicts = hash::evicts();
@@ -625,7 +625,7 @@ impl Spaces {
         Counts { reloads, evicts, swept, live, zombies, turns, cleared }
     }
 
-    /// Shows the counts to users, and that so many pages were cleared.
+    /// Shows the counts to users, and that this many pages were cleared.
     pub fn show_counts(&self, cleared: u32) {
         let Some(page) = self.page else { return };
         let counts = self.counts(cleared);

@@ -21,7 +21,7 @@ pub fn ticks() -> u64 {
     regs::time_base()
 }
 
-/// Asks for a tick in so many nanoseconds, or earlier.
+/// Asks for a tick in this many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
     let ticks = nanoseconds / NANOSECONDS + 1;
     regs::set_decrementer(ticks.min(u64::from(LONGEST)) as u32);

@@ -35,7 +35,7 @@ impl Checker {
         }
     }
 
-    /// So many bytes are accessed by the instruction at `instruction`. `found` is told of rules
+    /// This many bytes are accessed by the instruction at `instruction`. `found` is told of rules
     /// that were broken. False if the tables cannot be read.
     pub fn access(
         &mut self,
@@ -123,7 +123,7 @@ impl Checker {
         }
     }
 
-    /// So many bytes were written to a device's register at this physical address.
+    /// This many bytes were written to a device's register at this physical address.
     pub fn register_written(&mut self, address: u32, bytes: u32, value: u32) {
         self.devices.register_written(address, bytes, value);
     }
@@ -134,8 +134,8 @@ impl Checker {
         self.devices.has_queue(physical)
     }
 
-    /// The instruction at `instruction` wrote so many bytes of memory. What it asks of a device by
-    /// that is checked as if the device did it at once: past the caches. False if that cannot be
+    /// The instruction at `instruction` wrote this many bytes of memory. What it asks of a device
+    /// by that is checked as if the device did it at once: past the caches. False if that cannot be
     /// read.
     pub fn memory_written(
         &mut self,

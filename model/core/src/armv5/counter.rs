@@ -235,7 +235,7 @@ impl Counter<Armv5> {
         self.check(access, bytes, self.instruction(offset), world);
     }
 
-    /// So many bytes were written to a device's register at this physical address.
+    /// This many bytes were written to a device's register at this physical address.
     pub fn register_written(&mut self, address: u32, bytes: u32, value: u32) {
         if let Some(checker) = &mut self.setup.checker {
             checker.register_written(address, bytes, value);
@@ -248,7 +248,7 @@ impl Counter<Armv5> {
         self.setup.checker.as_ref().is_some_and(|checker| checker.reads(physical))
     }
 
-    /// The instruction `offset` bytes from the chunk's start has written so many bytes of memory,
+    /// The instruction `offset` bytes from the chunk's start has written this many bytes of memory,
     /// and what.
     pub fn memory_written(
         &mut self,

@@ -60,7 +60,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// So many bytes were written to a device's register at this physical address.
+    /// This many bytes were written to a device's register at this physical address.
     pub fn register_written(&mut self, address: u32, bytes: u32, value: u32) {
         let (device, offset) = (address & !(RANGE - 1), address & (RANGE - 1));
         if offset >= register::AVAILABLE + 8 {
@@ -96,7 +96,7 @@ impl Devices {
         })
     }
 
-    /// So many bytes of memory were written: if that makes requests, what their devices will do.
+    /// This many bytes of memory were written: if that makes requests, what their devices will do.
     /// `None` if the queue cannot be read.
     pub fn memory_written(
         &mut self,

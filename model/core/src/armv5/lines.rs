@@ -60,7 +60,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// The bytes from these addresses on that are in their line, at most so many.
+    /// The bytes from these addresses on that are in their line, at most this many.
     pub fn new(address: u32, physical: u32, bytes: u32) -> Self {
         let (first, last) = (address & 31, (address & 31).saturating_add(bytes.max(1) - 1).min(31));
         Self {
@@ -243,7 +243,7 @@ impl Lines {
         }
     }
 
-    /// Code in one line is fetched by way of the cache.
+    /// Code in one line is fetched through the cache.
     pub fn fetch(&mut self, part: Part, mut found: impl FnMut(Finding)) {
         let (own, bit, line) =
             (self.page(part.address, part.physical), bit(part.address), part.line());

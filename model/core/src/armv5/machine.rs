@@ -31,8 +31,8 @@ impl Machine {
         }
     }
 
-    /// So many bytes of code from a modified virtual address on are executed. `translate` walks the
-    /// tables.
+    /// This many bytes of code from a modified virtual address on are executed. `translate` walks
+    /// the tables.
     pub fn fetch(
         &mut self,
         (base, bytes): (u32, u32),

@@ -30,7 +30,7 @@ pub trait World: Physical {
     fn is_native(&mut self, base: u32) -> bool;
     /// The selector in a segment register.
     fn selector(&mut self, register: SegmentRegister) -> u16;
-    /// So many bytes from a linear address on, if the present tables map them.
+    /// This many bytes from a linear address on, if the present tables map them.
     fn read_linear(&mut self, address: u32, count: usize) -> Option<Vec<u8>>;
 }
 

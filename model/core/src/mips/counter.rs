@@ -62,7 +62,7 @@ pub const fn is_user(address: u64) -> bool {
 
 /// The handler of misses runs.
 struct Reloading {
-    /// After so many instructions.
+    /// After this many instructions.
     since: u64,
     /// Whether user mode had executed something since it was entered.
     from_user: bool,
@@ -79,7 +79,7 @@ struct Block {
     address: u64,
     /// Its instructions, if they are the kernel's.
     code: Option<Rc<[u32]>>,
-    /// So many of them were followed.
+    /// This many of them were followed.
     done: usize,
     /// Whether it has read memory.
     has_read: bool,
@@ -90,7 +90,7 @@ struct Block {
 struct Begun {
     address: u32,
     bytes: u32,
-    /// After so many instructions.
+    /// After this many instructions.
     at: u64,
 }
 
@@ -243,7 +243,7 @@ impl Counter<Mips> {
         self.processor.called = true;
     }
 
-    /// Follows the kernel's code up to so many instructions of the chunk in execution.
+    /// Follows the kernel's code up to this many instructions of the chunk in execution.
     fn follow(&mut self, to: usize) {
         let Some(code) = self.processor.block.code.clone() else { return };
         let (from, to) = (self.processor.block.done, to.min(code.len()));

@@ -20,7 +20,7 @@ const CACHE: u32 = 7 << 3;
 const UNCACHED: u32 = 2 << 3;
 const FRAME: u32 = 0x3fff_ffc0;
 const SEEN: u32 = FRAME | CACHE | WRITABLE | VALID;
-/// Of a frame one bit more is so many pages more.
+/// Of a frame one bit more is this many pages more.
 const PAGE: u32 = 1 << 6;
 
 /// Where kseg0 shows physical memory, without the upper half, and how much.

@@ -67,7 +67,7 @@ pub fn is_vector(address: u32) -> bool {
 struct Reloading {
     /// Where it began.
     vector: u32,
-    /// After so many instructions.
+    /// After this many instructions.
     since: u64,
     /// Whether it has filled the TLB.
     filled: bool,

@@ -8,7 +8,7 @@ use crate::violation::Rule;
 pub const LINE: u32 = 5;
 /// Lines of a page.
 const OF_PAGE: usize = 128;
-/// So many lines that are read one after the other push all others out of the largest data cache,
+/// This many lines that are read one after the other push all others out of the largest data cache,
 /// which has 32 KiB.
 const PUSHES: u32 = 1024;
 

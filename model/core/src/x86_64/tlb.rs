@@ -7,7 +7,7 @@ use crate::tlb::{LargePages, TlbGeometry, WalkGeometry};
 
 /// The key of an entry that is free.
 const FREE: u64 = u64::MAX;
-/// A key has the page's number in so many bits,
+/// A key has the page's number in this many bits,
 const PAGE_BITS: u32 = 36;
 /// then its size in two, and then the tag.
 const TAG_SHIFT: u32 = PAGE_BITS + 2;

@@ -73,7 +73,7 @@ impl Guest {
         self.reader.register(self.general[usize::from(number & 15)])
     }
 
-    /// Text of at most so many bytes that the present mode can read; none if it cannot.
+    /// Text of at most this many bytes that the current mode can read; none if it cannot.
     pub fn text(&mut self, address: u32, bytes: usize) -> String {
         self.reader
             .memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned())

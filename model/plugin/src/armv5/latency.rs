@@ -15,7 +15,7 @@ use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
 use std::mem::offset_of;
 
-/// Has a block told to what measures how long the kernel looks at no interrupts.
+/// Reports a block to the part that measures how long the kernel does not check for interrupts.
 pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     let inside = plugin.board.word(offset_of!(Words, inside));
     let Some(latency) = plugin.counter.latency() else { return };

@@ -64,8 +64,8 @@ impl Plugin {
         due
     }
 
-    /// Counts towards the next sample, or stops; so many instructions of the block in execution are
-    /// still to come.
+    /// Counts towards the next sample, or stops; this many instructions of the block in execution
+    /// are still to come.
     pub(super) fn set_sampling(&mut self, rest: u64) {
         if let Some(sampler) = &mut self.sampler {
             sampler.switch(&mut self.board.words().until, rest);

@@ -41,7 +41,7 @@ impl Sampler {
         Self { sampling, samples: Samples::default(), on, left }
     }
 
-    /// A block begins with which enough instructions have been executed for so many samples. Its
+    /// A block begins with which enough instructions have been executed for this many samples. Its
     /// code segment begins at linear address `segment`, and so do the space and the stack, if it is
     /// user mode's.
     pub fn sample(&mut self, guest: &mut Guest, times: u64, segment: u32) {

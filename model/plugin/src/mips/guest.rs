@@ -26,14 +26,14 @@ impl Guest {
         Self { reader: Reader::new(), pages: vec![None; (REACHED / PAGE) as usize] }
     }
 
-    /// Text of at most so many bytes that the present mode can read; none if it cannot.
+    /// Text of at most this many bytes that the current mode can read; none if it cannot.
     pub fn text(&mut self, address: u32, bytes: usize) -> String {
         self.reader
             .memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned())
             .unwrap_or_default()
     }
 
-    /// The kernel has written so many bytes at an address, which do not go beyond a page.
+    /// The kernel has written this many bytes at an address, which do not go beyond a page.
     pub fn stored(&mut self, address: u64, bytes: u32, value: u64) {
         let low = address as u32;
         if is_user(address) || !matches!(low >> 29, 4 | 5) {

@@ -21,7 +21,7 @@ const NONE: flags = flags::QEMU_PLUGIN_CB_NO_REGS;
 /// Where the kernel's own code begins, after the vectors.
 const KERNEL: u32 = 0x8000_1000;
 
-/// Has a block told to what measures how long the kernel looks at no interrupts.
+/// Reports a block to the part that measures how long the kernel does not check for interrupts.
 pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     let inside = plugin.board.word(offset_of!(Words, inside));
     let Some(latency) = plugin.counter.latency() else { return };
@@ -36,7 +36,7 @@ pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     always(first.handle, went_on, NONE, block);
 }
 
-/// Has an instruction of the kernel told, if it says something of interrupts or of who enters.
+/// Reports an instruction of the kernel, if it says something about interrupts or about the entry.
 pub fn follow_one(plugin: &mut Plugin, instruction: &Instruction, word: u32) {
     if plugin.counter.latency().is_none() {
         return;

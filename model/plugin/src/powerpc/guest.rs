@@ -31,8 +31,8 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Looks the registers up, as [`find`] does, of a guest that is Linux alone with so many bytes
-    /// of memory, or 0.
+    /// Looks the registers up, as [`find`] does, of a guest that is Linux alone with this many
+    /// bytes of memory, or 0.
     pub fn find(alone: u32) -> Option<Self> {
         const GENERAL: [&str; 32] = [
             "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13",
@@ -67,7 +67,7 @@ impl Guest {
         self.register(self.general[usize::from(number & 31)])
     }
 
-    /// Text of at most so many bytes that the present mode can read; none if it cannot.
+    /// Text of at most this many bytes that the current mode can read; none if it cannot.
     pub fn text(&mut self, address: u32, bytes: usize) -> String {
         self.reader
             .memory(address, bytes, |bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -89,7 +89,7 @@ impl Guest {
         }
     }
 
-    /// The kernel has written so many bytes at an address, which may lie in two pages.
+    /// The kernel has written this many bytes at an address, which may lie in two pages.
     pub fn stored(&mut self, address: u32, bytes: u32) {
         for at in [address, address + bytes - 1]
             .into_iter()

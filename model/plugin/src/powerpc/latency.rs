@@ -19,7 +19,7 @@ use std::mem::offset_of;
 /// The machine state: wait.
 const WAIT: u32 = 1 << 18;
 
-/// Has a block told to what measures how long the kernel looks at no interrupts.
+/// Reports a block to the part that measures how long the kernel does not check for interrupts.
 pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     let inside = plugin.board.word(offset_of!(Words, inside));
     let Some(latency) = plugin.counter.latency() else { return };

@@ -62,7 +62,7 @@ impl Guest {
         self.registers.memory(address)
     }
 
-    /// A text of so many bytes at a linear address.
+    /// A text of this many bytes at a linear address.
     pub fn text(&self, address: u64, count: usize) -> String {
         let bytes = self.registers.bytes(address, count).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()

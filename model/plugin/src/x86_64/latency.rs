@@ -11,7 +11,8 @@ use model_core::x86_64::Class;
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
 
-/// Has a block of the kernel told to what measures how long that looks at no interrupts.
+/// Reports a block of the kernel to the part that measures how long the kernel does not check for
+/// interrupts.
 pub fn follow(plugin: &mut Plugin, instructions: &[Instruction]) {
     let entering = plugin.word(std::mem::offset_of!(Words, entering));
     let (Some(latency), Some(first)) = (plugin.counter.latency(), instructions.first()) else {

@@ -111,7 +111,7 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege) {
     }
 }
 
-/// Has the beginning of a chunk told; that of the whole block if it has no markers.
+/// Reports the beginning of a chunk, which is the whole block if it has no markers.
 fn begin(plugin: &Plugin, tb: Block, first: &Instruction, has_markers: bool, chunk: usize) {
     let armed = plugin.word(std::mem::offset_of!(Words, armed));
     if has_markers {

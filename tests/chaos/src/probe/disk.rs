@@ -92,7 +92,7 @@ impl Range {
         })
     }
 
-    /// Something to do by way of a slot.
+    /// Something to do through a slot.
     fn next(&self, slot: u32, number: u32) -> Task {
         let random = number.wrapping_mul(SLOTS).wrapping_add(slot).wrapping_mul(0x9e37_79b9) >> 8;
         if random.is_multiple_of(16) {

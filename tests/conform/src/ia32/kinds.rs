@@ -206,7 +206,7 @@ fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
 
 /// System calls of an alien.
 const EVENTS: u32 = 50;
-/// After so many of two aliens their server pauses.
+/// After this many of two aliens their server pauses.
 const PAUSE: u32 = 14;
 
 /// The code of a server that runs two aliens in turn, or just one. `ud2` ends it at an event that

@@ -96,7 +96,7 @@ fn readers(bed: &mut Bed, count: u32) -> Result<Vec<Reader>, Why> {
     (0..count).map(|_| Reader::new(bed)).collect()
 }
 
-/// A Segment of so many bytes, as it is named, and as what is mapped into it.
+/// A Segment of this many bytes, as it is named, and as what is mapped into it.
 fn segment(bed: &mut Bed, bytes: u32) -> Result<(Segment, Space), Why> {
     let segment = good(QUOTA.create_segment(bytes, bed.slot()))?;
     Ok((segment, Space(segment.0)))

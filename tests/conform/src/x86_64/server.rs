@@ -514,7 +514,7 @@ fn word(offset: usize) -> Word {
     found.iter().rev().fold(0, |all, byte| all << 8 | Word::from(*byte))
 }
 
-/// The server resumes its alien so many times; each time this makes a system call.
+/// The server resumes its alien this many times; each time this makes a system call.
 fn serves(bed: &mut Bed, server: Space, count: Word) -> Result<(), Why> {
     let [thread, alien] = pair(bed, server, (code::serves(), code::counts_calls()), (count, 0))?;
     let (_, f) = next()?;

@@ -240,7 +240,7 @@ fn avx(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Two threads load a register of so many bytes, and store it in turn.
+/// Two threads load a register of this many bytes, and store it in turn.
 fn floats(bed: &mut Bed, code: &[u8], size: Word) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
     let values = [*b"registers of the first thread, ..", *b"and those of the other one, ....."];

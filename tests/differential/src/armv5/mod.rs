@@ -34,7 +34,7 @@ use rules::{Left, THREAD_POINTER};
 /// The portable kernel with ARMv5's registers and translation tables.
 type Kernel = crate::processor::Kernel<Armv5>;
 
-/// Each way must have been taken in at least so many of ten thousand events.
+/// Each way must have been taken in at least this many of ten thousand events.
 const LEAST: u64 = 20;
 
 /// The code.

@@ -33,7 +33,7 @@ use powerpc_context::{lazy, msr, vector, word};
 /// The portable kernel with PowerPC's registers and translation tables.
 type Kernel = crate::processor::Kernel<PowerPc>;
 
-/// Each way must have been taken in at least so many of ten thousand events.
+/// Each way must have been taken in at least this many of ten thousand events.
 const LEAST: u64 = 20;
 
 /// Where a context has the words of a message: the tag, the handle, and those that follow.

@@ -73,7 +73,7 @@ const FS_BASE: u64 = 0xc000_0100;
 /// More than this is a loop.
 const MOST_STEPS: u32 = 400;
 
-/// The lowest so many bytes.
+/// The lowest this many bytes.
 const fn low(value: u64, bytes: usize) -> u64 {
     if bytes == 8 { value } else { value & ((1 << (8 * bytes)) - 1) }
 }
@@ -105,7 +105,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// So many bytes, in one word or two.
+    /// This many bytes, in one word or two.
     pub fn load(&self, address: u64, bytes: usize) -> Result<u64> {
         let at = kernels(address)?;
         let word = |at: u32| {

@@ -336,7 +336,7 @@ impl Disk for Ata {
     }
 }
 
-/// Lets others run for so many nanoseconds.
+/// Lets others run for this many nanoseconds.
 fn pause(line: &mut Line, nanoseconds: u64) -> Result<(), u32> {
     let (end, mut paused) = (time::now() + nanoseconds, Ok(0));
     while paused.is_ok() && time::now() < end {

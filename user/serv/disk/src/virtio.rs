@@ -26,7 +26,7 @@ pub struct Virtio {
 }
 
 impl Virtio {
-    /// Starts the device; nothing if there is none, a sentence if it is of no use.
+    /// Starts the device; nothing if there is none, a sentence if it cannot be used.
     pub fn find(env: &Env) -> Result<Option<Self>, String> {
         let memories: Vec<String> = memories(env).collect();
         let Some(device) = Block::open(env, "virtio", "queue", &memories)? else { return Ok(None) };

@@ -81,7 +81,7 @@ fn open(env: &Env, line: &mut Option<Irq>) -> Result<Option<(Found, Irq)>, Strin
     Ok(Some((card, irq)))
 }
 
-/// Does nothing for so many nanoseconds. What is notified meanwhile waits.
+/// Does nothing for this many nanoseconds. What is notified meanwhile waits.
 fn pause_for(heart: &mut Heart, nanoseconds: u64) {
     let end = time::now() + nanoseconds;
     while time::now() < end {

@@ -165,7 +165,7 @@ fn share(resources: &mut Resources, bytes: u32) -> Result<(Piece, Option<Segment
     Ok((piece, Some(segment)))
 }
 
-/// Makes the homes of groups, if the kernel has small spaces. Says what becomes of them.
+/// Makes the homes of groups, if the kernel has small spaces. Prints what was done.
 fn make_homes(resources: &mut Resources, system: &System) -> Result<()> {
     for (index, name) in (0..).zip(&system.homes) {
         if !time::has_servers() {

@@ -22,7 +22,7 @@ const RESTART: Word = 1 << 31;
 const PRIORITY: Word = 128;
 const PRIORITIES: Word = abi::PRIORITIES as Word;
 const MILLISECOND: u64 = 1_000_000;
-/// A component that dies within so many of its delays is put off twice as long.
+/// A component that dies within this many of its delays is put off twice as long.
 const SOON: u64 = 10;
 
 /// What a console that a screen shows is given.
@@ -69,7 +69,7 @@ pub fn serve(resources: &mut Resources, system: &System, all: Vec<Running<'_>>) 
     }
 }
 
-/// Has a console told of what is said here, if a screen shows it.
+/// Lets a console that a screen shows fetch what is printed here.
 fn listen(resources: &mut Resources, system: &System, all: &[Running<'_>]) -> Result<()> {
     let Some(index) = component::console(system) else { return Ok(()) };
     let (Some(console), Some(running)) = (system.components.get(index), all.get(index)) else {

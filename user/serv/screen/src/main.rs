@@ -323,7 +323,7 @@ impl Server {
         (!is_drawn).then_some(pointer)
     }
 
-    /// Has the pointer painted again if it has moved.
+    /// Paints the pointer again if it has moved.
     fn point(&mut self) {
         let wanted = self.wanted_pointer();
         if wanted != self.pointer {

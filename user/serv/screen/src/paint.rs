@@ -110,7 +110,7 @@ pub fn bar(
     }
 }
 
-/// Where the list is, with so many components.
+/// Where the list is, with this many components.
 pub fn list_area(list: &List, screen: Rectangle) -> Rectangle {
     let [x, y] = CORNER;
     let rows = list.rows().len() as u32 + HEADS;

@@ -9,7 +9,7 @@ use surface::{Input, Mouse, Moved, key};
 const PATIENCE: u64 = 50_000_000;
 /// Bytes that may lie before an answer: a device had sent them already.
 const OLD: usize = 64;
-/// Commands: report nothing; as after power-on; so many reports a second; who are you; report.
+/// Commands: report nothing; as after power-on; this many reports a second; who are you; report.
 const QUIET: u8 = 0xf5;
 const DEFAULTS: u8 = 0xf6;
 const RATE: u8 = 0xf3;
