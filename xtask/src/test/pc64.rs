@@ -7,6 +7,7 @@ use super::{arm, debian, dialogue, disk, linux, net, server};
 use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
+use crate::machine::words;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
@@ -23,7 +24,8 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.disk", || on_pc64(|| boot(&DISK))),
     test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
     test("pc64.boot.uefi.q35", || on_pc64(network)),
-    test("pc64.boot.q35", || on_pc64(q35)),
+    test("pc64.boot.q35", || on_pc64(|| works_on(&Q35))),
+    test("pc64.boot.words", || on_pc64(long_line)),
     test("pc64.timer", || on_pc64(timers)),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
     slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || on_pc64(avx)),
@@ -119,15 +121,24 @@ fn boot(arguments: &[&str]) -> Result<()> {
 /// A chip set that QEMU has, and that is not the board's.
 const Q35: [&str; 2] = ["-M", "q35"];
 
-/// Components run, a disk works, and the machine ends, with that chip set.
-fn q35() -> Result<()> {
+/// Components run, a disk works, and the machine ends, on such a machine.
+fn works_on(machine: &[&str]) -> Result<()> {
     let built = build::plan(Path::new("tests/systems/disk-late.toml"), Options::default())?;
-    let mut session = emulator::session_with(&built.carry_out()?, &Q35)?;
+    let mut session = emulator::session_with(&built.carry_out()?, machine)?;
     session.expect_all(&["[one] the disk works", "[two] the disk works"])?;
     let built = build::system(Path::new("systems/tutorial.toml"))?;
-    let mut session = emulator::session_with(&built, &Q35)?;
+    let mut session = emulator::session_with(&built, machine)?;
     session.expect("[client] sent 5, the sum is ")?;
     session.end()
+}
+
+/// Words of the kernel's command line count wherever they are, whichever loader gives it.
+fn long_line() -> Result<()> {
+    const REFUSED: &str = "the kernel's command line is wrong: smallspaces= takes force or no";
+    let line = format!("{} smallspaces=some", "nothing ".repeat(100));
+    let built = build::system(Path::new("systems/tutorial.toml"))?;
+    words::with(&line, || emulator::session(&built))?.expect(REFUSED)?;
+    words::with(&line, || emulator::session_of_firmware(&built, &CDROM))?.expect(REFUSED)
 }
 
 /// CPU models with and without a local APIC, and what QEMU's monitor says of its timer.

@@ -12,6 +12,7 @@
 //! | [`shared`] | statics that are written |
 //! | [`stack`] | the kernel's stacks |
 //! | [`platform`] | what the kernel says, and how the machine ends |
+//! | [`options`] | the kernel's command line |
 //! | [`words`] | what the kernel prints when it panics |
 //! | [`place`] | where the pool is in physical memory |
 //! | [`lock`] | the kernel's only instance |
@@ -37,6 +38,7 @@ pub mod lock;
 pub mod multiboot;
 pub mod multiboot2;
 pub mod offsets;
+pub mod options;
 pub mod place;
 pub mod platform;
 pub mod pvh;

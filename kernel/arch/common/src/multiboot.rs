@@ -36,6 +36,11 @@ pub fn memory_map<P: Platform>(peek: impl Fn(u32) -> u32, info: u32) -> Ram {
     ram
 }
 
+/// Where the command line is, which ends with a zero, if there is one.
+pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
+    (peek(info) & 1 << 2 != 0).then(|| peek(info + 16))
+}
+
 /// A module that the loader left.
 pub fn module(peek: impl Fn(u32) -> u32, info: u32, index: u32) -> Option<Range> {
     if peek(info) & 1 << 3 == 0 || index >= peek(info + 20) {

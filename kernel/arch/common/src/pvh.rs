@@ -23,8 +23,6 @@ mod info {
     pub const MEMORY_MAP: u32 = 40;
     pub const ENTRIES: u32 = 48;
 }
-/// The longest command line that is looked at.
-const LONGEST: u32 = 4096;
 /// Bytes of an entry of the memory map: base, bytes, type.
 const ENTRY: u32 = 24;
 /// In such an entry: RAM.
@@ -50,28 +48,6 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
         }
     }
     Some(ram)
-}
-
-/// Whether the command line has this word.
-pub fn says(peek: impl Fn(u32) -> u32, info: u32, word: &str) -> bool {
-    let Ok(start @ 1..) = u32::try_from(long(&peek, info + info::COMMAND_LINE)) else {
-        return false;
-    };
-    let line = (start..start.saturating_add(LONGEST)).map(|at| peek(at) as u8);
-    // How much of the word there was since the last blank, if nothing else was.
-    let mut matched = Some(0);
-    for byte in line.take_while(|byte| *byte != 0).chain([b' ']) {
-        if byte == b' ' {
-            if matched == Some(word.len()) {
-                return true;
-            }
-            matched = Some(0);
-        } else {
-            let fits = |at: &usize| word.as_bytes().get(*at) == Some(&byte);
-            matched = matched.filter(fits).map(|at| at + 1);
-        }
-    }
-    false
 }
 
 /// Where the command line is, which ends with a zero, if there is one.

@@ -10,8 +10,8 @@ use crate::panic::Pc;
 use crate::{fpu, regs};
 use abi::PhysAddr;
 use arch_common::boot::{Boot as Memory, Found, look};
-use arch_common::multiboot;
 use arch_common::platform::refuse;
+use arch_common::{multiboot, options};
 use kcore::boot::Range;
 use plat_pc::uart;
 
@@ -66,29 +66,19 @@ fn check_processor() -> Features {
 
 /// What the command line says of servers.
 fn spaces(info: u32) -> Spaces {
-    const OPTION: &[u8] = b"smallspaces=";
-    let mut line = [0; 256];
-    if peek(info) & 1 << 2 != 0 {
-        let start = peek(info + 16);
-        // It ends with a zero. What does not fit is not looked at.
-        for (at, byte) in (start..).zip(&mut line) {
-            *byte = peek(at) as u8;
-            if *byte == 0 {
-                break;
-            }
-        }
-    }
-    let mut options = line
-        .split(|byte| byte.is_ascii_whitespace() || *byte == 0)
-        .filter_map(|word| word.strip_prefix(OPTION));
-    match options.next() {
-        None => Spaces::Auto,
-        Some(b"force") => Spaces::Force,
-        Some(b"no") => Spaces::No,
-        Some(_) => refuse::<Pc>(format_args!(
-            "the kernel's command line is wrong: smallspaces= takes force or no"
-        )),
-    }
+    let start = multiboot::command_line(peek, info);
+    let line = start.into_iter().flat_map(|start| (start..=u32::MAX).map(|at| peek(at) as u8));
+    options::chosen::<Pc, _>(
+        line,
+        "smallspaces",
+        Spaces::Auto,
+        "force or no",
+        |value| match value {
+            "force" => Some(Spaces::Force),
+            "no" => Some(Spaces::No),
+            _ => None,
+        },
+    )
 }
 
 unsafe extern "C" {

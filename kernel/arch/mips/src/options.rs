@@ -4,27 +4,11 @@
 use crate::layout::WORDS;
 use crate::panic::Malta;
 use abi::PAGE_SIZE;
-use arch_common::platform::refuse;
-use arch_common::shared;
-
-/// The words.
-fn text() -> &'static str {
-    // SAFETY: RAM in kseg0; nobody writes it.
-    let page: &[u8] = unsafe { core::slice::from_raw_parts(shared::at(WORDS), PAGE_SIZE as usize) };
-    page.split(|byte| *byte == 0)
-        .next()
-        .and_then(|text| core::str::from_utf8(text).ok())
-        .unwrap_or_default()
-}
+use arch_common::{options, shared};
 
 /// A number that the loader has to give.
 pub fn number(name: &str) -> u32 {
-    let mut words = text().split_ascii_whitespace();
-    let value = words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
-    match value.and_then(|value| value.parse().ok()) {
-        Some(value) => value,
-        None => refuse::<Malta>(format_args!(
-            "the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`"
-        )),
-    }
+    // SAFETY: RAM in kseg0; nobody writes it.
+    let page: &[u8] = unsafe { core::slice::from_raw_parts(shared::at(WORDS), PAGE_SIZE as usize) };
+    options::number::<Malta>(page.iter().copied(), name)
 }

@@ -5,45 +5,24 @@
 use crate::layout::WORDS;
 use crate::panic::AmigaOne;
 use abi::PAGE_SIZE;
-use arch_common::platform::refuse;
+use arch_common::options;
 use mmu::vsid::{CUT_OFF, Function, USER_SEGMENTS};
 
-/// The words.
-fn page() -> &'static [u8] {
+/// Their bytes.
+fn line() -> impl Iterator<Item = u8> {
     // SAFETY: RAM that is mapped one to one; nobody writes it.
-    unsafe { core::slice::from_raw_parts(WORDS as *const u8, PAGE_SIZE as usize) }
-}
-
-/// What they are.
-fn text() -> &'static str {
-    page()
-        .split(|byte| *byte == 0)
-        .next()
-        .and_then(|text| core::str::from_utf8(text).ok())
-        .unwrap_or_default()
-}
-
-/// What is after a name and `=`.
-fn value(name: &str) -> Option<&'static str> {
-    text().split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    let page = unsafe { core::slice::from_raw_parts(WORDS as *const u8, PAGE_SIZE as usize) };
+    page.iter().copied()
 }
 
 /// A number that the loader has to give.
 pub fn number(name: &str) -> u32 {
-    match value(name).and_then(|value| value.parse().ok()) {
-        Some(value) => value,
-        None => refuse::<AmigaOne>(format_args!(
-            "the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`"
-        )),
-    }
+    options::number::<AmigaOne>(line(), name)
 }
 
 /// What a user may say; if nothing, `usual`.
 fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> T {
-    let Some(value) = value(name) else { return usual };
-    parse(value).unwrap_or_else(|| {
-        refuse::<AmigaOne>(format_args!("the kernel's command line is wrong: {name}= takes {what}"))
-    })
+    options::chosen::<AmigaOne, T>(line(), name, usual, what, parse)
 }
 
 /// This many contexts there are at least: a space needs one of each half for itself, for the server
@@ -96,11 +75,6 @@ fn also(name: &str, is: &str) -> bool {
     !unless(name, is)
 }
 
-/// Whether a word is there that takes nothing.
-fn is_said(word: &str) -> bool {
-    text().split_ascii_whitespace().any(|said| said == word)
-}
-
 /// Whether something is not to be done: the only thing that its word takes.
 fn unless(name: &str, is: &str) -> bool {
     chosen(name, true, is, |value| (value == is).then_some(false))
@@ -121,7 +95,7 @@ impl Options {
             function,
             searches: also("hash", "search"),
             uncached_tables: also("tables", "uncached"),
-            shows_blocks: is_said("server-bat"),
+            shows_blocks: options::is_said(line(), "server-bat"),
             clear: chosen("clear", Clear::Uncached, "off, cached, uncached or unused", |value| {
                 match value {
                     "off" => Some(Clear::Off),

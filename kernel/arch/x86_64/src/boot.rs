@@ -11,7 +11,7 @@ use crate::{features, fpu, regs};
 use abi::PhysAddr;
 use arch_common::boot::{Boot, Found, look};
 use arch_common::platform::refuse;
-use arch_common::{multiboot2, pvh};
+use arch_common::{multiboot2, options, pvh};
 use kcore::boot::Range;
 use plat_pc::uart;
 
@@ -19,36 +19,34 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Whether the command line says that servers run at ring 1: by itself the kernel has none.
-fn has_servers(magic: u32, info: u32) -> bool {
-    const OPTION: &[u8] = b"smallspaces=";
+/// What a user wants of the kernel, by its command line.
+pub struct Options {
+    /// Servers run at ring 1: by itself the kernel has none.
+    pub has_servers: bool,
+    /// PCIDs are in CR3 although the processor has none: for the machine model (docs/model.md).
+    pub shows_pcids: bool,
+}
+
+/// Reads the command line.
+fn read_options(magic: u32, info: u32) -> Options {
     let start = match magic {
         multiboot2::MAGIC => multiboot2::command_line(peek, info),
         _ => pvh::command_line(peek, info),
     };
-    // It ends with a zero. What does not fit is not looked at.
-    let mut line = [0; 256];
-    for (at, byte) in start.into_iter().flat_map(|start| start..).zip(&mut line) {
-        *byte = peek(at) as u8;
-        if *byte == 0 {
-            break;
-        }
-    }
-    let mut options = line
-        .split(|byte| byte.is_ascii_whitespace() || *byte == 0)
-        .filter_map(|word| word.strip_prefix(OPTION));
-    match options.next() {
-        None | Some(b"no") => false,
-        Some(b"force") => true,
-        Some(_) => {
-            refuse::<Pc>("the kernel's command line is wrong: smallspaces= takes force or no")
-        }
+    let line = || start.into_iter().flat_map(|start| (start..=u32::MAX).map(|at| peek(at) as u8));
+    let servers = |value: &str| match value {
+        "force" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    };
+    Options {
+        has_servers: options::chosen::<Pc, _>(line(), "smallspaces", false, "force or no", servers),
+        shows_pcids: options::is_said(line(), "pcid=shown"),
     }
 }
 
-/// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX. Whether
-/// there are to be servers, too.
-pub fn find(magic: u32, info: u32) -> (Boot, bool) {
+/// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX.
+pub fn find(magic: u32, info: u32) -> (Boot, Options) {
     uart::init();
     let cr4 = features::cr4();
     // SAFETY: boot, in long mode; the bits are those of features that are there.
@@ -75,10 +73,10 @@ pub fn find(magic: u32, info: u32) -> (Boot, bool) {
     let kernel = Range { base: PhysAddr(0), bytes: bytes.max(1 << 20).into() };
     // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
     let memory = unsafe { look::<Pc>(Found { ram, kernel, image, symbols }) };
-    let has_servers = has_servers(magic, info);
-    if has_servers {
+    let options = read_options(magic, info);
+    if options.has_servers {
         // What the TLB has of the kernel's pages must not be there for a server's tables.
         regs::forbid_global_pages();
     }
-    (memory, has_servers)
+    (memory, options)
 }

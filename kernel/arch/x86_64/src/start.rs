@@ -22,9 +22,6 @@ const LONG_MODE: u32 = 29;
 const NO_EXECUTE: u32 = 20;
 /// The 64-bit code segment of `gdt`, which the jump wants before that is there.
 const CODE: u64 = 0x0020_9b00_0000_0000;
-/// The boot word by which PCIDs are in CR3 although the processor has none: for the machine model
-/// (docs/model.md).
-const SHOWN: &str = "pcid=shown";
 /// The first serial line.
 const SERIAL: u16 = 0x3f8;
 
@@ -59,8 +56,7 @@ global_asm!(
 
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
 extern "C" fn begin(magic: u32, info: u32) -> ! {
-    let (memory, has_servers) = boot::find(magic, info);
-    let shows_pcids = magic == pvh::MAGIC && pvh::says(paging::peek, info, SHOWN);
+    let (memory, options) = boot::find(magic, info);
     let clock = time::clock();
     paging::map_kernel(memory.pool);
     paging::map_cpu_area();
@@ -72,7 +68,7 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     interrupts::init(assembly::handlers(), !has_apic);
     area::init();
     let has_pcids = regs::read_cr4() & regs::CR4_PCIDE != 0;
-    let port = X86_64::new(clock, has_pcids, shows_pcids, has_servers);
+    let port = X86_64::new(clock, has_pcids, options.shows_pcids, options.has_servers);
     // SAFETY: boot; it is mapped, and only the kernel gets it.
     let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), port) };
     let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };
@@ -83,7 +79,7 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
         windows: Range { base: PhysAddr(WINDOWS), bytes: USER_END - WINDOWS },
         ..machine
     };
-    let features = if has_servers { FEATURE_SERVERS } else { 0 };
+    let features = if options.has_servers { FEATURE_SERVERS } else { 0 };
     start::root(kernel, &machine, "x86-64", features, clock);
     trap::leave(kernel);
     // SAFETY: the current thread's context is complete (`Registers::start`) and its space is

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's command line: words with blanks between them, some of them `NAME=VALUE`. A port
+//! knows where its bytes are, and asks; each question goes through all of them, and nothing is kept.
+
+use crate::platform::{Platform, refuse};
+
+/// Bytes of a line that are looked at: no loader gives more.
+const LONGEST: usize = 1 << 16;
+/// Bytes of a word that are looked at: no word that means something has more.
+const WORD: usize = 64;
+
+/// A word.
+struct Said {
+    /// Its first bytes.
+    bytes: [u8; WORD],
+    /// How many it has.
+    length: usize,
+}
+
+impl Said {
+    fn text(&self) -> &str {
+        let bytes = self.bytes.get(..self.length).unwrap_or(&self.bytes);
+        core::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// What is after a name and `=`; nothing is there if that is longer than anything means.
+    fn value(&self, name: &str) -> Option<&str> {
+        let value = self.text().strip_prefix(name)?.strip_prefix('=')?;
+        Some(if self.length > WORD { "" } else { value })
+    }
+}
+
+/// The words of a line, which ends with a zero or with its bytes.
+fn words(line: impl Iterator<Item = u8>) -> impl Iterator<Item = Said> {
+    let mut bytes = line.take(LONGEST).take_while(|byte| *byte != 0);
+    core::iter::from_fn(move || {
+        let first = bytes.find(|byte| !byte.is_ascii_whitespace())?;
+        let rest = bytes.by_ref().take_while(|byte| !byte.is_ascii_whitespace());
+        let mut said = Said { bytes: [0; WORD], length: 0 };
+        for byte in core::iter::once(first).chain(rest) {
+            if let Some(place) = said.bytes.get_mut(said.length) {
+                *place = byte;
+            }
+            said.length += 1;
+        }
+        Some(said)
+    })
+}
+
+/// Whether a word is there that takes nothing.
+pub fn is_said(line: impl Iterator<Item = u8>, word: &str) -> bool {
+    words(line).any(|said| said.text() == word)
+}
+
+/// What a user says after `name` and `=`, as `parse` has it; if nothing, `usual`. The first such word
+/// counts. What `parse` does not know ends the machine: the name takes `what`.
+pub fn chosen<P: Platform, T>(
+    line: impl Iterator<Item = u8>,
+    name: &str,
+    usual: T,
+    what: &str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> T {
+    let Some(said) = words(line).find(|said| said.value(name).is_some()) else { return usual };
+    said.value(name).and_then(parse).unwrap_or_else(|| {
+        refuse::<P>(format_args!("the kernel's command line is wrong: {name}= takes {what}"))
+    })
+}
+
+/// A number that `./macadamia` has to give, in the page before the boot image.
+pub fn number<P: Platform>(line: impl Iterator<Item = u8>, name: &str) -> u32 {
+    let value = words(line).find_map(|said| said.value(name)?.parse().ok());
+    value.unwrap_or_else(|| {
+        refuse::<P>(format_args!(
+            "the page before the boot image does not say `{name}=NUMBER`: start the kernel by `./macadamia run`"
+        ))
+    })
+}
