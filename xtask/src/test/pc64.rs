@@ -25,6 +25,7 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
     test("pc64.boot.uefi.q35", || on_pc64(network)),
     test("pc64.boot.q35", || on_pc64(|| works_on(&Q35))),
+    test("pc64.boot.no-legacy", || on_pc64(|| works_on(&NO_LEGACY))),
     test("pc64.boot.words", || on_pc64(long_line)),
     test("pc64.timer", || on_pc64(timers)),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
@@ -121,6 +122,8 @@ fn boot(arguments: &[&str]) -> Result<()> {
 /// A chip set that QEMU has, and that is not the board's.
 const Q35: [&str; 2] = ["-M", "q35"];
 
+/// It has neither the PC's interrupt controllers nor its timer.
+const NO_LEGACY: [&str; 2] = ["-M", "q35,pic=off,pit=off"];
 /// Components run, a disk works, and the machine ends, on such a machine.
 fn works_on(machine: &[&str]) -> Result<()> {
     let built = build::plan(Path::new("tests/systems/disk-late.toml"), Options::default())?;

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The local APIC's timer (Intel SDM, volume 3, chapter 11): where the processor has it, ticks
-//! come by it, at the vector of the timer's line, and not by the board's timer. Interrupt lines come
-//! as before: it passes the interrupt controllers on to the processor.
+//! The local APIC (Intel SDM, volume 3, chapter 11). Where the processor has it, ticks come by its
+//! timer, at the vector of the timer's line, and not by the board's timer. Interrupt lines come by
+//! it, too: it passes the PC's interrupt controllers on to the processor, or takes interrupts of the
+//! I/O APIC (`ioapic`).
 
 use crate::layout::{APIC, wide};
 use crate::{features, paging, regs};
 use abi::kip::Clock;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use plat_pc::{pic, tsc};
+use plat_pc::{Fault, Look, pic, tsc};
 
 /// Offsets of registers.
 mod register {
+    /// Its number, in the highest byte.
+    pub const ID: u64 = 0x20;
     /// Interrupts of this priority and lower ones wait.
     pub const PRIORITY: u64 = 0x80;
     /// A write ends the interrupt in service.
     pub const END: u64 = 0xb0;
     /// The vector of what was no interrupt after all, and whether the APIC is on.
     pub const SPURIOUS: u64 = 0xf0;
+    /// The first of eight, 16 bytes apart, with a bit for each vector in service.
+    pub const IN_SERVICE: u64 = 0x100;
     /// What the timer does when it is due.
     pub const TIMER: u64 = 0x320;
     /// What its first pin does.
@@ -33,11 +38,15 @@ mod register {
 const ON: u32 = 1 << 8;
 /// In `PIN`: the interrupt controllers are connected to it, and say the vector.
 const EXTERNAL: u32 = 7 << 8;
-/// In `TIMER`: no interrupt; it is due when the time-stamp counter is.
+/// In `TIMER` and `PIN`: no interrupt.
 const MASKED: u32 = 1 << 16;
+/// In `TIMER`: it is due when the time-stamp counter is.
 const BY_COUNTER: u32 = 2 << 17;
-/// In `DIVIDE`: by one.
+/// In `DIVIDE`: by one; by 128.
 const BY_ONE: u32 = 0b1011;
+const BY_128: u32 = 0b1010;
+/// Ticks a second of a timer that counts nanoseconds, divided by 128.
+const RULER: u64 = 1_000_000_000 / 128;
 
 /// How long the timer is held against the clock, in nanoseconds, and how often: who is interrupted
 /// meanwhile takes it for slower than it is, so the highest rate is the best.
@@ -66,59 +75,94 @@ fn write(register: u64, value: u32) {
     unsafe { at(register).write_volatile(value) };
 }
 
-/// Ticks in a nanosecond of the timer that counts down: not more than there are.
-fn measured(clock: &Clock) -> u64 {
-    let mut rate = 0;
-    for _ in 0..WINDOWS {
-        let start = clock.nanoseconds(tsc::read());
-        write(register::START, u32::MAX);
-        let (mut passed, mut ticks) = (0, 0);
-        while passed < WINDOW {
-            ticks = u32::MAX - read(register::LEFT);
-            passed = clock.nanoseconds(tsc::read()) - start;
-        }
-        rate = rate.max((u64::from(ticks) << POINT) / passed);
-    }
-    write(register::START, 0);
-    rate
-}
+/// The local APIC, which is on.
+pub struct Apic(());
 
-/// Turns the timer on, with this vector, if there is one that can be used. Before that, ticks come by
-/// the board's timer.
-pub fn init(clock: &Clock, vector: u8) -> bool {
+/// Turns it on, if there is one that can be used. It passes the PC's interrupt controllers on if
+/// there are such.
+pub fn find(has_pic: bool) -> Option<Apic> {
     if !features::has_apic() {
-        return false;
+        return None;
     }
     // SAFETY: every processor with an APIC has it.
     let base = unsafe { regs::read_msr(regs::APIC_BASE) };
     // In the other mode (x2APIC), which firmware may have chosen, registers are MSRs. QEMU ends when
     // those are used while it counts instructions, as tests have it do.
     if base & (regs::APIC_ON | regs::APIC_BY_MSR) != regs::APIC_ON {
-        return false;
+        return None;
     }
-    paging::map_apic(base & regs::APIC_ADDRESS);
+    paging::map_device(APIC, base & regs::APIC_ADDRESS);
     // What is spurious has the vector of a line of which that is known, too.
     write(register::SPURIOUS, ON | u32::from(pic::LAST_VECTOR));
     write(register::PRIORITY, 0);
-    write(register::PIN, EXTERNAL);
-    write(register::DIVIDE, BY_ONE);
-    write(register::TIMER, MASKED | u32::from(vector));
-    let is_by_counter = features::has_deadline();
-    let (rate, mode) = if is_by_counter {
-        let ticks = (1u128 << (POINT + clock.shift)) / u128::from(clock.mult);
-        (ticks as u64, BY_COUNTER)
-    } else {
-        (measured(clock), 0)
-    };
-    if rate == 0 {
-        return false;
+    write(register::PIN, if has_pic { EXTERNAL } else { MASKED });
+    write(register::TIMER, MASKED);
+    Some(Apic(()))
+}
+
+impl Apic {
+    /// What an I/O APIC calls it.
+    pub fn id(&self) -> u8 {
+        (read(register::ID) >> 24) as u8
     }
-    write(register::TIMER, mode | u32::from(vector));
-    // A deadline counts only after that (11.5.4.1).
-    regs::fence();
-    RATE.store(rate, Ordering::Relaxed);
-    IS_BY_COUNTER.store(is_by_counter, Ordering::Relaxed);
-    true
+
+    /// Measures the time-stamp counter by the timer, if that counts nanoseconds: what its ticks are
+    /// (`tsc::measure`).
+    pub fn measure(&self) -> Result<(u32, u32), Fault> {
+        if !features::counts_nanoseconds() {
+            return Err(Fault::Vague);
+        }
+        write(register::DIVIDE, BY_128);
+        let begin = || write(register::START, u32::MAX);
+        let look = || {
+            let before = tsc::read();
+            let left = read(register::LEFT);
+            Some(Look { before, ruler: u32::MAX - left, after: tsc::read() })
+        };
+        let measured = tsc::measure(RULER, begin, look);
+        write(register::START, 0);
+        measured
+    }
+
+    /// Ticks in a nanosecond of the timer that counts down: not more than there are.
+    fn rate(&self, clock: &Clock) -> u64 {
+        let mut rate = 0;
+        for _ in 0..WINDOWS {
+            let start = clock.nanoseconds(tsc::read());
+            write(register::START, u32::MAX);
+            let (mut passed, mut ticks) = (0, 0);
+            while passed < WINDOW {
+                ticks = u32::MAX - read(register::LEFT);
+                passed = clock.nanoseconds(tsc::read()) - start;
+            }
+            rate = rate.max((u64::from(ticks) << POINT) / passed);
+        }
+        write(register::START, 0);
+        rate
+    }
+
+    /// Has ticks come by the timer, with this vector; false: it does not count. Before that, they come
+    /// by the board's timer.
+    pub fn start(&self, clock: &Clock, vector: u8) -> bool {
+        write(register::DIVIDE, BY_ONE);
+        write(register::TIMER, MASKED | u32::from(vector));
+        let is_by_counter = features::has_deadline();
+        let (rate, mode) = if is_by_counter {
+            let ticks = (1u128 << (POINT + clock.shift)) / u128::from(clock.mult);
+            (ticks as u64, BY_COUNTER)
+        } else {
+            (self.rate(clock), 0)
+        };
+        if rate == 0 {
+            return false;
+        }
+        write(register::TIMER, mode | u32::from(vector));
+        // A deadline counts only after that (11.5.4.1).
+        regs::fence();
+        RATE.store(rate, Ordering::Relaxed);
+        IS_BY_COUNTER.store(is_by_counter, Ordering::Relaxed);
+        true
+    }
 }
 
 /// Asks for a tick in so many nanoseconds, or earlier; false: this timer is not used.
@@ -137,9 +181,14 @@ pub fn tick_in(nanoseconds: u64) -> bool {
     true
 }
 
-/// The timer's interrupt was taken.
+/// An interrupt was taken that came by the timer or by the I/O APIC.
 pub fn end() {
     if RATE.load(Ordering::Relaxed) != 0 {
         write(register::END, 0);
     }
+}
+
+/// Whether the interrupt of a vector was taken, and not [ended](end).
+pub fn is_in_service(vector: u8) -> bool {
+    read(register::IN_SERVICE + u64::from(vector / 32) * 16) & 1 << (vector % 32) != 0
 }

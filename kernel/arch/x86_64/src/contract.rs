@@ -157,7 +157,7 @@ impl Board for X86_64 {
     }
 
     fn set_irq(&mut self, line: u32, enabled: bool) {
-        pic::set_enabled(line, enabled);
+        interrupts::set_enabled(line, enabled);
     }
 
     fn interrupt_pending(&mut self) -> bool {

@@ -29,6 +29,22 @@ const RDTSCP: u32 = 1 << 27;
 const APIC: u32 = 1 << 9;
 const DEADLINE: u32 = 1 << 24;
 
+/// CPUID leaf 1, ECX: this is no machine of its own, and leaf 4000_0000 names who makes it.
+const HYPERVISOR: u32 = 1 << 31;
+
+/// Whether the local APIC's timer, divided by one, counts nanoseconds: QEMU's does, and KVM's unless
+/// somebody wants another rate of it (Linux, *The Definitive KVM API Documentation*,
+/// KVM_CAP_X86_APIC_BUS_CYCLES_NS).
+pub fn counts_nanoseconds() -> bool {
+    const NAMES: [[u8; 12]; 2] = [*b"TCGTCGTCGTCG", *b"KVMKVMKVM\0\0\0"];
+    if __cpuid(1).ecx & HYPERVISOR == 0 {
+        return false;
+    }
+    let leaf = __cpuid(0x4000_0000);
+    let name = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes);
+    NAMES.iter().any(|known| known == name.as_flattened())
+}
+
 /// Whether there is a local APIC.
 pub fn has_apic() -> bool {
     __cpuid(1).edx & APIC != 0

@@ -5,13 +5,16 @@
 //! Interrupts are off in the kernel, except in [`open`]. One that comes there is only noted, by
 //! `from_kernel` in `entry.S`.
 
-use crate::apic;
+use crate::apic::{self, Apic};
 use crate::gdt::{Pointer, Stack};
+use crate::ioapic;
 use crate::paging::{self, physical_of};
+use crate::panic::Pc;
 use arch_common::lines;
+use arch_common::platform::refuse;
 use arch_common::shared::{Page, Shared};
 use core::arch::asm;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use mmu::area::Page as Part;
 use plat_pc::pic;
 use x86_64_context::selector::KERNEL_CODE;
@@ -45,9 +48,13 @@ pub static PENDING: AtomicU32 = AtomicU32::new(0);
 /// The vector of the timer.
 pub const TIMER_VECTOR: u8 = pic::FIRST_VECTOR + TIMER_LINE as u8;
 
-/// Loads the IDT and starts the interrupt controller, whose timer line is let through if the timer
-/// is on it. `handlers` are the entry points of the first vectors.
-pub fn init(handlers: &[u64; VECTORS], has_timer: bool) {
+/// Whether lines come by the PC's interrupt controllers; else by the I/O APIC.
+static HAS_PIC: AtomicBool = AtomicBool::new(true);
+
+/// Loads the IDT and starts the interrupt controllers, the PC's if there are such. Their timer line
+/// is let through if there is no local APIC whose timer is used. `handlers` are the entry points of
+/// the first vectors.
+pub fn init(handlers: &[u64; VECTORS], has_pic: bool, apic: Option<Apic>) {
     // SAFETY: one processor at boot; nobody else has a reference.
     let idt = unsafe { &mut (*IDT.get()).0 };
     for (vector, handler) in handlers.iter().enumerate() {
@@ -64,8 +71,22 @@ pub fn init(handlers: &[u64; VECTORS], has_timer: bool) {
     let pointer = Pointer { limit: 256 * 16 - 1, base: Part::Interrupts.address() };
     // SAFETY: the table is static and filled in; its gates lead to the entry code.
     unsafe { asm!("lidt [{}]", in(reg) &pointer) };
-    pic::init();
-    pic::set_enabled(TIMER_LINE, has_timer);
+    HAS_PIC.store(has_pic, Ordering::Relaxed);
+    if has_pic {
+        pic::init();
+        pic::set_enabled(TIMER_LINE, apic.is_none());
+    } else if !apic.is_some_and(|apic| ioapic::init(apic.id())) {
+        refuse::<Pc>("no interrupts: there are neither the PC's controllers nor an I/O APIC")
+    }
+}
+
+/// Lets a line through, or not.
+pub fn set_enabled(line: u32, enabled: bool) {
+    if HAS_PIC.load(Ordering::Relaxed) {
+        pic::set_enabled(line, enabled);
+    } else {
+        ioapic::set_enabled(line, enabled);
+    }
 }
 
 /// The gate of a vector: where it goes, and which of the stacks that exceptions have it gets; 0: that
@@ -84,10 +105,23 @@ pub fn gate(vector: usize, handler: u64, stack: u64) -> [u64; 2] {
 
 /// The processor has taken a line. False: it is spurious.
 pub fn take(line: u32) -> bool {
-    if line == TIMER_LINE {
-        apic::end();
+    if HAS_PIC.load(Ordering::Relaxed) {
+        if line == TIMER_LINE {
+            apic::end();
+        }
+        return pic::take(line);
     }
-    pic::take(line)
+    let vector = pic::FIRST_VECTOR + line as u8;
+    // What is spurious has the vector of the last line.
+    if vector == pic::LAST_VECTOR && !apic::is_in_service(vector) {
+        return false;
+    }
+    // It would come again at once while the line is high.
+    if line != TIMER_LINE {
+        ioapic::set_enabled(line, false);
+    }
+    apic::end();
+    true
 }
 
 /// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].

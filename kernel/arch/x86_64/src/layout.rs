@@ -10,7 +10,7 @@ pub const ONES: u64 = 0xffff_ffff_0000_0000;
 pub const KERNEL_BASE: u32 = 0xe000_0000;
 /// Where the GiB begins that one directory of the kernel's maps.
 pub const DIRECTORY_BASE: u32 = 0xc000_0000;
-/// 2 MiB after one page table: the processor's page, and the registers of the local APIC.
+/// 2 MiB after one page table: the processor's page, and the registers of APICs.
 pub const CPU_AREA: u32 = 0xe040_0000;
 /// Where windows of servers may begin: they have as much as 64 entries of a highest table span, and
 /// end where users' addresses do.
@@ -29,6 +29,8 @@ pub const TSS: u32 = CPU + core::mem::offset_of!(kcore::Cpu, port) as u32;
 pub const IO_BITMAP: u32 = CPU_AREA + 0x1000;
 /// The registers of the local APIC, if it is used.
 pub const APIC: u32 = CPU_AREA + 0x4000;
+/// Those of the I/O APIC, if it is used.
+pub const IO_APIC: u32 = CPU_AREA + 0x5000;
 /// The entry area (`mmu::area`), of which the kernel's tables have the code and what the processor
 /// looks at by its address.
 pub const AREA: u32 = area::BASE as u32;

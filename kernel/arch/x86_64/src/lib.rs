@@ -15,7 +15,8 @@
 //! | `fpu` | registers of the FPU, of SSE and of AVX |
 //! | [`panic`] | what the kernel prints when it panics |
 //! | `paging` | the kernel's own translations |
-//! | `apic` | the local APIC's timer |
+//! | `apic` | the local APIC, and its timer |
+//! | `ioapic` | interrupt lines by the I/O APIC |
 //! | `gdt` | segment descriptors, and stacks that some exceptions have |
 //! | `interrupts` | vectors and interrupt lines |
 //! | `area` | the entry area: pages and tables of servers |
@@ -41,6 +42,7 @@ mod features;
 mod fpu;
 mod gdt;
 mod interrupts;
+mod ioapic;
 #[cfg(feature = "kdb")]
 mod kdb;
 mod layout;

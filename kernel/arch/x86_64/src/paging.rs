@@ -2,7 +2,7 @@
 //! The kernel's own translations: the last GiB, which is the same in every space, and what boot
 //! maps temporarily. The tables of spaces belong to the portable kernel.
 
-use crate::layout::{APIC, AREA, CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
+use crate::layout::{AREA, CPU_AREA, DIRECTORY_BASE, KERNEL_BASE, POOL_BASE, wide};
 use crate::panic::Pc;
 use crate::regs;
 use abi::PAGE_SIZE;
@@ -91,9 +91,9 @@ pub fn map_area(place: usize, physical: u32, is_code: bool) {
     set(&AREA_TABLE, place, u64::from(physical) | flags);
 }
 
-/// Maps the local APIC's registers, which are at this physical address.
-pub fn map_apic(physical: u64) {
-    let index = ((APIC - CPU_AREA) / PAGE_SIZE as u32) as usize;
+/// Maps a page of a device's registers at this address of the processor's area.
+pub fn map_device(address: u32, physical: u64) {
+    let index = ((address - CPU_AREA) / PAGE_SIZE as u32) as usize;
     let device = CACHE_DISABLE | WRITE_THROUGH;
     set(&CPU_TABLE, index, physical | PRESENT | DATA | GLOBAL | device);
 }

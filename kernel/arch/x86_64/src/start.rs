@@ -16,6 +16,7 @@ use arch_common::{multiboot2, pvh};
 use core::arch::global_asm;
 use kcore::boot::{Machine, Range};
 use mmu::x86_64::bits::{LARGE, PRESENT, WRITABLE};
+use plat_pc::pic;
 
 /// CPUID leaf 8000_0001, EDX: numbers of bits.
 const LONG_MODE: u32 = 29;
@@ -57,15 +58,17 @@ global_asm!(
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
 extern "C" fn begin(magic: u32, info: u32) -> ! {
     let (memory, options) = boot::find(magic, info);
-    let clock = time::clock();
     paging::map_kernel(memory.pool);
     paging::map_cpu_area();
     gdt::init();
     // SAFETY: the entry code is ready, and `Cpu::current` is set before user mode is entered.
     unsafe { assembly::open_syscall() };
     regs::set_ts();
-    let has_apic = apic::init(&clock, interrupts::TIMER_VECTOR);
-    interrupts::init(assembly::handlers(), !has_apic);
+    let has_pic = pic::is_there();
+    let apic = apic::find(has_pic);
+    let clock = time::clock(apic.as_ref());
+    let apic = apic.filter(|apic| apic.start(&clock, interrupts::TIMER_VECTOR));
+    interrupts::init(assembly::handlers(), has_pic, apic);
     area::init();
     let has_pcids = regs::read_cr4() & regs::CR4_PCIDE != 0;
     let port = X86_64::new(clock, has_pcids, options.shows_pcids, options.has_servers);

@@ -38,6 +38,14 @@ static MASTER_MASKED: AtomicU8 = AtomicU8::new(0xff);
 /// The slave's [`Lines`].
 static SLAVE_LINES: AtomicU16 = AtomicU16::new(Lines::MASKED.bits());
 
+/// Whether there are such controllers: one keeps the mask that it is told. Where nothing is, all bits
+/// are 1. Before [`init`], with interrupts off.
+pub fn is_there() -> bool {
+    const MASK: u8 = !(1 << CASCADE);
+    write8(MASTER + 1, MASK);
+    read8(MASTER + 1) == MASK
+}
+
 /// Starts both, vectors from [`FIRST_VECTOR`], every line masked but the cascade.
 pub fn init() {
     for (base, vector, wiring, mode) in [

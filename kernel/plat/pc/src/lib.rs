@@ -18,4 +18,4 @@ pub mod vga;
 
 pub use plat_isa::{pic, uart};
 pub use power::power_off;
-pub use ruler::Fault;
+pub use ruler::{Fault, Look};

@@ -3,7 +3,7 @@
 
 use crate::pit;
 use core::arch::asm;
-use ruler::{Bounds, Fault};
+use ruler::{Bounds, Fault, Look};
 
 /// The counter.
 pub fn read() -> u64 {
@@ -15,7 +15,7 @@ pub fn read() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Runs of the timer, of 55 ms, after which what is known must do. An idle machine needs half a
+/// Runs of a ruler, the timer's of 55 ms, after which what is known must do. An idle machine needs half a
 /// run.
 const RUNS: u32 = 16;
 /// Looks in a run, at most: a timer that stands still never ends.
@@ -29,14 +29,27 @@ const SLOWEST: u64 = 1_000_000;
 /// # Errors
 /// If they cannot be compared: there is no clock then.
 pub fn calibrate() -> Result<(u32, u32), Fault> {
-    let mut bounds = Bounds::new(pit::FREQUENCY);
+    measure(pit::FREQUENCY, pit::begin, || pit::look(read))
+}
+
+/// The same against any ruler of so many ticks a second, at most 2^24: `begin` starts it, and
+/// `look` has it between two readings of the counter, as long as it runs.
+///
+/// # Errors
+/// As of [`calibrate`].
+pub fn measure(
+    rate: u64,
+    begin: impl Fn(),
+    look: impl Fn() -> Option<Look>,
+) -> Result<(u32, u32), Fault> {
+    let mut bounds = Bounds::new(rate);
     for _ in 0..RUNS {
         if bounds.frequency() == Err(Fault::Contradiction) {
-            bounds = Bounds::new(pit::FREQUENCY);
+            bounds = Bounds::new(rate);
         }
         bounds.begin();
-        pit::begin();
-        let looks = (0..LOOKS).map_while(|_| pit::look(read));
+        begin();
+        let looks = (0..LOOKS).map_while(|_| look());
         for look in looks {
             bounds.add(look);
             if bounds.is_decided() {
