@@ -221,6 +221,13 @@ impl Window {
         // SAFETY: as `read`.
         unsafe { self.word(offset).write_volatile(value) };
     }
+
+    /// Writes the byte at an offset.
+    pub fn write8(&self, offset: Word, value: u8) {
+        let word: *mut u8 = self.word(offset - offset % 4).cast();
+        // SAFETY: as `read`; it is a byte of that word.
+        unsafe { word.byte_add((offset % 4) as usize).write_volatile(value) };
+    }
 }
 
 impl Drop for Window {

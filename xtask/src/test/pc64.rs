@@ -26,6 +26,7 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.uefi.q35", || on_pc64(network)),
     test("pc64.boot.q35", || on_pc64(|| works_on(&Q35))),
     test("pc64.boot.no-legacy", || on_pc64(|| works_on(&NO_LEGACY))),
+    test("pc64.boot.microvm", || on_pc64(microvm)),
     test("pc64.boot.words", || on_pc64(long_line)),
     test("pc64.timer", || on_pc64(timers)),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
@@ -124,6 +125,10 @@ const Q35: [&str; 2] = ["-M", "q35"];
 
 /// It has neither the PC's interrupt controllers nor its timer.
 const NO_LEGACY: [&str; 2] = ["-M", "q35,pic=off,pit=off"];
+/// QEMU's smallest machine, without all that it need not have: no PCI, one serial line. Its other
+/// firmware has its tables where QEMU puts the boot image.
+const MICROVM: [&str; 4] = ["-M", "microvm,pic=off,pit=off,rtc=off", "-bios", "qboot.rom"];
+
 /// Components run, a disk works, and the machine ends, on such a machine.
 fn works_on(machine: &[&str]) -> Result<()> {
     let built = build::plan(Path::new("tests/systems/disk-late.toml"), Options::default())?;
@@ -132,6 +137,17 @@ fn works_on(machine: &[&str]) -> Result<()> {
     let built = build::system(Path::new("systems/tutorial.toml"))?;
     let mut session = emulator::session_with(&built, machine)?;
     session.expect("[client] sent 5, the sum is ")?;
+    session.end()
+}
+
+/// Components wait for ticks and for input there, and the machine ends as its firmware's tables say.
+fn microvm() -> Result<()> {
+    let built = build::system(Path::new("systems/echo.toml"))?;
+    let mut session = emulator::session_with(&built, &MICROVM)?;
+    session.expect("[first] > ")?;
+    session.send(b"a line\r")?;
+    session.expect("\n[first] a line")?;
+    session.send(b"\r\x143\r")?;
     session.end()
 }
 

@@ -2,10 +2,11 @@
 //! The PC.
 
 mod bus;
+mod off;
 
 pub use super::ports::open;
 pub use bus::Bus;
-pub use macadamia::board::power_off;
+pub use off::power_off;
 
 use super::ports;
 use crate::resources::{RW, registers};
