@@ -165,6 +165,10 @@ fn run(mut env: Env) {
         first,
         next: first,
     };
+    #[cfg(target_arch = "x86_64")]
+    if env.start.arguments.iter().any(|argument| argument == "spins") {
+        return own::spin(&mut bed);
+    }
     let groups: [(&str, &[Case]); 10] = [
         ("capability", capability::CASES),
         ("object", object::CASES),

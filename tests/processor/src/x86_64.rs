@@ -179,6 +179,16 @@ pub mod code {
         counts_calls_with_selectors: "1: inc rbx", "mov eax, 0x23", "mov ds, eax", "mov es, eax", "mov fs, eax", "mov gs, eax", "syscall", "jmp 1b";
         /// The same by breakpoints.
         counts_calls_by_breakpoints: "1: inc rbx", "int3", "jmp 1b";
+        /// The same, each call a single step.
+        counts_calls_by_steps: "1: inc rbx", "push 0x302", "popfq", "syscall", "jmp 1b";
+        /// The same, right after SS was loaded from 64 bytes below the stack.
+        counts_calls_after_stack_selector: "mov eax, ss", "mov [rsp - 64], ax", "1: inc rbx", "mov ss, [rsp - 64]", "syscall", "jmp 1b";
+        /// Does nothing for ever.
+        waits: "1: jmp 1b";
+        /// Uses its stack for ever.
+        pushes: "1: push 8", "pop rax", "jmp 1b";
+        /// Goes on at the argument at ring 3, with its stack there.
+        leaves_to_ring_3: "push 0x23", "push rsi", "push 0x202", "push 0x2b", "push rsi", "iretq";
         /// Serves its alien as the orders at the start of the data say: handle, frame, count, where
         /// the alien begins, the tag of `run`. Tells rbx of the alien.
         serves: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",

@@ -64,7 +64,7 @@ pub struct Test {
     /// the limit holds.
     #[serde(default)]
     pub latency: bool,
-    /// What overrules the machine about small spaces, in QEMU: on the PC, or on the boards of a
+    /// What overrules the machine about small spaces: on the PC in QEMU, or on the boards of a
     /// system that runs on those only.
     pub spaces: Option<Spaces>,
     /// What the machine model must find.

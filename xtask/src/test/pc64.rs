@@ -7,6 +7,7 @@ use super::{arm, debian, dialogue, disk, linux, net, server};
 use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
+use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -29,6 +30,7 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.microvm", || on_pc64(microvm)),
     test("pc64.boot.words", || on_pc64(long_line)),
     test("pc64.timer", || on_pc64(timers)),
+    test("pc64.nmi", || on_pc64(nmi)),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
     slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || on_pc64(avx)),
     slow("pc64.linux.batch", "`linux.batch` is the PC's", || on_pc64(linux::batch)),
@@ -166,6 +168,36 @@ const TIMERS: [(&str, &str); 3] = [
     ("max", "(vec 32)"),
     ("qemu64,-apic", "local apic state not available"),
 ];
+
+/// The code segment of a server, as QEMU shows it, and how often it is looked for.
+const RING_1: &str = "0041";
+const LOOKS: u32 = 10_000;
+
+/// An NMI ends the machine also while a server runs at ring 1, by tables that have nothing of the
+/// kernel but the entry area.
+fn nmi() -> Result<()> {
+    let built = build::system(Path::new("tests/systems/spin.toml"))?;
+    let mut session = spaces::with(Spaces::Force, || emulator::session(&built))?;
+    session.expect("[conform] spins")?;
+    session.send(b"\x01c")?;
+    session.expect("(qemu)")?;
+    // The console may still be printing.
+    let mut looks = 0;
+    loop {
+        session.send(b"info registers\n")?;
+        session.expect("CS =")?;
+        if session.until("\n")?.starts_with(RING_1) {
+            break;
+        }
+        looks += 1;
+        ensure!(looks < LOOKS, "the server does not run");
+    }
+    session.send(b"nmi\n")?;
+    session.expect("KERNEL PANIC: the machine reports an error (vector 2)")?;
+    session.expect("  cs     00000041")?;
+    session.expect("backtrace:")?;
+    session.end()
+}
 
 /// The card of a machine that firmware starts.
 const CARD: [&str; 4] = [

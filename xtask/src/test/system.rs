@@ -62,12 +62,11 @@ pub fn run(path: &Path, name: &str, tally: &mut Tally) {
         judge(&format!("{name}.{cpu}"), transcript, &test.limit, tally);
     }
     if test.bochs {
-        judge(
-            &format!("{name}.bochs"),
-            batch(&built, Machine::Bochs { cpu: None, window: None }, timeout),
-            &[],
-            tally,
-        );
+        let run = || batch(&built, Machine::Bochs { cpu: None, window: None }, timeout);
+        // On the PC there are servers anyway.
+        let spaces = test.spaces.filter(|_| test.only);
+        let transcript = spaces.map_or_else(run, |spaces| spaces::with(spaces, run));
+        judge(&format!("{name}.bochs"), transcript, &[], tally);
     }
     for cpu in &test.bochs_cpus {
         judge(

@@ -2,11 +2,13 @@
 //! What only x86-64 has: privileged instructions, pages that cannot be executed, values that are no
 //! addresses, what a system call keeps, the base of FS, SSE.
 
+mod attack;
 mod exception;
 mod server;
 mod state;
 
 use crate::Case;
+pub use attack::spin;
 
 /// What the case of an alien's system call is called.
 pub const SYSTEM_CALL_CASE: &str = "syscall_arrives_with_all_registers";
@@ -18,4 +20,5 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("exception", exception::CASES),
     ("state", state::CASES),
     ("server", server::CASES),
+    ("server", attack::CASES),
 ];

@@ -42,11 +42,11 @@ pub const CASES: &[Case] = &[
 
 /// The start of the window, and where its code and its data are: after the kernel's part.
 const START: Word = USER_END - (512 << 20);
-const CODE: Word = START + 2 * TABLE_SPAN;
-const DATA: Word = CODE + PAGE;
+pub const CODE: Word = START + 2 * TABLE_SPAN;
+pub const DATA: Word = CODE + PAGE;
 
 /// The entry area: its pages' places, and which of them a server reads, writes and executes.
-const AREA: Word = 0xffff_ffff_ffe0_0000;
+pub const AREA: Word = 0xffff_ffff_ffe0_0000;
 const PAGES: [(Word, bool, bool); 6] = [
     (0, false, true),
     (1, false, false),
@@ -56,7 +56,7 @@ const PAGES: [(Word, bool, bool); 6] = [
     (8, false, false),
 ];
 /// The place of the page that it writes: whose turn it is, a handle, where it goes on, its stack.
-const WORDS: Word = 4;
+pub const WORDS: Word = 4;
 /// Places that only the kernel has, or where nothing is.
 const NOT_THERE: [Word; 6] = [5, 6, 9, 10, 11, 511];
 
@@ -83,7 +83,7 @@ fn placed(bed: &mut Bed) -> Result<Space, Why> {
 }
 
 /// Carries out a case with a server; without servers, looks that there are none.
-fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
+pub fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
     let server = placed(bed)?;
     if !has_servers() {
         result!("# no servers on this machine: the case only sees that there are none");
@@ -94,7 +94,7 @@ fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> R
 }
 
 /// A thread of the server that runs this code, with an argument; its exceptions come here.
-fn launch(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<Thread, Why> {
+pub fn launch(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<Thread, Why> {
     good(map(SPACE, ADDRESS, bed.ram, 0, 2 * PAGE, Rights::RWX))?;
     fill(ADDRESS, PAGE, code);
     good(map(server, CODE, bed.ram, 0, 2 * PAGE, Rights::RWX))?;
@@ -104,7 +104,7 @@ fn launch(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<T
 }
 
 /// The exception that this code ends with; its thread is gone afterwards.
-fn outcome(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<Frame, Why> {
+pub fn outcome(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<Frame, Why> {
     let thread = launch(bed, server, code, argument)?;
     let (_, frame) = next()?;
     good(delete(thread.0))?;
@@ -286,7 +286,7 @@ const STACK: Word = 12;
 const SEGMENT_MISSING: Word = 11;
 
 /// What a server may write into words that name an address.
-const FORGED: [Word; 8] =
+pub const FORGED: [Word; 8] =
     [0, CODE, USER_END, 1 << 47, 1 << 63, AREA + 64, 0xffff_ffff_e010_1000, Word::MAX];
 
 fn forges_words(bed: &mut Bed, server: Space) -> Result<(), Why> {
@@ -479,7 +479,7 @@ struct Orders {
 }
 
 /// A server's thread with an alien of its own, which runs this code. Both are to be deleted.
-fn pair(
+pub fn pair(
     bed: &mut Bed,
     server: Space,
     (code, alien_code): (&[u8], &[u8]),
@@ -515,7 +515,7 @@ fn word(offset: usize) -> Word {
 }
 
 /// The server resumes its alien this many times; each time this makes a system call.
-fn serves(bed: &mut Bed, server: Space, count: Word) -> Result<(), Why> {
+pub fn serves(bed: &mut Bed, server: Space, count: Word) -> Result<(), Why> {
     let [thread, alien] = pair(bed, server, (code::serves(), code::counts_calls()), (count, 0))?;
     let (_, f) = next()?;
     check("it came to its end", f.vector == vector::INVALID_OPCODE)?;
@@ -537,7 +537,7 @@ fn hostile_alien(bed: &mut Bed, server: Space) -> Result<(), Why> {
         check("it came to its end", f.vector == vector::INVALID_OPCODE && f.r[0] == 100)?;
         good(delete(thread.0))?;
         good(delete(alien.0))?;
-        good(server_again(bed, server))?;
+        server_again(server)?;
     }
     Ok(())
 }
@@ -554,8 +554,8 @@ fn own_fpu(bed: &mut Bed, server: Space) -> Result<(), Why> {
 }
 
 /// The pages of a case are taken away, so that the next one begins as this one did.
-fn server_again(_: &mut Bed, server: Space) -> Result<(), Error> {
-    unmap(server, CODE, 2 * PAGE)
+pub fn server_again(server: Space) -> Result<(), Why> {
+    good(unmap(server, CODE, 2 * PAGE))
 }
 
 /// While it serves its alien, it writes into each word of the area's what it likes, and calls.
@@ -578,7 +578,7 @@ fn forges_a_crossing(bed: &mut Bed, server: Space) -> Result<(), Why> {
             for thread in threads {
                 good(delete(thread.0))?;
             }
-            good(server_again(bed, server))?;
+            server_again(server)?;
         }
     }
     serves(bed, server, 10)

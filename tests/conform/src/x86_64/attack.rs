@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! More that a server at ring 1 and its processes could try (docs/entry-area.md): instructions that
+//! only some processors have, or that emulators let pass; single steps and breakpoints that strike
+//! in the entry area; interrupts with any stack; the way to ring 3.
+
+use super::server::{
+    AREA, CODE, DATA, FORGED, WORDS, launch, outcome, pair, server_again, serves, with_server,
+};
+use crate::exception::{WHOLE, next};
+use crate::{Bed, Case, OTHER, PAGE, Why, check, good};
+use abi::frame::{fault, vector};
+use abi::{MessageKind, Op, Tag, Word};
+use macadamia::alloc::format;
+use macadamia::cap::{delete, frame, set_frame};
+use macadamia::ipc::{receive, reply_wait};
+use macadamia::{Space, println, time};
+use processor::{Words, code, set_debug};
+
+pub const CASES: &[Case] = &[
+    ("it_does_nothing_that_other_processors_have", |bed| with_server(bed, nothing_of_others)),
+    ("it_does_no_harm_by_what_is_let_pass", |bed| with_server(bed, let_pass)),
+    ("its_steps_are_its_own", |bed| with_server(bed, own_steps)),
+    ("its_breakpoint_where_ss_is_loaded_from_is_not_the_areas", |bed| {
+        with_server(bed, stack_selector)
+    }),
+    ("it_is_interrupted_with_any_stack", |bed| with_server(bed, interrupted)),
+    ("it_leaves_to_ring_3_only_as_itself", |bed| with_server(bed, to_ring_3)),
+    ("its_alien_that_steps_into_the_area_harms_nobody", |bed| with_server(bed, alien_steps)),
+    ("its_aliens_breakpoint_where_ss_is_loaded_from_is_not_the_areas", |bed| {
+        with_server(bed, alien_stack_selector)
+    }),
+];
+
+/// What only ring 0 may do, or nobody as the kernel has the processor, in bytes.
+const REFUSED: [(&str, &[u8]); 32] = [
+    ("invpcid rax, [rsp]", &[0x66, 0x0f, 0x38, 0x82, 0x04, 0x24]),
+    ("xsetbv", &[0x0f, 0x01, 0xd1]),
+    ("clac", &[0x0f, 0x01, 0xca]),
+    ("monitor", &[0x0f, 0x01, 0xc8]),
+    ("mwait", &[0x0f, 0x01, 0xc9]),
+    ("vmcall", &[0x0f, 0x01, 0xc1]),
+    ("vmlaunch", &[0x0f, 0x01, 0xc2]),
+    ("vmxon [rsp]", &[0xf3, 0x0f, 0xc7, 0x34, 0x24]),
+    ("vmrun", &[0x0f, 0x01, 0xd8]),
+    ("vmmcall", &[0x0f, 0x01, 0xd9]),
+    ("vmload", &[0x0f, 0x01, 0xda]),
+    ("vmsave", &[0x0f, 0x01, 0xdb]),
+    ("stgi", &[0x0f, 0x01, 0xdc]),
+    ("clgi", &[0x0f, 0x01, 0xdd]),
+    ("skinit", &[0x0f, 0x01, 0xde]),
+    ("invlpga", &[0x0f, 0x01, 0xdf]),
+    ("rsm", &[0x0f, 0xaa]),
+    ("getsec", &[0x0f, 0x37]),
+    ("rdpkru", &[0x0f, 0x01, 0xee]),
+    ("wrpkru", &[0x0f, 0x01, 0xef]),
+    ("rdfsbase rax", &[0xf3, 0x48, 0x0f, 0xae, 0xc0]),
+    ("wrfsbase rax", &[0xf3, 0x48, 0x0f, 0xae, 0xd0]),
+    ("wrgsbase rax", &[0xf3, 0x48, 0x0f, 0xae, 0xd8]),
+    ("insb", &[0x6c]),
+    ("outsb", &[0x6e]),
+    ("mov rax, dr6", &[0x0f, 0x21, 0xf0]),
+    // mov eax, 0x10; mov es, eax
+    ("es of ring 0", &[0xb8, 0x10, 0, 0, 0, 0x8e, 0xc0]),
+    ("fs of ring 0", &[0xb8, 0x10, 0, 0, 0, 0x8e, 0xe0]),
+    ("gs of ring 0", &[0xb8, 0x10, 0, 0, 0, 0x8e, 0xe8]),
+    // mov rax, 8 << 32; push rax; jmp far [rsp]
+    ("a far jump to ring 0", &[0x48, 0xb8, 0, 0, 0, 0, 8, 0, 0, 0, 0x50, 0xff, 0x2c, 0x24]),
+    ("a far call to ring 0", &[0x48, 0xb8, 0, 0, 0, 0, 8, 0, 0, 0, 0x50, 0xff, 0x1c, 0x24]),
+    // push 8; push 0; retf 16: with bytes of the stack
+    ("retfq 16 to ring 0", &[0x6a, 8, 0x6a, 0, 0x48, 0xca, 16, 0]),
+];
+
+fn nothing_of_others(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    for (what, code) in REFUSED {
+        let f = outcome(bed, server, &[code, code::invalid()].concat(), 0)?;
+        let stopped = f.rip.wrapping_sub(CODE) < code.len() as Word;
+        let refused = matches!(f.vector, vector::GENERAL_PROTECTION | vector::INVALID_OPCODE);
+        if !refused || !stopped {
+            return Err(format!("{what} came as {:#x} at {:#x}", f.vector, f.rip));
+        }
+    }
+    Ok(())
+}
+
+/// What a processor may refuse, or does without harm: it tells where tables are, or empties caches.
+const LET_PASS: [(&str, &[u8]); 14] = [
+    ("wbinvd", &[0x0f, 0x09]),
+    ("invd", &[0x0f, 0x08]),
+    ("sgdt [rsp - 16]", &[0x0f, 0x01, 0x44, 0x24, 0xf0]),
+    ("sidt [rsp - 16]", &[0x0f, 0x01, 0x4c, 0x24, 0xf0]),
+    ("sldt eax", &[0x0f, 0x00, 0xc0]),
+    ("str eax", &[0x0f, 0x00, 0xc8]),
+    ("smsw eax", &[0x0f, 0x01, 0xe0]),
+    ("rdtscp", &[0x0f, 0x01, 0xf9]),
+    // int1
+    ("a breakpoint without a number", &[0xf1]),
+    // mov eax, 8; lar eax, eax
+    ("lar of ring 0's code", &[0xb8, 8, 0, 0, 0, 0x0f, 0x02, 0xc0]),
+    // mov eax, 1; mov ss, eax: none
+    ("no stack segment", &[0xb8, 1, 0, 0, 0, 0x8e, 0xd0]),
+    // mov eax, 0x23; mov ds, eax; mov es, eax; mov fs, eax; mov gs, eax
+    ("data of ring 3", &[0xb8, 0x23, 0, 0, 0, 0x8e, 0xd8, 0x8e, 0xc0, 0x8e, 0xe0, 0x8e, 0xe8]),
+    // push 0x3002; popfq: the I/O privilege, and interrupts closed
+    ("flags of ring 0", &[0x68, 0x02, 0x30, 0, 0, 0x9d]),
+    // push 0x20002; popfq
+    ("virtual 8086 mode", &[0x68, 0x02, 0, 2, 0, 0x9d]),
+];
+
+fn let_pass(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    for (what, code) in LET_PASS {
+        let code = [code, code::invalid_call(), code::invalid()].concat();
+        let f = outcome(bed, server, &code, 0)?;
+        let known =
+            matches!(f.vector, vector::GENERAL_PROTECTION | vector::INVALID_OPCODE | vector::DEBUG);
+        let is_its = f.rip.wrapping_sub(CODE) < PAGE && f.rflags & 0x2_3200 == 0x200;
+        if !known || !is_its {
+            return Err(format!("{what} came as {:#x} at {:#x}", f.vector, f.rip));
+        }
+    }
+    Ok(())
+}
+
+/// The trap flag.
+const STEP: Word = 0x100;
+
+fn own_steps(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    const INTERRUPT: &[u8] = &[0xcd, 0x20];
+    const BREAKPOINT: Word = 3;
+    for stepped in [code::nop(), INTERRUPT, code::breakpoint(), code::invalid_call()] {
+        let code = [code::sets_flags(), stepped, code::invalid()].concat();
+        let f = outcome(bed, server, &code, STEP)?;
+        let known = matches!(
+            f.vector,
+            vector::DEBUG | BREAKPOINT | vector::GENERAL_PROTECTION | vector::INVALID_OPCODE
+        );
+        if !known || f.rip.wrapping_sub(CODE) > code.len() as Word {
+            return Err(format!("{stepped:02x?} came as {:#x} at {:#x}", f.vector, f.rip));
+        }
+    }
+    Ok(())
+}
+
+/// The register that says which breakpoints there are, and what it says of the first: that it stops
+/// after two bytes were read or written.
+const CONTROL: Word = 7;
+const READ: Word = 1 | 3 << 16 | 1 << 18;
+
+/// Right after SS is loaded no breakpoint is reported: it is reported after the next instruction, in
+/// the area if that is a system call. (QEMU 10 does not wait.)
+fn stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    let tag = Tag::new(Op::Identify, 0, 0).0.into();
+    let thread = launch(bed, server, code::loads_stack_selector(), DATA)?;
+    let (r, mut f) = next()?;
+    good(set_debug(thread, 0, DATA))?;
+    good(set_debug(thread, CONTROL, READ))?;
+    f.skip_invalid();
+    f.r[0] = tag;
+    set_frame(&f);
+    let mut r = good(reply_wait(r.handle, WHOLE))?;
+    if r.words[0] == vector::DEBUG {
+        set_frame(&frame());
+        r = good(reply_wait(r.handle, WHOLE))?;
+    }
+    check("the call was made", r.words[0] == vector::INVALID_OPCODE && frame().r[0] != tag)?;
+    good(delete(thread.0))
+}
+
+/// Lets some time pass, in which others run.
+fn pause() -> Result<(), Why> {
+    good(time::alarm(time::now() + 2_000_000, 1))?;
+    macadamia::utcb::accept(1);
+    while good(receive(None))?.kind != MessageKind::Notification {}
+    Ok(())
+}
+
+/// An interrupt finds a stack pointer that is none, or that is in the stacks of entries.
+fn interrupted(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    let words = AREA + WORDS * PAGE;
+    let stacks = [words, words + 8, words + 1024, words + 1536, words + PAGE - 8, words + PAGE];
+    for stack in FORGED.into_iter().chain(stacks) {
+        for (code, is_kept) in [(code::waits(), true), (code::pushes(), false)] {
+            let code = [code::moves_stack(), code].concat();
+            let thread = launch(bed, server, &code, stack)?;
+            pause()?;
+            good(thread.stop())?;
+            let f = good(thread.registers())?;
+            // What pushes where nothing is has raised an exception, which nobody answers.
+            let is_its = f.rip.wrapping_sub(CODE) < PAGE && f.rsp == stack;
+            check("it stays where it was", is_its || !is_kept)?;
+            good(delete(thread.0))?;
+        }
+    }
+    Ok(())
+}
+
+/// The registers of ring 3 that it loads by itself are its own thread's. There is none of its pages
+/// for ring 3, and pages of a process are its process's, wherever it executes them.
+fn to_ring_3(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    let f = outcome(bed, server, code::leaves_to_ring_3(), CODE)?;
+    check("a page fault there", f.vector == vector::PAGE_FAULT && f.address == CODE)?;
+    check("of a user", f.error & fault::USER != 0)?;
+    server_again(server)?;
+    let place = [&[0x48, 0xbe][..], &OTHER.to_le_bytes()].concat();
+    let code = [code::serves_once(), &place, code::leaves_to_ring_3()].concat();
+    let threads = pair(bed, server, (&code, code::counts_calls()), (1, 0))?;
+    // Whatever came of it, the machine goes on, and so does the next server.
+    pause()?;
+    for thread in threads {
+        good(delete(thread.0))?;
+    }
+    server_again(server)?;
+    serves(bed, server, 10)
+}
+
+/// An alien makes its calls somehow, and its server gets an event at each turn: it came to its end.
+fn serves_somehow(
+    bed: &mut Bed,
+    server: Space,
+    alien_code: &[u8],
+    breakpoint: Option<Word>,
+) -> Result<(), Why> {
+    let [thread, alien] = pair(bed, server, (code::serves(), alien_code), (100, 0))?;
+    if let Some(at) = breakpoint {
+        good(set_debug(alien, 0, at))?;
+        good(set_debug(alien, CONTROL, READ))?;
+    }
+    let (_, f) = next()?;
+    check("the server came to its end", f.vector == vector::INVALID_OPCODE)?;
+    check("the alien did, too", (1..=100).contains(&f.r[0]))?;
+    good(delete(thread.0))?;
+    good(delete(alien.0))
+}
+
+/// Each of its system calls is a single step, which some processors report in the area.
+fn alien_steps(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    serves_somehow(bed, server, code::counts_calls_by_steps(), None)
+}
+
+fn alien_stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    serves_somehow(bed, server, code::counts_calls_after_stack_selector(), Some(OTHER + PAGE - 64))
+}
+
+/// A server at ring 1 uses the processor for ever, for a test of the tool's (`pc64.nmi`).
+pub fn spin(bed: &mut Bed) {
+    let spins = |bed: &mut Bed, server| launch(bed, server, code::waits(), 0).map(|_| ());
+    match with_server(bed, spins) {
+        Ok(()) => println!("spins"),
+        Err(why) => println!("does not spin: {why}"),
+    }
+    // Nobody sends anything.
+    let _ = receive(None);
+}
