@@ -5,6 +5,7 @@
 //! It owns `out/NAME`, and what a run can be asked for ([`Options`]). It does not start an
 //! emulator.
 
+mod area;
 mod direct;
 mod flat;
 mod kept;
@@ -678,6 +679,9 @@ impl Plan {
             inserts,
         )?;
         aside(&built.image, |file| Ok(std::fs::write(file, image)?))?;
+        if built.board.processor.has_area {
+            area::check(&built.kernel).context("the kernel's entry area is refused")?;
+        }
         let symbols = pack::symbols(&built.kernel)?;
         aside(&built.symbols, |file| Ok(std::fs::write(file, symbols)?))?;
         if let Some(board) = &built.board.flat {

@@ -17,6 +17,7 @@ pub static FACTS: Facts = Facts {
     locked_ranges: LOCKED_RANGES,
     has_virtual_caches: true,
     has_servers: false,
+    has_area: false,
     has_homes: false,
     has_debugger: false,
     has_samples: false,

@@ -29,6 +29,8 @@ pub struct Facts {
     pub has_virtual_caches: bool,
     /// Whether components can be servers that other spaces show.
     pub has_servers: bool,
+    /// Whether servers see of its kernel an entry area only (docs/entry-area.md).
+    pub has_area: bool,
     /// Whether they can be small, several in one home.
     pub has_homes: bool,
     /// Whether there is a kernel debugger for it.

@@ -18,6 +18,7 @@ pub static FACTS: Facts = Facts {
     locked_ranges: 0,
     has_virtual_caches: false,
     has_servers: false,
+    has_area: false,
     has_homes: false,
     has_debugger: false,
     has_samples: false,

@@ -17,6 +17,7 @@ pub static FACTS: Facts = Facts {
     locked_ranges: 0,
     has_virtual_caches: false,
     has_servers: true,
+    has_area: false,
     has_homes: false,
     has_debugger: true,
     has_samples: false,
