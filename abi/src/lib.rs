@@ -22,7 +22,7 @@ pub mod utcb;
 
 pub use address::{PhysAddr, UserAddr};
 pub use arch::current::Word;
-pub use arch::current::layout::{SHARED_SPAN, TABLE_SPAN, USER_END};
+pub use arch::current::layout::{PAGE_SIZE, SHARED_SPAN, TABLE_SPAN, USER_END};
 pub use arch::current::{frame, state};
 pub use error::Error;
 pub use frame::Frame;
@@ -30,9 +30,6 @@ pub use map_record::MapRecord;
 pub use object::{CacheOp, Kind, Rights, ThreadState};
 pub use syscall::{Op, Selector, call};
 pub use tag::{Delivery, MessageKind, Tag};
-
-/// Bytes in a page, the unit of mapping.
-pub const PAGE_SIZE: Word = 4096;
 
 /// The place that makes a Space a home ([`Op::CreateSpace`]).
 pub const HOME: Word = 1;

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 /// Bytes of RAM.
 const RAM: u64 = 32 << 20;
 /// Bytes of a page.
-const PAGE: u32 = 8192;
+const PAGE: u32 = abi::PAGE_SIZE as u32;
 /// Physical addresses of translation tables, three for each space, and of the pages of data.
 const TABLES: u32 = BOOT + PAGE;
 const DATA: u32 = TABLES + 6 * PAGE;

@@ -6,14 +6,14 @@ use abi::frame::vector;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
 use alpha_context::{Alpha, hw, tag, word};
 use anyhow::{Context as _, Result, ensure};
-use arch_host::{Host, HostFormat, WINDOWS, boot_port, slot};
+use arch_host::{Host, WINDOWS, boot_port, slot};
 use kcore::port::{Context, Processor};
 use kcore::{Space, Thread};
 use pool::Ref;
 
-/// The portable kernel with Alpha's registers. Alpha's translation tables it does not know: what
-/// the fast path loads of them is a word.
-type Kernel = kcore::Kernel<Host<Alpha, HostFormat>>;
+/// The portable kernel with Alpha's registers and translation tables. The two spaces run on tables
+/// that `run.rs` makes: what the fast path loads of tables is a word.
+type Kernel = kcore::Kernel<Host<Alpha, mmu::alpha::Alpha>>;
 
 /// Bytes of the pool.
 const POOL_BYTES: u32 = 1 << 20;

@@ -8,6 +8,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used)]
 #![warn(missing_docs)]
 
+pub mod alpha;
 pub mod area;
 pub mod armv5;
 pub mod block;

@@ -2,6 +2,7 @@
 //! Translation-table entries and descriptors.
 
 use abi::{PhysAddr, Rights};
+use mmu::alpha::{self, Alpha};
 use mmu::armv5::{self, Armv5, SECTION_BYTES, SECTIONS};
 use mmu::ia32::{Ia32, bits};
 use mmu::mips::{self, Mips};
@@ -265,6 +266,59 @@ proptest! {
             prop_assert_eq!((section & 3, section >> 5 & 15, section >> 10 & 3), (2, domain, access(leaf.rights)));
         }
         prop_assert_eq!(armv5::section(Armv5::shared(0, Rights::RWX), part, domain), None);
+    }
+}
+
+/// What Alpha's leaf may have: any rights.
+fn alpha_leaf() -> impl Strategy<Value = Leaf> {
+    (leaf(), 0u32..8, 0u32..8).prop_map(|(leaf, rights, most)| Leaf {
+        rights: Rights(rights & most),
+        most: Rights(most),
+        global: false,
+        ..leaf
+    })
+}
+
+/// What users may do by an entry of Alpha's: those of QEMU's walk that it lets pass (V, URE and UWE,
+/// and the bits against reading and execution).
+fn alpha_users(entry: u64) -> Rights {
+    let bits = |shift: u32| (entry >> shift) as u32 & 1;
+    let may = bits(0) * bits(9);
+    Rights((may * (bits(1) ^ 1)) | ((may * bits(13)) << 1) | ((may * (bits(3) ^ 1)) << 2))
+}
+
+proptest! {
+    #[test]
+    fn an_entry_of_alpha_says_what_was_put_into_it(leaf in alpha_leaf()) {
+        let entry = Alpha::leaf(leaf);
+        prop_assert_eq!(Alpha::decode(entry), Some(leaf));
+        prop_assert_eq!(alpha_users(entry), leaf.rights);
+        prop_assert_eq!((entry >> 32) * abi::PAGE_SIZE as u64, leaf.physical.0 as u64);
+        let after = Leaf { physical: leaf.physical + abi::PAGE_SIZE, ..leaf };
+        if after.physical.0 != 0 {
+            prop_assert_eq!(Alpha::next(entry), Alpha::leaf(after));
+        }
+        prop_assert_eq!((Alpha::decode_table(entry), Alpha::decode_large(entry)), (None, None));
+    }
+
+    #[test]
+    fn an_entry_of_alphas_directory_says_what_was_put_into_it(leaf in alpha_leaf(), rights in 0u32..8) {
+        let (rights, leaf) = (Rights(rights), Leaf { physical: leaf.physical.align_down(Alpha::SPAN), ..leaf });
+        let (table, large) = (Alpha::table(leaf.physical), Alpha::large(leaf));
+        prop_assert_eq!((Alpha::decode_table(table), Alpha::decode_large(table)), (Some((leaf.physical, false)), None));
+        prop_assert_eq!((Alpha::decode_table(large), Alpha::decode_large(large)), (None, Some((leaf, false))));
+        prop_assert_eq!(Alpha::table_rights(table), Rights::RWX);
+        // A walk follows what names a table, for the kernel, and nothing else.
+        prop_assert_eq!((table & 0x101, large & alpha::bits::VALID), (0x101, 0));
+        let (copy, large) = (Alpha::shared(table, rights), Alpha::shared(large, rights));
+        let given = Leaf { rights: leaf.rights.intersection(rights), ..leaf };
+        prop_assert_eq!((Alpha::decode_table(copy), Alpha::decode_large(large)), (Some((leaf.physical, true)), Some((given, true))));
+        prop_assert_eq!((Alpha::table_rights(copy), large & alpha::bits::VALID), (rights, 0));
+        // Nor what it restricts: the walk would not see that.
+        prop_assert_eq!(copy & alpha::bits::VALID != 0, rights == Rights::RWX);
+        let nothing = Alpha::shared(0, rights);
+        prop_assert!(nothing != 0, "the place is the Segment's");
+        prop_assert_eq!((Alpha::decode_table(nothing), Alpha::decode_large(nothing)), (None, None));
     }
 }
 

@@ -27,7 +27,11 @@ pub const ALIENS: usize = 3;
 /// addresses are elsewhere in the processor, in the others above ([`Processor::HIGH_RANGE`]).
 const LOW_RANGE: u32 = 0x0090_0000;
 /// Where Segments are attached, elsewhere.
-const PLACES: [u32; 2] = [0x0100_0000, 0x6000_0000];
+const PLACES: [u32; 2] = {
+    // The table after that of the pages may have one.
+    let after = LOW_RANGE / TABLE_SPAN * TABLE_SPAN + 2 * TABLE_SPAN;
+    [if after > 0x0100_0000 { after } else { 0x0100_0000 }, 0x6000_0000]
+};
 
 /// A system in the making.
 struct Maker<'a, P: Processor> {

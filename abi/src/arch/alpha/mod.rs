@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Alpha, of which there is the fast path of IPC and no more: `bench/alpha` measures it on a kernel's
 //! own objects, which have this layout (docs/alpha.md).
-//!
-//! Pages have 4 KiB in this crate, and Alpha's have 8: a port has to change that first.
 
 pub mod frame;
 pub mod layout;

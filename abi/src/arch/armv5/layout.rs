@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! User addresses on ARMv5TE (docs/arm.md, *Virtual memory*).
 
+/// Bytes of a page, the unit of mapping.
+pub const PAGE_SIZE: u32 = 4096;
 /// Bytes that one translation table spans: four of the processor's coarse tables, of 1 MiB each,
 /// lie in a page.
 pub const TABLE_SPAN: u32 = 4 << 20;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! User addresses on IA-32 (docs/manual.md, "Linear layout").
 
+/// Bytes of a page, the unit of mapping.
+pub const PAGE_SIZE: u32 = 4096;
 /// Bytes that one translation table spans: the granule of a Segment's size and address.
 pub const TABLE_SPAN: u32 = 4 << 20;
 /// Where a Segment is attached at a multiple of this, spaces share of its translations what this

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! User addresses on MIPS, 64 bits, big-endian.
 
+/// Bytes of a page, the unit of mapping.
+pub const PAGE_SIZE: u64 = 4096;
 /// Bytes that one translation table spans: the granule of a Segment's size and address.
 pub const TABLE_SPAN: u64 = 2 << 20;
 /// Where a Segment is attached at a multiple of this, spaces share of its translations what this

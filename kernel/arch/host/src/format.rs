@@ -34,7 +34,12 @@ const fn rights(entry: Word) -> Rights {
 
 impl Format for HostFormat {
     type Entry = Word;
-    const LEVELS: u32 = if size_of::<Word>() == 4 { 2 } else { 4 };
+    // Users' addresses end with an entry of the highest table: with pages of 8 KiB three levels do.
+    const LEVELS: u32 = match (size_of::<Word>(), PAGE_SIZE) {
+        (4, _) => 2,
+        (_, 4096) => 4,
+        _ => 3,
+    };
 
     fn leaf(leaf: Leaf) -> Word {
         let attributes = match leaf.attributes {

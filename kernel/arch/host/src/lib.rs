@@ -16,7 +16,7 @@ pub use numbers::{NUMBERS, Numbers};
 pub use registers::{ARGUMENTS, HostRegisters, set_vector};
 
 use abi::kip::Kip;
-use abi::{CacheOp, Error, PhysAddr, USER_END, UserAddr, Word};
+use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Board, Caches, Change, Placement, Processor, Registers, Translation};
@@ -411,7 +411,7 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
 #[must_use]
 pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> {
     let (_, reserved) = thread_table(pool_bytes);
-    let layout = Layout::from_size_align(pool_bytes as usize, abi::PAGE_SIZE as usize)
+    let layout = Layout::from_size_align(pool_bytes as usize, PAGE_SIZE as usize)
         .expect("a layout of pages");
     // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The
     // window has no memory of its own.
@@ -422,10 +422,10 @@ pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> 
     };
     let mut kernel = Kernel::new(pool, port);
     let header = abi::boot::Header {
-        root_bytes: 4096,
+        root_bytes: PAGE_SIZE as u32,
         root_address: 0x40_0000,
-        root_offset: 4096,
-        total: 8192,
+        root_offset: PAGE_SIZE as u32,
+        total: 2 * PAGE_SIZE as u32,
         ..abi::boot::Header::zeroed()
     };
     let machine = Machine {

@@ -12,7 +12,6 @@ use abi::Op;
 use abi::frame::vector;
 use alpha_context::{hw, tag, word};
 use anyhow::Result;
-use arch_host::HostFormat;
 use code::Code;
 use entry::Entered;
 use fastrand::Rng;
@@ -33,7 +32,7 @@ const FPU: u32 = 1;
 
 impl Processor for Alpha {
     type Registers = alpha_context::Alpha;
-    type Format = HostFormat;
+    type Format = mmu::alpha::Alpha;
     type Spaces = ();
     type Entered = Entered;
     type Left = Left;
