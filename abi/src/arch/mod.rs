@@ -50,7 +50,8 @@ pub mod powerpc;
 pub mod riscv64;
 pub mod x86_64;
 
-#[cfg(all(target_arch = "x86_64", feature = "alpha"))]
+// What is compiled to WebAssembly is to be translated to Alpha, for which there is no compiler.
+#[cfg(any(target_arch = "wasm32", all(target_arch = "x86_64", feature = "alpha")))]
 pub use alpha as current;
 #[cfg(any(target_arch = "arm", all(target_arch = "x86_64", feature = "arm")))]
 pub use armv5 as current;
@@ -93,6 +94,7 @@ pub use ia32 as current;
         target_arch = "mips64",
         target_arch = "powerpc",
         target_arch = "riscv64",
+        target_arch = "wasm32",
         target_arch = "x86",
         target_arch = "x86_64"
     ))

@@ -296,11 +296,15 @@ fn assemble(folder: &Path, text: &str, code_for: For) -> Result<PathBuf> {
     Ok(object)
 }
 
-fn succeeds(command: &mut Command) -> Result<()> {
+/// Runs a program.
+///
+/// # Errors
+/// What it says if it fails.
+pub fn succeeds(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| {
-        format!("cannot run {program}: `./macadamia test alpha` installs binutils-alpha-linux-gnu")
-    })?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {program}: `./macadamia test alpha` installs it"))?;
     ensure!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }

@@ -6,9 +6,11 @@
 //! alpha-ipc test FOLDER          10,000 round trips, and faults that have to be found
 //! alpha-ipc path FOLDER          assembles it for the test `differential`, and says where it is
 //! alpha-ipc count FOLDER CPU     what a call and a reply take, as a report of the machine model
+//! alpha-ipc core FOLDER WASM     the portable kernel, translated, against itself on the host
 //! ```
 //!
-//! FOLDER gets what is made. CPU is a file of `model/cpus`.
+//! FOLDER gets what is made. CPU is a file of `model/cpus`, and WASM the crate `alpha-core` as
+//! WebAssembly.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -17,6 +19,7 @@ mod code;
 mod run;
 mod system;
 mod trace;
+mod translated;
 
 use anyhow::{Context as _, Result, bail};
 use code::Code;
@@ -38,6 +41,7 @@ fn main() -> Result<()> {
             print!("{}", check::count(Path::new(folder), &Cpu::parse(&text)?)?.to_json()?);
             Ok(())
         }
-        _ => bail!("alpha-ipc test FOLDER, path FOLDER, or count FOLDER CPU"),
+        ["core", folder, wasm] => translated::test(Path::new(wasm), Path::new(folder)),
+        _ => bail!("alpha-ipc test FOLDER, path FOLDER, count FOLDER CPU, or core FOLDER WASM"),
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Bytes of RAM.
-const RAM: u64 = 32 << 20;
+pub const RAM: u64 = 32 << 20;
 /// Bytes of a page.
 const PAGE: u32 = abi::PAGE_SIZE as u32;
 /// Physical addresses of translation tables, three for each space, and of the pages of data.
@@ -97,7 +97,7 @@ pub fn physical(at: u64, of: usize) -> Result<u64> {
     Ok(u64::from(first) + at % page)
 }
 
-/// So many round trips. With a log, every instruction is in it, with the registers before it.
+/// So many round trips, with a log or without.
 ///
 /// # Errors
 /// If QEMU cannot be run, or ends otherwise than the firmware does.
@@ -133,8 +133,36 @@ pub fn run(
             write(at, word)?;
         }
     }
+    emulate(&code.path, &path, log)?;
+    let read = |at: u32| {
+        let mut word = [0; 8];
+        ram.read_exact_at(&mut word, at.into()).map(|()| u64::from_le_bytes(word))
+    };
+    let mut ended = Ended {
+        why: read(MAILBOX)?,
+        registers: [0; 31],
+        processor: [0; 7],
+        at: read(MAILBOX + 336)?,
+        pool: vec![0; system.pool().len()],
+    };
+    for (index, register) in (1..).zip(&mut ended.registers) {
+        *register = read(MAILBOX + 8 * index)?;
+    }
+    for (at, register) in [0, 1, 2, 3, 4, 8, 9].into_iter().zip(&mut ended.processor) {
+        *register = read(MAILBOX + 256 + 8 * at)?;
+    }
+    ram.read_exact_at(&mut ended.pool, pool::BASE.into())?;
+    Ok(ended)
+}
+
+/// Runs a firmware in QEMU's clipper, whose RAM is a file of [`RAM`] bytes, until it switches the
+/// machine off. With a log, every instruction is in it, with the registers before it.
+///
+/// # Errors
+/// If QEMU cannot be run, or ends otherwise.
+pub fn emulate(firmware: &Path, ram: &Path, log: Option<&Path>) -> Result<()> {
     let memory =
-        format!("memory-backend-file,id=ram,size={RAM},share=on,mem-path={}", path.display());
+        format!("memory-backend-file,id=ram,size={RAM},share=on,mem-path={}", ram.display());
     let mut qemu = Command::new("timeout");
     // In the foreground it gets what ends this process, by Ctrl-C, too.
     qemu.args([
@@ -145,7 +173,7 @@ pub fn run(
         "clipper,memory-backend=ram",
     ])
     .args(["-m", &format!("{}", RAM >> 20), "-object", &memory, "-bios"])
-    .arg(&code.path)
+    .arg(firmware)
     .args([
         "-display",
         "none",
@@ -167,23 +195,5 @@ pub fn run(
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    let read = |at: u32| {
-        let mut word = [0; 8];
-        ram.read_exact_at(&mut word, at.into()).map(|()| u64::from_le_bytes(word))
-    };
-    let mut ended = Ended {
-        why: read(MAILBOX)?,
-        registers: [0; 31],
-        processor: [0; 7],
-        at: read(MAILBOX + 336)?,
-        pool: vec![0; system.pool().len()],
-    };
-    for (index, register) in (1..).zip(&mut ended.registers) {
-        *register = read(MAILBOX + 8 * index)?;
-    }
-    for (at, register) in [0, 1, 2, 3, 4, 8, 9].into_iter().zip(&mut ended.processor) {
-        *register = read(MAILBOX + 256 + 8 * at)?;
-    }
-    ram.read_exact_at(&mut ended.pool, pool::BASE.into())?;
-    Ok(ended)
+    Ok(())
 }

@@ -25,6 +25,14 @@ pub fn test() -> Result<()> {
     run(&mut program("test"))
 }
 
+/// The portable kernel, which is WebAssembly in a file, on Alpha as on the host.
+///
+/// # Errors
+/// Those of the program, which says what is wrong.
+pub fn core(wasm: &str) -> Result<()> {
+    run(program("core").arg(wasm))
+}
+
 /// The fast path, assembled for who interprets it: where the file is.
 ///
 /// # Errors

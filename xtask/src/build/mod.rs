@@ -36,7 +36,7 @@ use std::process;
 use std::sync::{Mutex, PoisonError};
 
 /// Where bare-metal builds go, apart from the host's.
-const FOLDER: &str = "target/bare";
+pub const FOLDER: &str = "target/bare";
 
 /// The crates of the standard library.
 const LIBRARY: [&str; 3] = ["core", "alloc", "compiler_builtins"];

@@ -70,6 +70,7 @@ const NOT_LINKED_AS_ONE: [(&str, &str); 2] =
 /// The fast path of Alpha, which has no port.
 const ALPHA: &str = "alpha-ipc";
 const ALPHA_CONTEXT: &str = "alpha-context";
+const ALPHA_CORE: &str = "alpha-core";
 
 /// Crates without a processor in them.
 const PORTABLE: &[&str] =
@@ -185,7 +186,7 @@ fn contracts(what: &[&str], end: &[&str]) -> Result<()> {
 fn clippy_contracts() -> Result<()> {
     let (clippy, end) = (["clippy", "--quiet", "--all-targets", "-p"], ["--", "-D", "warnings"]);
     contracts(&[&clippy[..], &[DIFFERENTIAL]].concat(), &end)?;
-    cargo(&[&clippy[..], &[ALPHA, "-p", ALPHA_CONTEXT], &end].concat())?;
+    cargo(&[&clippy[..], &[ALPHA, "-p", ALPHA_CONTEXT, "-p", ALPHA_CORE], &end].concat())?;
     let alpha = ["--no-default-features", "--features", "alpha"];
     cargo(&[&clippy[..], &[DIFFERENTIAL], &alpha, &end].concat())
 }

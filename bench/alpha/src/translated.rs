@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The portable kernel on Alpha: by Rust to WebAssembly, by `wasm2c` to C, by GCC to Alpha. It
+//! handles the same random system calls there as on the host, with the same results.
+
+use crate::code::succeeds;
+use crate::run::{RAM, emulate};
+use alpha_core::{Outcome, POOL_BYTES, on_host};
+use anyhow::{Result, ensure};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Seeds, each with so many events.
+const RUNS: [(u64, u32); 4] = [(1, 1), (2, 100), (3, 5000), (4, 200_000)];
+/// Operations that must have succeeded at least once, and system calls that must have, in percent.
+const OPERATIONS: u32 = 30;
+const GOOD: u64 = 10;
+
+/// Physical addresses, as in `main.c`: what is asked, and what came of it.
+const ASKED: u64 = 0x0180_0000;
+const OUTCOME: u64 = 0x0180_0040;
+/// After the outcome: why it ended, and the one good reason.
+const WHY: u64 = OUTCOME + 128;
+const RIGHT: u64 = 64;
+
+/// What C is compiled with. Neither the kernel nor QEMU's PALmode has floating point.
+const C: [&str; 11] = [
+    "-mcpu=ev67",
+    "-Wa,-m21264",
+    "-O2",
+    "-w",
+    "-ffreestanding",
+    "-fno-builtin",
+    "-fno-pic",
+    "-fno-stack-protector",
+    "-mno-fp-regs",
+    "-nostdlib",
+    "-static",
+];
+
+/// The core as C, compiled for clipper.
+fn firmware(wasm: &Path, folder: &Path) -> Result<PathBuf> {
+    let (c, file) = (folder.join("core.c"), folder.join("core"));
+    succeeds(Command::new("wasm2c").arg(wasm).args(["-n", "core", "-o"]).arg(&c))?;
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../alpha-core/c");
+    let include = |path: &Path| format!("-I{}", path.display());
+    let mut gcc = Command::new("alpha-linux-gnu-gcc");
+    gcc.args(C).args([include(&sources), include(&sources.join("include")), include(folder)]);
+    gcc.arg(format!("-Wl,-T,{}", sources.join("core.ld").display()));
+    gcc.args(["-Wl,--build-id=none", "-o"]).arg(&file);
+    gcc.args(["start.S", "main.c"].map(|name| sources.join(name))).arg(&c);
+    succeeds(&mut gcc)?;
+    Ok(file)
+}
+
+/// What so many events come to on Alpha, and the last kernel's memory.
+fn on_alpha(firmware: &Path, folder: &Path, seed: u64, events: u32) -> Result<(Outcome, Vec<u8>)> {
+    let path = folder.join("core-ram");
+    let ram = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+    ram.set_len(RAM)?;
+    for (at, word) in (ASKED..).step_by(8).zip([seed, events.into()]) {
+        ram.write_all_at(&word.to_le_bytes(), at)?;
+    }
+    emulate(firmware, &path, None)?;
+    let read = |at: u64| -> Result<u64> {
+        let mut word = [0; 8];
+        ram.read_exact_at(&mut word, at)?;
+        Ok(u64::from_le_bytes(word))
+    };
+    let why = read(WHY)?;
+    ensure!(why == RIGHT, "the core ended otherwise: {why}");
+    let mut pool = vec![0; POOL_BYTES as usize];
+    ram.read_exact_at(&mut pool, pool::BASE.into())?;
+    let [sum, calls, good, operations, kernels] =
+        [0, 1, 2, 3, 4].map(|word| read(OUTCOME + 8 * word));
+    let (sum, calls, good) = (sum?, calls?, good?);
+    Ok((Outcome { sum, calls, good, operations: operations?, kernels: kernels? }, pool))
+}
+
+/// That the core, translated, does on Alpha what it does on the host.
+///
+/// # Errors
+/// Says what differs.
+pub fn test(wasm: &Path, folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let firmware = firmware(wasm, folder)?;
+    let mut last = Outcome::default();
+    for (seed, events) in RUNS {
+        let (ours, pool) = on_host(seed, events);
+        let (theirs, memory) = on_alpha(&firmware, folder, seed, events)?;
+        ensure!(theirs == ours, "with seed {seed} Alpha has {theirs:x?}, and the host {ours:x?}");
+        let differs = pool.iter().zip(&memory).position(|(ours, theirs)| ours != theirs);
+        ensure!(differs.is_none(), "the kernels' memory differs at {differs:x?}");
+        last = theirs;
+    }
+    // The sums see a difference, and what they are over is not nothing.
+    let (seed, events) = RUNS[RUNS.len() - 1];
+    let (other, _) = on_host(seed + 1, events);
+    ensure!(other.sum != last.sum, "another series has the same sum");
+    let Outcome { sum, calls, good, operations, kernels } = last;
+    println!(
+        "# {calls} system calls, {good} of which succeeded, on {kernels} kernels, by {} operations: \
+         {sum:#x}",
+        operations.count_ones()
+    );
+    ensure!(operations.count_ones() >= OPERATIONS, "operations that succeeded: {operations:#x}");
+    ensure!(good * 100 >= calls * GOOD, "{good} of {calls} calls are few");
+    Ok(())
+}
