@@ -7,7 +7,7 @@ use crate::port::{Port, Registers};
 use crate::quota::QUOTA_BYTES;
 use crate::reap::Left;
 use crate::thread::{BYTES, MAX_THREADS, TABLE, Table, flag};
-use crate::{Charge, Header, Irq, Kernel, Memory, PAGE, Progress, Quota, Result, Scheduler, Space};
+use crate::{Charge, Header, Irq, Kernel, Memory, PAGE, Quota, Result, Scheduler, Space};
 use abi::boot::{Info, MAX_IRQS, RAM_RANGES, ROOT_SLOTS, slot};
 use abi::kip::Kip;
 use abi::{Error, Kind, PAGE_SIZE, PhysAddr, Rights, UserAddr, Word};
@@ -126,7 +126,9 @@ impl<P: Port> Kernel<P> {
         // The table has to exist before the slots in it are named.
         let nowhere = Ref::new(block);
         let space = self.build_space(quota, nowhere, ROOT_SLOTS, 0)?;
-        while self.grow_table(space) == Progress::Interrupted {}
+        while !self.has_all_slots(space) {
+            self.grow_table(space);
+        }
         self.pool[space].region.header.original = Space::slot(space, slot::SPACE).link();
         self.pool[quota].header.original = Space::slot(space, slot::QUOTA).link();
         self.put_original(Space::slot(space, slot::QUOTA), Kind::Quota, block);

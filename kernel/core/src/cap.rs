@@ -208,6 +208,20 @@ impl<P: Port> Kernel<P> {
         (self.pool[next].depth() > self.pool[at].depth()).then_some(next)
     }
 
+    /// The last of a chain of descendants, each the first of the one before: nothing derives from
+    /// it. The chain may be as long as capabilities may be deep, so each slot is read once.
+    pub(crate) fn last_descendant(&self, at: Ref<Slot>) -> Ref<Slot> {
+        let (mut last, mut slot) = (at, self.pool[at]);
+        while let Some(next) = slot.next().get() {
+            let child = self.pool[next];
+            if child.depth() <= slot.depth() {
+                break;
+            }
+            (last, slot) = (next, child);
+        }
+        last
+    }
+
     /// Takes a slot out of the list and empties it.
     pub(crate) fn clear_slot(&mut self, at: Ref<Slot>) {
         let slot = self.pool[at];

@@ -86,10 +86,7 @@ impl<P: Port> Kernel<P> {
     /// Removes one capability that derives from `target`, or finally that itself: done then. What
     /// ends with it in time goes onto the work list of `worker`.
     pub(crate) fn delete_step(&mut self, worker: Ref<Thread>, target: Ref<Slot>) -> Progress {
-        let mut at = target;
-        while let Some(child) = self.descendant(at) {
-            at = child;
-        }
+        let at = self.last_descendant(target);
         if self.is_original(at) {
             let slot = self.pool[at];
             self.header(slot.kind(), slot.address()).dying = 1;

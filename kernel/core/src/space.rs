@@ -5,8 +5,7 @@ use crate::port::Port;
 use crate::tables::TABLE_BYTES;
 use crate::work::Work;
 use crate::{
-    ALIGN, Attachment, Charge, Kernel, Outcome, Progress, Quota, Region, Result, Slot, SlotMap,
-    Thread,
+    ALIGN, Attachment, Charge, Kernel, Outcome, Quota, Region, Result, Slot, SlotMap, Thread,
 };
 use abi::syscall::MAX_SLOTS;
 use abi::{Error, Kind, Rights, USER_END, UserAddr, Word, call};
@@ -94,7 +93,7 @@ impl Space {
 }
 
 /// Slots of a new capability table that are cleared in one step.
-const GROWTH: u32 = 512;
+const GROWTH: u32 = 256;
 
 impl<P: Port> Kernel<P> {
     /// `create_space`: in steps, as a large table takes time to clear.
@@ -120,11 +119,13 @@ impl<P: Port> Kernel<P> {
             // Somebody may have deleted what was begun: what stands there now is as good.
             _ => self.object(caller, call.destination, Kind::Space, Rights::CONTROL)?,
         };
-        while self.grow_table(made) == Progress::Interrupted {
+        // What was begun has taken as long as a step.
+        while !self.has_all_slots(made) {
             if self.port.interrupt_pending() {
                 self.pool[me].progress = 1;
                 return Ok(Outcome::Again);
             }
+            self.grow_table(made);
         }
         Ok(Outcome::Done([self.pool[made].slots as Word, self.port.place_of(&self.pool, made), 0]))
     }
@@ -151,7 +152,7 @@ impl<P: Port> Kernel<P> {
         self.pool[made].order = bytes.trailing_zeros() as u8;
         self.pool[made].home = u8::from(is_home);
         // Its maker goes on with that.
-        let _ = self.grow_table(made);
+        self.grow_table(made);
         match self.set_up_space(made, quota, place) {
             Ok(()) => {
                 if P::wants_slot(place) {
@@ -167,16 +168,25 @@ impl<P: Port> Kernel<P> {
         }
     }
 
-    /// Clears some more of a space's block for its capability table, a part at a time. Done when
-    /// the table has its size. What is cleared can be used.
-    pub(crate) fn grow_table(&mut self, space: Ref<Space>) -> Progress {
-        let Space { order, slots, .. } = self.pool[space];
-        let capacity = (((1 << order) - HEADER_BYTES) / size_of::<Slot>() as u32).min(MAX_SLOTS);
-        let end = (slots + GROWTH).min(capacity);
+    /// How many slots a space will have when its table has its size.
+    fn capacity(&self, space: Ref<Space>) -> u32 {
+        let bytes = (1 << self.pool[space].order) - HEADER_BYTES;
+        (bytes / size_of::<Slot>() as u32).min(MAX_SLOTS)
+    }
+
+    /// Whether its table has its size.
+    pub(crate) fn has_all_slots(&self, space: Ref<Space>) -> bool {
+        self.pool[space].slots == self.capacity(space)
+    }
+
+    /// Clears some more of a space's block for its capability table, a part at a time. What is
+    /// cleared can be used.
+    pub(crate) fn grow_table(&mut self, space: Ref<Space>) {
+        let slots = self.pool[space].slots;
+        let end = (slots + GROWTH).min(self.capacity(space));
         let first = Space::slot(space, slots).address();
         self.pool.bytes_mut(first, (end - slots) * size_of::<Slot>() as u32).fill(0);
         self.pool[space].slots = end;
-        Progress::done_if(end == capacity)
     }
 
     fn set_up_space(&mut self, made: Ref<Space>, quota: Ref<Quota>, place: Word) -> Result<()> {
