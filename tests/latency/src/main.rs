@@ -67,7 +67,7 @@ pub struct Bed {
     /// RAM: two spans that begin at a multiple of one, and the page with the code.
     pub ram: Memory,
     /// An I/O port.
-    #[cfg(target_arch = "x86")]
+    #[cfg(any(target_arch = "x86", target_arch = "mips64"))]
     pub ports: Memory,
     /// Threads of this space that [`Bed::gather`] starts.
     crowd: Vec<Thread>,
@@ -81,7 +81,7 @@ pub struct Bed {
 impl Bed {
     fn new(env: &mut Env) -> Result<Self> {
         let ram = env.memory("ram");
-        let code = Window::open(CODE, ram, CODE_OFFSET, PAGE, RW)?;
+        let code = Window::open(CODE, ram, CODE_OFFSET, PAGE, Rights::RWX)?;
         let crowd = (0..CROWD)
             .map(|_| QUOTA.create_thread(SPACE, env.free_slot(), None).map(|(thread, _)| thread));
         let crowd: Vec<Thread> = crowd.collect::<Result<_>>()?;
@@ -91,7 +91,7 @@ impl Bed {
         let first = env.free_slot();
         Ok(Self {
             ram,
-            #[cfg(target_arch = "x86")]
+            #[cfg(any(target_arch = "x86", target_arch = "mips64"))]
             ports: env.memory("port"),
             crowd,
             spaces,
@@ -149,7 +149,7 @@ impl Bed {
     /// Gives a space of aliens this code at [`CODE`].
     pub fn furnish_alien(&self, space: Space, code: &Code) -> Result<()> {
         self.write(code);
-        map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::READ)
+        map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::READ.union(Rights::EXECUTE))
     }
 
     /// A thread that does not run does what the code says and halts. An error is that of its last

@@ -20,7 +20,7 @@ pub const CASES: &[Case] = &[
     ("attachments_run", attachments_run),
     ("small_pages", small_pages),
     ("large_pages", large_pages),
-    #[cfg(target_arch = "x86")]
+    #[cfg(any(target_arch = "x86", target_arch = "mips64"))]
     ("ports", ports),
     ("revoke_everywhere", revoke_everywhere),
     ("revoke_out_of_large", revoke_out_of_large),
@@ -177,7 +177,7 @@ fn large_pages(bed: &mut Bed) -> Result<()> {
 }
 
 /// A batch of records of ports.
-#[cfg(target_arch = "x86")]
+#[cfg(any(target_arch = "x86", target_arch = "mips64"))]
 fn ports(bed: &mut Bed) -> Result<()> {
     let (space, _) = bed.dwelling(4)?;
     case("ports.map");

@@ -22,6 +22,15 @@ pub const CASES: &[Case] = &[
     ("wide_segment_beside_many", wide_segment_beside_many),
 ];
 
+/// So many bytes, or those of the largest Segment: its directory has as many entries as a leaf
+/// table.
+const fn at_most(bytes: Word) -> Word {
+    match (SPAN / PAGE).checked_mul(SPAN) {
+        Some(most) if most < bytes => most,
+        _ => bytes,
+    }
+}
+
 /// A Segment of sixteen spans, attached to many Spaces.
 fn attached(bed: &mut Bed) -> Result<Segment> {
     let segment = QUOTA.create_segment(MapRecord::MAX as Word * SPAN, bed.slot())?;
@@ -72,7 +81,8 @@ fn shared_pages(bed: &mut Bed) -> Result<()> {
 /// Pages that nobody has touched, in as many spaces as are flushed one by one, and as many pages as are
 /// flushed page by page: first in one record, then in records of a batch. Each space has run.
 fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
-    const PAGES: Word = 20;
+    // MIPS flushes pairs of pages.
+    const PAGES: Word = if Word::BITS == 64 { 32 } else { 20 };
     const SPACES: usize = 8;
     let segment = QUOTA.create_segment(SPAN, bed.slot())?;
     let slots: Vec<Word> = (0..SPACES).map(|_| bed.slot()).collect();
@@ -127,9 +137,10 @@ fn shared_deletion(bed: &mut Bed) -> Result<()> {
     delete(segment.0)
 }
 
-/// A table for every span of two GiB: attached, detached, deleted.
+/// A table for every span of two GiB, or of as much as a Segment can have: attached, detached,
+/// deleted.
 fn wide_segment(bed: &mut Bed) -> Result<()> {
-    const BYTES: Word = 2 << 30;
+    const BYTES: Word = at_most(2 << 30);
     let segment = QUOTA.create_segment(BYTES, bed.slot())?;
     let spans = (0..BYTES).step_by(SPAN as usize);
     batches(
@@ -148,10 +159,11 @@ fn wide_segment(bed: &mut Bed) -> Result<()> {
     delete(segment.0)
 }
 
-/// Nearly all addresses of a space: attached, used, detached, where many small ones are attached
-/// besides, among whose records that of the large one is looked for.
+/// Nearly all addresses of a space, or as many as a Segment can have: attached, used, detached,
+/// where many small ones are attached besides, among whose records that of the large one is looked
+/// for.
 fn wide_segment_beside_many(bed: &mut Bed) -> Result<()> {
-    const BYTES: Word = 11 << 28;
+    const BYTES: Word = at_most(11 << 28);
     const SMALL: Word = 64;
     let Some(space) = bed.spaces.first().copied() else { return Ok(()) };
     for index in 0..SMALL {

@@ -2,11 +2,22 @@
 //! The limit for how long the kernel does not check for interrupts, in every run in which the
 //! machine model measures it.
 
+use super::model::finished;
+use crate::emulator::Transcript;
 use anyhow::{Context, Result, ensure};
 use model_core::{Report, StretchReport};
 
 /// The most instructions of the kernel between two checks for interrupts, whatever user code does.
 const MOST: u64 = 10_000;
+
+/// Holds a run of the adversarial program (tests/latency) to the limit. All of its cases did what
+/// they are to measure.
+pub fn worst(name: &str, transcript: Transcript) -> Result<()> {
+    let failed: Vec<&str> =
+        transcript.results.lines().filter(|line| line.starts_with("not ok ")).collect();
+    ensure!(failed.is_empty(), "{name}: {}", failed.join("; "));
+    check(name, &finished(transcript)?)
+}
 
 /// Holds each case of a run to [`MOST`]; a run without cases has the name of its system. Shows the
 /// longest stretch of each case and everything above the limit.

@@ -2,10 +2,11 @@
 //! Tests of the machine model on the board whose TLB has ASIDs: nothing to report of the kernel as
 //! it is, and kernels that leave something out, of which the checker notices it.
 
+use super::latency;
 use super::model::{clean, finished, system};
 use super::tally::{Test, on_malta, slow, test};
 use crate::build::{self, Built, Model};
-use crate::emulator::{Machine, batch};
+use crate::emulator::{Machine, Transcript, batch};
 use anyhow::{Context, Result, ensure};
 use model_core::{Report, Rule};
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub const ALL: &[Test] = &[
     test("malta.model.fast-paths", || on_malta(fast_paths)),
     slow("malta.model.conform", "minutes under the checker", || on_malta(|| checked("conform"))),
     slow("malta.model.hostile", "minutes under the checker", || on_malta(|| checked("hostile"))),
+    test("malta.latency", || on_malta(worst)),
     test("malta.fault.tag", || on_malta(|| fault(without_tag))),
     test("malta.fault.tables", || on_malta(|| fault(without_tables))),
     test("malta.fault.recycling", || on_malta(|| fault(without_flushes))),
@@ -101,28 +103,35 @@ fn broken(name: &str, damage: fn(&mut [u32]) -> usize, rule: Rule) -> Result<()>
     std::fs::write(&path, kernel)?;
     let built = Built { kernel: path, ..built };
     let model = Model { check: true, until: vec![rule], ..build::model()? };
-    let report = run(&built, &model, 300)?.context("the damaged system did not end in time")?;
+    let report =
+        run(&built, &model, 300)?.model.context("the damaged system did not end in time")?;
     let found = report.violations.iter().find(|violation| violation.rule == rule.to_string());
     let found = found.with_context(|| format!("not noticed: {places} places are damaged"))?;
     println!("# {places} places are damaged: {found:?}");
     Ok(())
 }
 
-/// What the model says of a run of so many seconds at most.
-fn run(built: &Built, model: &Model, seconds: u64) -> Result<Option<Report>> {
+/// A system's run of so many seconds at most.
+fn run(built: &Built, model: &Model, seconds: u64) -> Result<Transcript> {
     let machine = Machine::Qemu { cpu: CPU, icount: true, model: Some(model) };
-    Ok(batch(built, machine, Duration::from_secs(seconds))?.model)
+    batch(built, machine, Duration::from_secs(seconds))
 }
 
-/// A system's run of which the model has a report.
+/// What the model says of a system's run that has ended.
 fn report(built: &Built, model: &Model, seconds: u64) -> Result<Report> {
-    let machine = Machine::Qemu { cpu: CPU, icount: true, model: Some(model) };
-    finished(batch(built, machine, Duration::from_secs(seconds))?)
+    finished(run(built, model, seconds)?)
 }
 
-/// A system of which the checker has nothing to report.
+/// A system of which the checker has nothing to report, and which keeps the limit of the latency.
 fn checked(name: &str) -> Result<()> {
-    clean(&report(&system(name)?, &Model { check: true, ..build::model()? }, 1200)?)
+    let report = report(&system(name)?, &Model { check: true, ..build::model()? }, 1200)?;
+    latency::check(name, &report)?;
+    clean(&report)
+}
+
+/// The worst that a component can do to the latency.
+fn worst() -> Result<()> {
+    latency::worst("latency", run(&system("latency-small")?, &build::model()?, 600)?)
 }
 
 /// Nothing to report of the program, and what the CPU model counts is as in the run before. The
