@@ -17,6 +17,7 @@ mod desk;
 mod desktop;
 mod dialogue;
 mod disk;
+mod hazards;
 mod image;
 mod ip;
 mod kept;
@@ -190,6 +191,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(wide::ALL)
         .chain(clipper::ALL)
         .chain(malta::ALL)
+        .chain(hazards::ALL)
         .chain(tagged::ALL)
         .chain(tricks::ALL)
         .chain(bootm::ALL)

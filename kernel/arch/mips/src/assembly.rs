@@ -72,6 +72,7 @@ global_asm!(
     call_code = const code::SYSTEM_CALL << cause::CODE_SHIFT,
     call_right = const Rights::CALL.0,
     cap_limit = const field!(cap_limit),
+    closed = const status::CLOSED,
     code = const cause::CODE,
     current = const offset_of!(Hot, cpu) + offset_of!(Cpu, current),
     delivery_notification = const Delivery::new(MessageKind::Notification, 0, 1, 0).0,

@@ -39,14 +39,17 @@ save_all:
 .global leave_kernel
 leave_kernel:
     lui $27, %hi({hot} + {current})
-    li $26, {leaving}
+    li $26, {closed}
     lw $27, %lo({hot} + {current})($27)
+    // Hazards (`regs.rs`): EXL is there before the mode is that of a user.
     mtc0 $26, $12
     ld $8, {hi}($27)
     ld $9, {lo}($27)
     ld $10, {pc}($27)
+    li $26, {leaving}
     mthi $8
     mtlo $9
+    mtc0 $26, $12
     dmtc0 $10, $14
     .irp n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,28,29,30,31
     ld $\n, {gpr} + 8 * \n($27)
@@ -62,13 +65,12 @@ from_kernel:
     bnez $26, kernels_bug
     // To `regs::wait`, after its wait.
     lui $26, %hi(waited)
+    mfc0 $27, $12
     daddiu $26, $26, %lo(waited)
+    xori $27, $27, {interrupts}
     dmtc0 $26, $14
-    mfc0 $26, $12
-    xori $26, $26, {interrupts}
-    mtc0 $26, $12
-    // EXL and EPC are there three instructions later.
-    nop
+    mtc0 $27, $12
+    // Hazards (`regs.rs`): two instructions from Status and EPC to `eret`.
     nop
     nop
     eret

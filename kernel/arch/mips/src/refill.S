@@ -40,18 +40,19 @@ refill:
     lw $27, {entry}($27)
     mtc0 $26, $2
     mtc0 $27, $3
-    // EntryLo is there two instructions later, and the TLB's entry one instruction after it was written.
+    // Hazards (`regs.rs`): one instruction from EntryLo to `tlbwr`, three from there to `eret`.
+    nop
+    tlbwr
     move $26, $0
     move $27, $0
-    tlbwr
     nop
     eret
-not_here:
-    j save_all
-    nop
     .balign 0x80
     // 0x100: an error of a cache, after which nothing is certain.
 1:  b 1b
+    nop
+not_here:
+    j save_all
     nop
     .balign 0x80
     // 0x180: all else (`fast/ipc.S`).

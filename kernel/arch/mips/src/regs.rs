@@ -3,9 +3,23 @@
 //! and 5).
 //!
 //! An R4000 executes an instruction that needs what a previous one wrote to coprocessor 0 even if
-//! the write is not done yet: then the instruction sees the old value (appendix F of the manual).
-//! So the code here and in the assembly has instructions in between that do nothing. QEMU needs
-//! none of them.
+//! the write is not done yet: then the instruction sees the old value, which is called a *hazard*
+//! (appendix F of the manual). So the code here and in the assembly has other instructions in
+//! between, at least this many:
+//!
+//! | what is written | what needs it | between |
+//! |---|---|---|
+//! | EntryHi, EntryLo, Index, PageMask | `tlbwi`, `tlbwr` | 1 |
+//! | EntryHi, PageMask | `tlbp` | 3 |
+//! | Index, by `tlbp` | `mfc0` | 2 |
+//! | EPC, Status | `eret` | 2 |
+//! | an entry of the TLB | `eret`, as what comes next is fetched by it | 3 |
+//! | any register | `mfc0` of any, which must not follow at once | 1 |
+//!
+//! An R4600 needs less. QEMU has no hazards, so a test looks at the code instead (`malta.hazards`).
+//! The test cannot see two things. Up to five instructions after a write of Status may be executed
+//! in the old mode, so EXL is set before the mode is a user's (`entry.S`). And the ASID counts for
+//! the kernel's next access, but the kernel makes none by the TLB.
 
 use crate::layout::KSEG0;
 use core::arch::{asm, global_asm};
@@ -27,8 +41,10 @@ pub mod status {
     pub const LINES: u32 = cause::TIMER | cause::LINES;
     /// While Rust of the kernel runs. No coprocessor is open, and BEV, ERL and RE are 0.
     pub const KERNEL: u32 = USER_64 | LINES;
+    /// The same with EXL, as after an exception: whatever the mode is, the kernel goes on.
+    pub const CLOSED: u32 = KERNEL | EXCEPTION;
     /// What the way out loads: user mode from `eret` on.
-    pub const LEAVING: u32 = KERNEL | USER | EXCEPTION | INTERRUPTS;
+    pub const LEAVING: u32 = CLOSED | USER | INTERRUPTS;
 }
 
 /// How many entries the TLB has, of two pages each.
@@ -64,7 +80,7 @@ read! {
 pub fn set_compare(count: u32) {
     // SAFETY: interrupts are closed in the kernel.
     unsafe {
-        asm!(".set noat", "mtc0 {}, $11", in(reg) count, options(nomem, nostack, preserves_flags))
+        asm!(".set noat", "mtc0 {}, $11", "nop", in(reg) count, options(nomem, nostack, preserves_flags))
     };
 }
 
@@ -72,7 +88,7 @@ pub fn set_compare(count: u32) {
 pub fn set_asid(asid: u32) {
     // SAFETY: the kernel needs no TLB entry, so nothing of its own changes.
     unsafe {
-        asm!(".set noat", "dmtc0 {}, $10", "nop", "nop", "nop", in(reg) u64::from(asid), options(nostack, preserves_flags))
+        asm!(".set noat", "dmtc0 {}, $10", "nop", in(reg) u64::from(asid), options(nostack, preserves_flags))
     };
 }
 
@@ -93,11 +109,7 @@ fn write_entry(index: u32, entry_hi: u64, [even, odd]: [u32; 2]) {
             "mtc0 {even}, $2",
             "mtc0 {odd}, $3",
             "nop",
-            "nop",
             "tlbwi",
-            "nop",
-            "nop",
-            "nop",
             index = in(reg) index,
             entry_hi = in(reg) entry_hi,
             even = in(reg) even,
@@ -112,7 +124,7 @@ fn probe(entry_hi: u64) -> Option<u32> {
     let index: u64;
     // SAFETY: changes no entry.
     unsafe {
-        asm!(".set noat", "dmtc0 {}, $10", "nop", "nop", "tlbp", "nop", "nop", "mfc0 {}, $0", in(reg) entry_hi, lateout(reg) index, options(nostack, preserves_flags));
+        asm!(".set noat", "dmtc0 {}, $10", "nop", "nop", "nop", "tlbp", "nop", "nop", "mfc0 {}, $0", in(reg) entry_hi, lateout(reg) index, options(nostack, preserves_flags));
     }
     let index = index as u32;
     (index >> 31 == 0).then_some(index)

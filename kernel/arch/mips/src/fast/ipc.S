@@ -91,6 +91,7 @@ goes_on:
     ld $13, {pc}($24)
     ld $29, {sp}($24)
     sw $25, %lo({hot} + {top})($27)
+    // Hazards (`regs.rs`): more than two instructions from EPC to `eret`, and from EntryHi, too.
     dmtc0 $13, $14
     move $14, $0
     move $24, $0
