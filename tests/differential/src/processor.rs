@@ -149,6 +149,14 @@ pub trait Processor: Sized {
     /// Instructions that were never executed, or if they have a condition not both ways, as text.
     fn missed(&self, executed: &Executed) -> Vec<String>;
 
+    /// Checks what else of the assembly can be checked so, which is not a part of the fast paths.
+    ///
+    /// # Errors
+    /// Something is not as it should be.
+    fn check_more(&self, _rng: &mut Rng) -> Result<()> {
+        Ok(())
+    }
+
     /// What a thread is to have of rarely used state: arguments of `set_state` after the thread.
     fn state(_is_alien: bool, _rng: &mut Rng) -> Vec<[u32; 3]> {
         Vec::new()

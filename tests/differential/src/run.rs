@@ -23,6 +23,7 @@ pub fn run<P: Processor>() -> Result<()> {
     let paths = P::read(&Elf::read(path.as_ref())?)?;
     let mut rng = Rng::with_seed(seed);
     let mut tally = Tally::default();
+    paths.check_more(&mut rng.clone())?;
     while tally.events < wanted {
         let before = rng.get_seed();
         let mut system = Scenario::new(&paths, &mut rng);

@@ -46,6 +46,8 @@ pub struct Symbols {
     pub pool_place: u32,
     /// Where all exceptions but misses enter.
     pub entry: u32,
+    /// Where misses do.
+    pub misses: u32,
     /// Where the code goes with what it leaves to the portable kernel.
     pub slow: u32,
 }
@@ -54,6 +56,8 @@ pub struct Symbols {
 pub struct Code {
     start: u32,
     words: Vec<u32>,
+    /// The vectors before that.
+    vectors: (u32, Vec<u32>),
     /// Addresses of what [`TESTS`] lists.
     tests: Vec<u32>,
     /// See [`Symbols`].
@@ -61,6 +65,9 @@ pub struct Code {
     /// The words that each port has.
     pub places: Places,
 }
+
+/// Where among the vectors that of misses is.
+const MISSES: u32 = 0x80;
 
 /// Whether an instruction is a branch with a condition: `b` compares $0 with itself.
 const fn has_condition(word: u32) -> bool {
@@ -74,9 +81,13 @@ const fn has_condition(word: u32) -> bool {
 impl Code {
     /// Reads it from the kernel's file.
     pub fn read(elf: &Elf) -> Result<Self> {
-        let (start, end) = (elf.symbol("general")?, elf.symbol("vectors_end")?);
+        let [vectors, start, end] = ["vectors", "general", "vectors_end"].map(|at| elf.symbol(at));
+        let (vectors, start, end) = (vectors?, start?, end?);
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
-        let words: Vec<u32> = elf.bytes(start, end)?.chunks_exact(4).map(word).collect();
+        let words = |start, end| -> Result<Vec<u32>> {
+            Ok(elf.bytes(start, end)?.chunks_exact(4).map(word).collect())
+        };
+        let (before, words) = (words(vectors, start)?, words(start, end)?);
         let tests: Vec<u32> = (start..)
             .step_by(4)
             .zip(&words)
@@ -91,10 +102,12 @@ impl Code {
         Ok(Self {
             start,
             words,
+            vectors: (vectors, before),
             tests,
             symbols: Symbols {
                 pool_place: elf.symbol("10POOL_PLACE")?,
                 entry: start,
+                misses: vectors + MISSES,
                 slow: elf.symbol("save_all")?,
             },
             places: Places {
@@ -111,7 +124,12 @@ impl Code {
 
     /// The instruction at an address.
     pub fn instruction(&self, at: u32) -> Option<u32> {
-        self.words.get((at.checked_sub(self.start)? / 4) as usize).copied()
+        let (start, words) = if at < self.start {
+            (self.vectors.0, &self.vectors.1)
+        } else {
+            (self.start, &self.words)
+        };
+        words.get((at.checked_sub(start)? / 4) as usize).copied()
     }
 
     /// Instructions that were never executed, or if they have a condition not both ways.

@@ -74,6 +74,7 @@ impl Entered {
             cause: number << cause::CODE_SHIFT | delayed | lines,
             epc: pc,
             entry_hi: (rng.u64(..) & 0xff_ffff_e000) | u64::from(asid),
+            ..System::default()
         };
         Self { r, pc, system, space, tables }
     }

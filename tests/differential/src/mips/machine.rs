@@ -19,7 +19,7 @@ pub enum Exit {
 }
 
 /// The processor's own registers that the code touches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct System {
     /// What the exception is for.
     pub cause: u32,
@@ -27,6 +27,12 @@ pub struct System {
     pub epc: u64,
     /// Whose TLB entries count.
     pub entry_hi: u64,
+    /// The address that could not be accessed.
+    pub bad: u64,
+    /// EntryLo0 and EntryLo1.
+    pub pair: [u64; 2],
+    /// What of these the TLB got.
+    pub filled: Option<[u64; 2]>,
 }
 
 /// A processor and the memory it sees.
@@ -47,6 +53,8 @@ pub struct Machine<'a> {
 const MOST_STEPS: usize = 400;
 
 /// Numbers of registers of coprocessor 0.
+const ENTRY_LO: [u32; 2] = [2, 3];
+const BAD: u32 = 8;
 const ENTRY_HI: u32 = 10;
 const CAUSE: u32 = 13;
 const EPC: u32 = 14;
@@ -91,6 +99,7 @@ impl Machine<'_> {
         let (s, t) = (self.r[(word >> 21 & 31) as usize], self.r[(word >> 16 & 31) as usize]);
         match (word >> 26, word >> 16 & 31) {
             (1, 0) => Some((s as i64) < 0),
+            (1, 1) => Some((s as i64) >= 0),
             (4, _) => Some(s == t),
             (5, _) => Some(s != t),
             _ => None,
@@ -114,6 +123,8 @@ impl Machine<'_> {
             (0, 0x26) => (d, a ^ b),
             (0, 0x2b) => (d, u64::from(a < b)),
             (0, 0x2d) => (d, a.wrapping_add(b)),
+            (0, 0x3a) => (d, b >> amount),
+            (0, 0x3e) => (d, b >> (amount + 32)),
             (0x09, _) => (t, extended((a as u32).wrapping_add(signed as u32))),
             (0x0b, _) => (t, u64::from(a < signed)),
             (0x0c, _) => (t, a & immediate),
@@ -122,6 +133,10 @@ impl Machine<'_> {
             (0x0f, _) => (t, extended(word << 16)),
             (0x19, _) => (t, a.wrapping_add(signed)),
             (0x10, 0) => return self.system(word, t, d as u32),
+            _ if word == FILL => {
+                self.system.filled = Some(self.system.pair);
+                return Ok(());
+            }
             (0x23, _) => (t, extended(self.load(address)?)),
             (0x27, _) => (t, u64::from(self.load(address)?)),
             (0x37, _) => (t, self.load_wide(address)?),
@@ -143,10 +158,18 @@ impl Machine<'_> {
     fn system(&mut self, word: u32, general: usize, number: u32) -> Result<()> {
         const READ: u32 = 0;
         const READ_WIDE: u32 = 1;
+        const WRITE: u32 = 4;
         const WRITE_WIDE: u32 = 5;
+        if let (WRITE, Some(at)) =
+            (word >> 21 & 31, ENTRY_LO.iter().position(|entry| *entry == number))
+        {
+            self.system.pair[at] = self.r[general];
+            return Ok(());
+        }
         match (word >> 21 & 31, number) {
             (READ, CAUSE) => self.r[general] = extended(self.system.cause),
             (READ_WIDE, EPC) => self.r[general] = self.system.epc,
+            (READ_WIDE, BAD) => self.r[general] = self.system.bad,
             (WRITE_WIDE, EPC) => self.system.epc = self.r[general],
             (WRITE_WIDE, ENTRY_HI) => self.system.entry_hi = self.r[general],
             _ => bail!("a register that is not known"),
@@ -181,6 +204,8 @@ impl Machine<'_> {
 
 /// `eret`.
 const RETURN: u32 = 0x4200_0018;
+/// `tlbwr`.
+const FILL: u32 = 0x4200_0006;
 /// `j`.
 const JUMP: u32 = 2;
 

@@ -4,6 +4,7 @@
 mod code;
 mod entry;
 mod machine;
+mod refill;
 mod rules;
 
 use crate::elf::Elf;
@@ -62,6 +63,10 @@ impl Processor for Mips {
 
     fn missed(&self, executed: &Executed) -> Vec<String> {
         self.code.missed(executed)
+    }
+
+    fn check_more(&self, rng: &mut Rng) -> Result<()> {
+        refill::check(&self.code, rng)
     }
 
     fn by_system_call(thread: &mut Thread) {
