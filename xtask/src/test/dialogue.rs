@@ -2,7 +2,7 @@
 //! Tests that talk to a system: input and focus, the tutorial's output, the kernel debugger, the
 //! kernel's messages at its end.
 
-use super::tally::{Test, on_pc64, test};
+use super::tally::{Test, on_malta, on_pc64, test};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::emulator;
@@ -19,6 +19,7 @@ pub const ALL: &[Test] = &[
     test("dialogue.boot", boot_checks),
     test("dialogue.focus", focus),
     test("pc64.dialogue.focus", || on_pc64(focus)),
+    test("malta.dialogue.focus", || on_malta(focus)),
     test("dialogue.tutorial", tutorial).reading(&["docs/tutorial.md"]),
     test("dialogue.clock", wrong_clock),
     test("dialogue.kdb", debugger),
