@@ -31,9 +31,12 @@ mod armv5;
 mod chunks;
 mod end;
 mod ia32;
+mod latency;
 mod mips;
+mod plugin;
 mod powerpc;
 mod registers;
+mod rings;
 mod scoreboard;
 mod translation;
 mod x86_64;
@@ -65,6 +68,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         .map(|index| unsafe { CStr::from_ptr(*argv.add(index)) }.to_string_lossy().into_owned());
     let installed = Arguments::parse(given).and_then(|arguments| match &*target {
         "i386" => ia32::install(id, arguments),
+        _ if arguments.sampling.every > 0 => Err("samples are taken of IA-32 only".into()),
         "arm" => armv5::install(id, arguments),
         "ppc" => powerpc::install(id, arguments),
         "x86_64" => x86_64::install(id, arguments),

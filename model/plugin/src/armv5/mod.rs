@@ -11,19 +11,19 @@ mod latency;
 mod plugin;
 
 use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
-use crate::scoreboard::{Scoreboard, Words};
+use crate::plugin::{machine_ends, start, with_guest as with};
+use crate::scoreboard::Words;
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_always, block_if, conditional, counts,
     instructions, register,
 };
 use guest::Guest;
 use model_core::armv5::{
-    self, Checker, Class, Counter, Machine, Operation, Setup, VECTOR_NAMES, condition, marker,
+    self, Armv5, Checker, Class, Counter, Machine, Operation, Setup, VECTOR_NAMES, condition,
+    marker,
 };
 use model_core::{Chunk, Cpu, Marker, PerLine, Privilege};
-use plugin::{PLUGIN, Plugin, with};
+use plugin::{Own, Plugin};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use std::ffi::{c_uint, c_void};
@@ -31,28 +31,16 @@ use std::ffi::{c_uint, c_void};
 /// Installs what is for ARM.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
     let counter = Counter::new(setup(&mut arguments)?);
-    register(id, processor_starts, translate, machine_ends);
-    let (board, chunks) = (Scoreboard::new(), Chunks::default());
-    *PLUGIN.get() = Some(Plugin {
-        counter,
-        guest: None,
-        block: 0,
-        board,
-        chunks,
-        arguments,
-        end: End::default(),
-    });
+    register(id, processor_starts, translate, machine_ends::<Armv5>);
+    Plugin::install(counter, arguments, Own { block: 0 });
     Ok(())
 }
 
 /// What the counter is to do.
 ///
 /// # Errors
-/// Samples are not taken here. The latency needs to know what a look is.
+/// The latency needs to know what a look is.
 fn setup(arguments: &mut Arguments) -> Result<Setup, String> {
-    if arguments.sampling.every > 0 {
-        return Err("samples are taken of IA-32 only".into());
-    }
     if arguments.latency && arguments.look.is_none() {
         return Err("latency=on needs look=ADDRESS of the interrupt controller's status".into());
     }
@@ -67,24 +55,13 @@ fn setup(arguments: &mut Arguments) -> Result<Setup, String> {
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
-    let mut place = PLUGIN.get();
-    let Some(plugin) = place.as_mut() else { return };
-    plugin.board.start(index);
-    let Some(mut guest) = Guest::find() else {
-        eprintln!("model: this QEMU does not tell a register that is needed");
-        std::process::exit(1);
-    };
-    if plugin.arguments.check {
-        plugin.counter.arm(0, &mut guest);
-    }
-    plugin.guest = Some(guest);
-    plugin.publish();
+    start::<Armv5>(index, |_| Guest::find());
 }
 
 /// A block is translated. Who executes it, and whether it has Thumb instructions, follows from the
 /// mode that the processor is in: QEMU keeps blocks of different modes apart.
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
-    with(|plugin, guest| instrument(plugin, tb, guest.privilege(), guest.is_thumb()));
+    with(|plugin: &mut Plugin, guest| instrument(plugin, tb, guest.privilege(), guest.is_thumb()));
 }
 
 /// What the instruction is, in the state that its block has.
@@ -172,12 +149,12 @@ fn follow(
 }
 
 extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
-    with(|plugin, guest| plugin.block = guest.pc());
+    with(|plugin: &mut Plugin, guest| plugin.own.block = guest.pc());
 }
 
 /// A block that is one chunk begins.
 extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
         plugin.counter.chunk(&plugin.chunks.all[index as usize].0, guest.pc(), executed, guest);
     });
@@ -185,17 +162,22 @@ extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
 
 /// A chunk in a block with markers begins.
 extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
         let (chunk, offset) = &plugin.chunks.all[index as usize];
-        plugin.counter.chunk(chunk, plugin.block.wrapping_add(u32::from(*offset)), executed, guest);
+        plugin.counter.chunk(
+            chunk,
+            plugin.own.block.wrapping_add(u32::from(*offset)),
+            executed,
+            guest,
+        );
     });
 }
 
 extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
         let marker = Marker::unpack(data as u32);
         plugin.counter.mark(marker, privilege, executed, guest);
@@ -209,7 +191,7 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
 /// An instruction is about to be executed, if its condition holds.
 extern "C" fn special(_: c_uint, data: *mut c_void) {
     let (word, offset) = (data as usize as u32, (data as usize >> 32) as u16);
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         if condition(word, guest.status()) {
             let value = guest.general(Operation::register(word));
             plugin.counter.special(Class::decode(&word.to_le_bytes()), offset, value);
@@ -225,7 +207,7 @@ extern "C" fn accessed(
 ) {
     let data = data as usize;
     let (offset, as_user, kernel) = (data as u16, data >> 16 & 1 != 0, data >> 17 & 1 != 0);
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let armed = plugin.counter.is_armed();
         let told = Told::new(info, address);
         latency::accessed(plugin, address as u32, told);
@@ -257,9 +239,4 @@ extern "C" fn accessed(
             plugin.counter.access(offset, address as u32, bytes, write, as_user, guest);
         }
     });
-}
-
-extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    let Some(plugin) = PLUGIN.take() else { return };
-    plugin.arguments.write(plugin.counter.report().to_json().map_err(std::io::Error::from));
 }

@@ -6,24 +6,23 @@
 //! block is translated.
 
 mod guest;
-mod latency;
 mod plugin;
 mod registers;
 mod sampler;
 
 use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
+use crate::plugin::{Followed, start, with};
 use crate::registers::LONGEST_NAME;
-use crate::scoreboard::{Scoreboard, Words};
+use crate::rings;
+use crate::scoreboard::Words;
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_adds, block_always, block_if, conditional,
     counts, instructions, register,
 };
 use guest::Guest;
-use model_core::ia32::{self, Checker, Class, Counter, Machine, World, marker};
+use model_core::ia32::{self, Checker, Class, Counter, Ia32, Machine, World, marker};
 use model_core::{Chunk, Marker, Privilege};
-use plugin::{EAX, ECX, PLUGIN, Plugin, with};
+use plugin::{EAX, ECX, Own, Plugin, set_sampling, take_due};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::Registers;
@@ -35,35 +34,18 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
     register(id, processor_starts, translate, machine_ends);
     let setup =
         arguments.setup(|cpu| Machine::new(&cpu.geometry), |_| Checker::default(), ia32::latency);
-    *PLUGIN.get() = Some(Plugin {
-        counter: Counter::new(setup),
-        sampler: (arguments.sampling.every > 0)
-            .then(|| Sampler::new(std::mem::take(&mut arguments.sampling))),
-        guest: None,
-        block: 0,
-        board: Scoreboard::new(),
-        chunks: Chunks::default(),
-        invlpg: Vec::new(),
-        arguments,
-        end: End::default(),
-    });
+    let sampler = (arguments.sampling.every > 0)
+        .then(|| Sampler::new(std::mem::take(&mut arguments.sampling)));
+    let own = Own { sampler, block: 0, invlpg: Vec::new() };
+    Plugin::install(Counter::new(setup), arguments, own);
     Ok(())
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
-    with(|plugin| {
-        plugin.board.start(index);
-        let Some(registers) = Registers::find() else {
-            eprintln!("model: this QEMU does not tell a register that is needed");
-            std::process::exit(1);
-        };
-        let guest = plugin.guest.insert(Guest::new(registers, plugin.arguments.window.clone()));
-        if plugin.arguments.check {
-            plugin.counter.arm(0, guest);
-        }
-        plugin.publish();
-        plugin.set_sampling(0);
+    start::<Ia32>(index, |arguments| {
+        Some(Guest::new(Registers::find()?, arguments.window.clone()))
     });
+    with(|plugin: &mut Plugin| set_sampling(plugin, 0));
 }
 
 /// A block is translated: what its instructions are is known here, who executes
@@ -71,13 +53,15 @@ extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
 /// different modes apart).
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
     with(
-        |plugin| if plugin.sampler.is_some() { watch(plugin, tb) } else { instrument(plugin, tb) },
+        |plugin: &mut Plugin| {
+            if plugin.own.sampler.is_some() { watch(plugin, tb) } else { instrument(plugin, tb) }
+        },
     );
 }
 
 /// Has the instructions of a block counted, and where sampling begins and ends told.
 fn watch(plugin: &mut Plugin, tb: Block) {
-    let (Some(sampler), Some(guest)) = (&plugin.sampler, &plugin.guest) else { return };
+    let (Some(sampler), Some(guest)) = (&plugin.own.sampler, &plugin.guest) else { return };
     let instructions = instructions(tb);
     let segment = code_segment(guest, &instructions);
     let until = plugin.word(std::mem::offset_of!(Words, until));
@@ -108,10 +92,10 @@ fn watch(plugin: &mut Plugin, tb: Block) {
 /// A block begins with which enough instructions were executed for a sample. `segment` is where the
 /// code segment begins.
 extern "C" fn enough(_: c_uint, segment: *mut c_void) {
-    with(|plugin| {
-        let every = plugin.sampler.as_ref().map_or(1, |sampler| sampler.sampling.every);
-        let due = plugin.take_due(every);
-        if let (Some(sampler), Some(guest)) = (&mut plugin.sampler, &mut plugin.guest) {
+    with(|plugin: &mut Plugin| {
+        let every = plugin.own.sampler.as_ref().map_or(1, |sampler| sampler.sampling.every);
+        let due = take_due(plugin, every);
+        if let (Some(sampler), Some(guest)) = (&mut plugin.own.sampler, &mut plugin.guest) {
             sampler.sample(guest, due, segment as u32);
         }
     });
@@ -119,21 +103,21 @@ extern "C" fn enough(_: c_uint, segment: *mut c_void) {
 
 /// `data` has a marker, and above that how many instructions of the block come after it.
 extern "C" fn sample_marked(_: c_uint, data: *mut c_void) {
-    with(|plugin| {
-        if let Some(sampler) = &mut plugin.sampler {
+    with(|plugin: &mut Plugin| {
+        if let Some(sampler) = &mut plugin.own.sampler {
             sampler.mark(Marker::unpack(data as u32));
         }
-        plugin.set_sampling(data as u64 >> 32);
+        set_sampling(plugin, data as u64 >> 32);
     });
 }
 
 /// `data` has an address, and above that how many instructions of the block come after it.
 extern "C" fn crossed(_: c_uint, data: *mut c_void) {
-    with(|plugin| {
-        if let (Some(sampler), Some(guest)) = (&mut plugin.sampler, &mut plugin.guest) {
+    with(|plugin: &mut Plugin| {
+        if let (Some(sampler), Some(guest)) = (&mut plugin.own.sampler, &mut plugin.guest) {
             sampler.cross(guest, data as u32);
         }
-        plugin.set_sampling(data as u64 >> 32);
+        set_sampling(plugin, data as u64 >> 32);
     });
 }
 
@@ -158,7 +142,7 @@ fn instrument(plugin: &mut Plugin, tb: Block) {
         block_always(tb, block_begins, segment as usize);
     }
     if kernel {
-        latency::follow(plugin, &instructions);
+        rings::follow(plugin, &instructions);
     }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
     for (index, Instruction { handle, bytes, .. }) in instructions.iter().enumerate() {
@@ -194,8 +178,8 @@ fn instrument(plugin: &mut Plugin, tb: Block) {
         if class != Class::Plain {
             let mut data = usize::from(offset - start) | (class as usize) << 16;
             if class == Class::Invlpg {
-                data |= plugin.invlpg.len() << 24;
-                plugin.invlpg.push(bytes.clone());
+                data |= plugin.own.invlpg.len() << 24;
+                plugin.own.invlpg.push(bytes.clone());
             }
             conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
         }
@@ -209,16 +193,16 @@ fn instrument(plugin: &mut Plugin, tb: Block) {
 
 /// `segment` is where the code segment begins.
 extern "C" fn block_begins(_: c_uint, segment: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         if let Some(guest) = &plugin.guest {
-            plugin.block = guest.eip().wrapping_add(segment as u32);
+            plugin.own.block = guest.eip().wrapping_add(segment as u32);
         }
     });
 }
 
 /// A block that is one chunk begins.
 extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let chunk = &plugin.chunks.all[index as usize].0;
@@ -229,13 +213,13 @@ extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
 
 /// A chunk in a block with markers begins.
 extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let (chunk, offset) = &plugin.chunks.all[index as usize];
             plugin.counter.chunk(
                 chunk,
-                plugin.block.wrapping_add(u32::from(*offset)),
+                plugin.own.block.wrapping_add(u32::from(*offset)),
                 executed,
                 guest,
             );
@@ -246,7 +230,7 @@ extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
 extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let marker = Marker::unpack(data as u32);
@@ -266,7 +250,7 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
 }
 
 extern "C" fn root_changes(_: c_uint, _: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         if let Some(guest) = &mut plugin.guest {
             let old = guest.root();
             guest.note_root(old);
@@ -277,8 +261,8 @@ extern "C" fn root_changes(_: c_uint, _: *mut c_void) {
 extern "C" fn special(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let class = Class::ALL[data >> 16 & 0xff];
-    with(|plugin| {
-        let named = (class == Class::Invlpg).then(|| &plugin.invlpg[data >> 24]);
+    with(|plugin: &mut Plugin| {
+        let named = (class == Class::Invlpg).then(|| &plugin.own.invlpg[data >> 24]);
         let operand = named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| {
             Class::invlpg_address(bytes, |number| guest.general(number))
         });
@@ -292,7 +276,7 @@ extern "C" fn accessed(
     address: u64,
     offset: *mut c_void,
 ) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else {
             return;
         };
@@ -303,8 +287,8 @@ extern "C" fn accessed(
 }
 
 extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    let Some(plugin) = PLUGIN.take() else { return };
-    let report = match &plugin.sampler {
+    let Some(plugin) = Ia32::place().take() else { return };
+    let report = match &plugin.own.sampler {
         Some(sampler) => sampler.samples().to_json(),
         None => plugin.counter.report().to_json(),
     };

@@ -6,12 +6,14 @@
 //! waits, interrupts are enabled; it checks for them itself afterwards.
 
 use super::guest::Guest;
-use super::plugin::{Plugin, with};
+use super::plugin::Plugin;
+use crate::latency::{self, left};
+use crate::plugin::with_guest as with;
 use crate::registers::LONGEST_NAME;
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, Told, accesses, always, conditional};
 use model_core::Privilege;
-use model_core::mips::{RETURN, WAIT, is_look, is_vector, saves_tag};
+use model_core::mips::{Mips, RETURN, WAIT, is_look, is_vector, saves_tag};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
@@ -26,7 +28,7 @@ pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     let inside = plugin.board.word(offset_of!(Words, inside));
     let Some(latency) = plugin.counter.latency() else { return };
     if privilege == Privilege::User {
-        conditional(first.handle, left, NONE, inside, 0);
+        conditional(first.handle, left::<Mips>, NONE, inside, 0);
         return;
     }
     let block = latency.intern(first.address);
@@ -44,7 +46,8 @@ pub fn follow_one(plugin: &mut Plugin, instruction: &Instruction, word: u32) {
     let (handle, address) = (instruction.handle, instruction.address);
     if word == RETURN {
         always(handle, returns, NONE, 0);
-    } else if word == WAIT || is_look(word) && address >= KERNEL && !plugin.entry.contains(&address)
+    } else if word == WAIT
+        || is_look(word) && address >= KERNEL && !plugin.own.entry.contains(&address)
     {
         always(handle, looks, NONE, usize::from(word == WAIT));
     } else if saves_tag(word) {
@@ -62,9 +65,9 @@ pub fn name(plugin: &mut Plugin, guest: &mut Guest, first: u32, last: u32) {
 
 /// An exception. User mode may have executed nothing since it was left.
 extern "C" fn entered(_: c_uint, block: *mut c_void) {
-    with(|plugin, _| {
+    with(|plugin: &mut Plugin, _| {
         let executed = plugin.executed();
-        let returned = std::mem::take(&mut plugin.returned);
+        let returned = std::mem::take(&mut plugin.own.returned);
         if let Some(latency) = plugin.counter.latency() {
             if !latency.is_entry() && !returned {
                 return;
@@ -74,7 +77,7 @@ extern "C" fn entered(_: c_uint, block: *mut c_void) {
             }
             latency.enter(block as usize, 0, executed);
         }
-        plugin.asks = std::mem::take(&mut plugin.called);
+        plugin.own.asks = std::mem::take(&mut plugin.own.called);
         plugin.publish();
     });
 }
@@ -86,9 +89,9 @@ extern "C" fn tag_saved(
     address: u64,
     _: *mut c_void,
 ) {
-    with(|plugin, _| {
+    with(|plugin: &mut Plugin, _| {
         let tag = Told::new(info, address).value() as u32;
-        if std::mem::take(&mut plugin.asks)
+        if std::mem::take(&mut plugin.own.asks)
             && let Some(latency) = plugin.counter.latency()
         {
             latency.asked(tag);
@@ -97,38 +100,22 @@ extern "C" fn tag_saved(
 }
 
 /// A block of the kernel begins.
-extern "C" fn went_on(_: c_uint, block: *mut c_void) {
-    with(|plugin, _| {
-        plugin.returned = false;
-        let executed = plugin.executed();
-        if let Some(latency) = plugin.counter.latency() {
-            latency.block(block as usize, executed);
-        }
-    });
+extern "C" fn went_on(processor: c_uint, block: *mut c_void) {
+    with(|plugin: &mut Plugin, _| plugin.own.returned = false);
+    latency::went_on::<Mips>(processor, block);
 }
 
 /// The kernel is about to return.
 extern "C" fn returns(_: c_uint, _: *mut c_void) {
-    with(|plugin, _| plugin.returned = true);
+    with(|plugin: &mut Plugin, _| plugin.own.returned = true);
 }
 
 /// The kernel looks for interrupts, or is about to wait for one.
 extern "C" fn looks(_: c_uint, waits: *mut c_void) {
-    with(|plugin, _| {
+    with(|plugin: &mut Plugin, _| {
         let executed = plugin.executed();
         if let Some(latency) = plugin.counter.latency() {
             latency.look(waits as usize != 0, executed);
         }
-    });
-}
-
-/// User mode is executed, for the first time since the kernel was.
-extern "C" fn left(_: c_uint, _: *mut c_void) {
-    with(|plugin, _| {
-        let executed = plugin.executed();
-        if let Some(latency) = plugin.counter.latency() {
-            latency.leave(executed);
-        }
-        plugin.publish();
     });
 }

@@ -11,19 +11,19 @@ mod latency;
 mod plugin;
 
 use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
-use crate::scoreboard::{Scoreboard, Words};
+use crate::plugin::{Followed, machine_ends, start, with_guest as with};
+use crate::scoreboard::Words;
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_address, block_if, conditional, counts,
     instructions, register,
 };
 use guest::Guest;
 use model_core::mips::{
-    self, Accessed, CALL, Checker, Counter, Machine, Setup, VECTOR_NAMES, is_user, marker, word,
+    self, Accessed, CALL, Checker, Counter, Machine, Mips, Setup, VECTOR_NAMES, is_user, marker,
+    word,
 };
 use model_core::{Chunk, Marker, PerLine, Privilege};
-use plugin::{PLUGIN, Place, Plugin, with};
+use plugin::{Own, Place, Plugin};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use std::ffi::{c_uint, c_void};
@@ -34,13 +34,7 @@ const CALL_MASK: u32 = 0xfc00_003f;
 const ENTRY: [&str; 2] = ["save_all", "leave_kernel"];
 
 /// Installs what is for MIPS.
-///
-/// # Errors
-/// Samples are not taken here.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
-    if arguments.sampling.every > 0 {
-        return Err("samples are taken of IA-32 only".into());
-    }
     arguments.symbols.add(VECTOR_NAMES);
     let [from, to] = ENTRY.map(|name| arguments.symbols.address(name).unwrap_or_default());
     let setup: Setup = arguments.setup(
@@ -48,40 +42,18 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
         |_| Checker::default(),
         |_| mips::latency(),
     );
-    register(id, processor_starts, translate, machine_ends);
-    *PLUGIN.get() = Some(Plugin {
-        counter: Counter::new(setup),
-        guest: None,
-        board: Scoreboard::new(),
-        chunks: Chunks::default(),
-        places: Vec::new(),
-        index: std::collections::HashMap::new(),
-        arguments,
-        end: End::default(),
-        entry: from..to,
-        called: false,
-        asks: false,
-        returned: false,
-        name: 0,
-    });
+    register(id, processor_starts, translate, machine_ends::<Mips>);
+    Plugin::install(Counter::new(setup), arguments, Own::new(from..to));
     Ok(())
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
-    let mut place = PLUGIN.get();
-    let Some(plugin) = place.as_mut() else { return };
-    plugin.board.start(index);
-    let mut guest = Guest::new();
-    if plugin.arguments.check {
-        plugin.counter.arm(0, &mut guest);
-    }
-    plugin.guest = Some(guest);
-    plugin.publish();
+    start::<Mips>(index, |_| Some(Guest::new()));
 }
 
 /// A block is translated.
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
-    with(|plugin, _| instrument(plugin, tb));
+    with(|plugin: &mut Plugin, _| instrument(plugin, tb));
 }
 
 /// Puts callbacks and counting into a block that is being translated.
@@ -110,7 +82,7 @@ fn instrument(plugin: &mut Plugin, tb: Block) {
             let chunk = plugin.chunks.intern(chunk, offset);
             let code = (privilege == Privilege::Kernel).then(|| words.into());
             let address = base.wrapping_add(offset.into());
-            let place = plugin.place(Place { chunk, address, code });
+            let place = plugin.own.place(Place { chunk, address, code });
             begin(plugin, tb, instruction, has_markers, place);
             (start, at_start) = (offset, false);
         }
@@ -154,9 +126,9 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege
 
 /// A chunk begins, which is the whole block or a part of one with markers.
 extern "C" fn chunk_begins(_: c_uint, place: *mut c_void) {
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
-        let Place { chunk, address, code } = &plugin.places[place as usize];
+        let Place { chunk, address, code } = &plugin.own.places[place as usize];
         plugin.counter.begins_at(*address, code.as_ref());
         if plugin.counter.is_armed() {
             let chunk = &plugin.chunks.all[*chunk].0;
@@ -168,7 +140,7 @@ extern "C" fn chunk_begins(_: c_uint, place: *mut c_void) {
 extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
         plugin.counter.mark(Marker::unpack(data as u32), privilege, executed, guest);
         plugin.publish();
@@ -177,19 +149,19 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
 
 /// User mode is about to execute `syscall`.
 extern "C" fn calls(_: c_uint, _: *mut c_void) {
-    with(|plugin, _| {
+    with(|plugin: &mut Plugin, _| {
         plugin.counter.system_call();
-        plugin.called = true;
+        plugin.own.called = true;
     });
 }
 
 /// User mode shows where the name of a case begins, and then where it ends.
 extern "C" fn named(_: c_uint, _: qemu::qemu_plugin_meminfo_t, address: u64, left: *mut c_void) {
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         if left as usize > 0 {
-            plugin.name = address as u32;
+            plugin.own.name = address as u32;
         } else {
-            latency::name(plugin, guest, plugin.name, address as u32);
+            latency::name(plugin, guest, plugin.own.name, address as u32);
         }
     });
 }
@@ -202,8 +174,8 @@ extern "C" fn accessed(
 ) {
     let data = data as usize;
     let (offset, kernel) = (data as u16, data >> 16 & 1 != 0);
-    with(|plugin, guest| {
-        if !plugin.is_active() {
+    with(|plugin: &mut Plugin, guest| {
+        if !Mips::is_active(&plugin.counter) {
             return;
         }
         let told = Told::new(info, address);
@@ -216,9 +188,4 @@ extern "C" fn accessed(
         let accessed = Accessed { offset, address, bytes, write, value, physical };
         plugin.counter.access(accessed, guest);
     });
-}
-
-extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    let Some(plugin) = PLUGIN.take() else { return };
-    plugin.arguments.write(plugin.counter.report().to_json().map_err(std::io::Error::from));
 }

@@ -2,14 +2,14 @@
 //! The state of the callbacks.
 
 use super::guest::Guest;
-use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
-use crate::scoreboard::{Scoreboard, Single};
-use model_core::mips::Counter;
+use crate::plugin::Followed;
+use crate::scoreboard::Single;
+use model_core::mips::{Counter, Mips};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
+
+pub(super) type Plugin = crate::plugin::Plugin<Mips>;
 
 /// A chunk of code at its address.
 #[derive(Clone)]
@@ -21,17 +21,11 @@ pub(super) struct Place {
     pub(super) code: Option<Rc<[u32]>>,
 }
 
-/// What the callbacks work on.
-pub(super) struct Plugin {
-    pub(super) counter: Counter,
-    pub(super) guest: Option<Guest>,
-    pub(super) board: Scoreboard,
-    pub(super) chunks: Chunks,
+/// What only MIPS's callbacks need.
+pub struct Own {
     /// Chunks at their addresses: callbacks are given an index.
     pub(super) places: Vec<Place>,
-    pub(super) index: HashMap<(usize, u64), usize>,
-    pub(super) arguments: Arguments,
-    pub(super) end: End,
+    index: HashMap<(usize, u64), usize>,
     /// The kernel's code that reads Cause to see why it is entered.
     pub(super) entry: Range<u32>,
     /// Whether user mode has executed `syscall`, and no entry came after it; whether the last entry
@@ -43,39 +37,18 @@ pub(super) struct Plugin {
     pub(super) name: u32,
 }
 
-/// That of the machine.
-pub(super) static PLUGIN: Single<Plugin> = Single::new();
-
-/// What a callback does with the guest, until the machine's end. Callbacks do not nest.
-pub(super) fn with(act: impl FnOnce(&mut Plugin, &mut Guest)) {
-    if let Some(plugin) = PLUGIN.get().as_mut()
-        && let Some(mut guest) = plugin.guest.take()
-    {
-        act(plugin, &mut guest);
-        plugin.guest = Some(guest);
-        if plugin.counter.is_enough() {
-            plugin.end.ask();
+impl Own {
+    /// Of a kernel that reads Cause there to see why it is entered.
+    pub(super) fn new(entry: Range<u32>) -> Self {
+        Self {
+            places: Vec::new(),
+            index: HashMap::new(),
+            entry,
+            called: false,
+            asks: false,
+            returned: false,
+            name: 0,
         }
-    }
-}
-
-impl Plugin {
-    /// Instructions executed up to now.
-    pub(super) fn executed(&mut self) -> u64 {
-        self.board.words().executed
-    }
-
-    /// Tells QEMU's code which callbacks are wanted.
-    pub(super) fn publish(&mut self) {
-        let inside = self.counter.latency().is_some_and(|latency| !latency.is_entry());
-        let words = self.board.words();
-        words.inside = u64::from(inside);
-        self.board.words().armed = u64::from(self.is_active());
-    }
-
-    /// Whether everything is told: from power-on if tables will be walked.
-    pub(super) fn is_active(&self) -> bool {
-        self.counter.is_armed() || self.counter.wants_tables()
     }
 
     /// The index of a chunk at an address.
@@ -85,5 +58,20 @@ impl Plugin {
             places.push(place);
             places.len() - 1
         })
+    }
+}
+
+impl Followed for Mips {
+    type Guest = Guest;
+    type Own = Own;
+
+    fn place() -> &'static Single<Plugin> {
+        static PLACE: Single<Plugin> = Single::new();
+        &PLACE
+    }
+
+    /// From power-on if tables will be walked.
+    fn is_active(counter: &Counter) -> bool {
+        counter.is_armed() || counter.wants_tables()
     }
 }

@@ -6,12 +6,14 @@
 //! itself afterwards.
 
 use super::guest::Guest;
-use super::plugin::{Plugin, with};
+use super::plugin::Plugin;
+use crate::latency::{left, went_on};
+use crate::plugin::with_guest as with;
 use crate::registers::LONGEST_NAME;
 use crate::scoreboard::Words;
 use crate::translation::{Instruction, always, conditional};
 use model_core::Privilege;
-use model_core::powerpc::{World, is_vector};
+use model_core::powerpc::{PowerPc, World, is_vector};
 use qemu_plugin_sys::qemu_plugin_cb_flags as flags;
 use std::ffi::{c_uint, c_void};
 use std::mem::offset_of;
@@ -24,14 +26,14 @@ pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
     let inside = plugin.board.word(offset_of!(Words, inside));
     let Some(latency) = plugin.counter.latency() else { return };
     if privilege == Privilege::User {
-        conditional(first.handle, left, flags::QEMU_PLUGIN_CB_NO_REGS, inside, 0);
+        conditional(first.handle, left::<PowerPc>, flags::QEMU_PLUGIN_CB_NO_REGS, inside, 0);
         return;
     }
     let block = latency.intern(first.address);
     if is_vector(first.address) {
         always(first.handle, entered, flags::QEMU_PLUGIN_CB_R_REGS, block);
     }
-    always(first.handle, went_on, flags::QEMU_PLUGIN_CB_NO_REGS, block);
+    always(first.handle, went_on::<PowerPc>, flags::QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
 /// The kernel looks at the decrementer, or is about to write the machine state.
@@ -52,7 +54,7 @@ pub fn name(plugin: &mut Plugin, guest: &mut Guest) {
 
 /// An exception. User mode may have executed nothing since it was left.
 extern "C" fn entered(_: c_uint, block: *mut c_void) {
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         if !guest.left_user() {
             return;
         }
@@ -62,27 +64,6 @@ extern "C" fn entered(_: c_uint, block: *mut c_void) {
                 latency.leave(executed);
             }
             latency.enter(block as usize, tag, executed);
-        }
-        plugin.publish();
-    });
-}
-
-/// A block of the kernel begins.
-extern "C" fn went_on(_: c_uint, block: *mut c_void) {
-    with(|plugin, _| {
-        let executed = plugin.executed();
-        if let Some(latency) = plugin.counter.latency() {
-            latency.block(block as usize, executed);
-        }
-    });
-}
-
-/// User mode is executed, for the first time since the kernel was.
-extern "C" fn left(_: c_uint, _: *mut c_void) {
-    with(|plugin, _| {
-        let executed = plugin.executed();
-        if let Some(latency) = plugin.counter.latency() {
-            latency.leave(executed);
         }
         plugin.publish();
     });

@@ -11,20 +11,19 @@ mod latency;
 mod plugin;
 
 use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
-use crate::scoreboard::{Scoreboard, Words};
+use crate::plugin::{machine_ends, start, with_guest as with};
+use crate::scoreboard::Words;
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_if, conditional, counts, instructions,
     register,
 };
 use guest::Guest;
 use model_core::powerpc::{
-    self, Checker, Class, Counted, Counter, Machine, Operation, Setup, VECTOR_NAMES, marker,
-    registers, special as numbers, word,
+    self, Checker, Class, Counted, Counter, Machine, Operation, PowerPc, Setup, VECTOR_NAMES,
+    marker, registers, special as numbers, word,
 };
 use model_core::{Chunk, Marker, PerLine, Privilege};
-use plugin::{PLUGIN, Plugin, with};
+use plugin::Plugin;
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use std::ffi::{c_uint, c_void};
@@ -36,11 +35,8 @@ const APART: &str = "::space::Spaces>::invalidate";
 /// Installs what is for PowerPC.
 ///
 /// # Errors
-/// Samples are not taken here, and Linux alone is not checked.
+/// Linux alone is not checked.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
-    if arguments.sampling.every > 0 {
-        return Err("samples are taken of IA-32 only".into());
-    }
     if arguments.check && alone(&arguments) != 0 {
         return Err("the checker knows this project's kernel only".into());
     }
@@ -52,10 +48,8 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
         |_| powerpc::latency(),
     );
     let setup = Setup { apart, ..setup };
-    register(id, processor_starts, translate, machine_ends);
-    let (counter, board, chunks) = (Counter::new(setup), Scoreboard::new(), Chunks::default());
-    *PLUGIN.get() =
-        Some(Plugin { counter, guest: None, board, chunks, arguments, end: End::default() });
+    register(id, processor_starts, translate, machine_ends::<PowerPc>);
+    Plugin::install(Counter::new(setup), arguments, ());
     Ok(())
 }
 
@@ -66,24 +60,13 @@ fn alone(arguments: &Arguments) -> u32 {
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
-    let mut place = PLUGIN.get();
-    let Some(plugin) = place.as_mut() else { return };
-    plugin.board.start(index);
-    let Some(mut guest) = Guest::find(alone(&plugin.arguments)) else {
-        eprintln!("model: this QEMU does not tell a register that is needed");
-        std::process::exit(1);
-    };
-    if plugin.arguments.check {
-        plugin.counter.arm(0, &mut guest);
-    }
-    plugin.guest = Some(guest);
-    plugin.publish();
+    start::<PowerPc>(index, |arguments| Guest::find(alone(arguments)));
 }
 
 /// A block is translated. Who executes it follows from the mode that the processor is in: QEMU
 /// keeps blocks of different modes apart.
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
-    with(|plugin, guest| instrument(plugin, tb, guest.privilege()));
+    with(|plugin: &mut Plugin, guest| instrument(plugin, tb, guest.privilege()));
 }
 
 /// Puts callbacks and counting into a block that is being translated.
@@ -169,7 +152,7 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, privilege
 /// address in the upper half.
 extern "C" fn chunk_begins(_: c_uint, data: *mut c_void) {
     let (index, address) = (data as usize as u32 as usize, (data as usize >> 32) as u32);
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
         plugin.counter.chunk(&plugin.chunks.all[index].0, address, executed, guest);
     });
@@ -178,7 +161,7 @@ extern "C" fn chunk_begins(_: c_uint, data: *mut c_void) {
 extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let executed = plugin.executed();
         let marker = Marker::unpack(data as u32);
         plugin.counter.mark(marker, privilege, executed, guest);
@@ -192,7 +175,7 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
 /// An instruction is about to be executed.
 extern "C" fn special(_: c_uint, data: *mut c_void) {
     let (word, offset) = (data as usize as u32, (data as usize >> 32) as u16);
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let (value, first, second) = registers(word);
         let address =
             first.map_or(0, |first| guest.general(first)).wrapping_add(guest.general(second));
@@ -205,7 +188,7 @@ extern "C" fn special(_: c_uint, data: *mut c_void) {
 /// The kernel looks at the decrementer, or writes the machine state.
 extern "C" fn looks(_: c_uint, data: *mut c_void) {
     let word = data as usize as u32;
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let state = (Class::of(word) != Class::Look).then(|| guest.general(registers(word).0));
         latency::looks(plugin, state);
     });
@@ -219,7 +202,7 @@ extern "C" fn accessed(
 ) {
     let data = data as usize;
     let (offset, kernel) = (data as u16, data >> 16 & 1 != 0);
-    with(|plugin, guest| {
+    with(|plugin: &mut Plugin, guest| {
         let armed = plugin.counter.is_armed();
         let told = Told::new(info, address);
         let (bytes, write) = told.bytes();
@@ -230,9 +213,4 @@ extern "C" fn accessed(
             plugin.counter.access(offset, address as u32, bytes, write, guest);
         }
     });
-}
-
-extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    let Some(plugin) = PLUGIN.take() else { return };
-    plugin.arguments.write(plugin.counter.report().to_json().map_err(std::io::Error::from));
 }

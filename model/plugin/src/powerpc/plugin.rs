@@ -2,48 +2,18 @@
 //! The state of the callbacks.
 
 use super::guest::Guest;
-use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
-use crate::scoreboard::{Scoreboard, Single};
-use model_core::powerpc::Counter;
+use crate::plugin::Followed;
+use crate::scoreboard::Single;
+use model_core::powerpc::PowerPc;
 
-/// What the callbacks work on.
-pub(super) struct Plugin {
-    pub(super) counter: Counter,
-    pub(super) guest: Option<Guest>,
-    pub(super) board: Scoreboard,
-    pub(super) chunks: Chunks,
-    pub(super) arguments: Arguments,
-    pub(super) end: End,
-}
+pub(super) type Plugin = crate::plugin::Plugin<PowerPc>;
 
-/// That of the machine.
-pub(super) static PLUGIN: Single<Plugin> = Single::new();
+impl Followed for PowerPc {
+    type Guest = Guest;
+    type Own = ();
 
-/// What a callback does with the guest, until the machine's end. Callbacks do not nest.
-pub(super) fn with(act: impl FnOnce(&mut Plugin, &mut Guest)) {
-    if let Some(plugin) = PLUGIN.get().as_mut()
-        && let Some(mut guest) = plugin.guest.take()
-    {
-        act(plugin, &mut guest);
-        plugin.guest = Some(guest);
-        if plugin.counter.is_enough() {
-            plugin.end.ask();
-        }
-    }
-}
-
-impl Plugin {
-    /// Instructions executed up to now.
-    pub(super) fn executed(&mut self) -> u64 {
-        self.board.words().executed
-    }
-
-    /// Tells QEMU's code which callbacks are wanted.
-    pub(super) fn publish(&mut self) {
-        let inside = self.counter.latency().is_some_and(|latency| !latency.is_entry());
-        let words = self.board.words();
-        (words.armed, words.inside) = (u64::from(self.counter.is_armed()), u64::from(inside));
+    fn place() -> &'static Single<Plugin> {
+        static PLACE: Single<Plugin> = Single::new();
+        &PLACE
     }
 }

@@ -5,71 +5,44 @@
 //! block for all addresses at which its page is mapped.
 
 mod guest;
-mod latency;
 mod plugin;
 mod registers;
 
 use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
+use crate::plugin::{machine_ends, start, with};
 use crate::registers::LONGEST_NAME;
-use crate::scoreboard::{Scoreboard, Words};
+use crate::rings;
+use crate::scoreboard::Words;
 use crate::translation::{
     Block, Instruction, Told, accesses, always, block_always, block_if, conditional, counts,
     instructions, register,
 };
 use guest::Guest;
-use model_core::x86_64::{self, Checker, Class, Counter, Machine, invlpg_address, marker};
+use model_core::x86_64::{self, Checker, Class, Counter, Machine, X86_64, invlpg_address, marker};
 use model_core::{Chunk, Marker, PerLine, Privilege};
-use plugin::{PLUGIN, Plugin, with};
+use plugin::{Own, Plugin};
 use qemu_plugin_sys as qemu;
 use qemu_plugin_sys::{qemu_plugin_cb_flags as flags, qemu_plugin_cond as cond};
 use registers::{RAX, RCX, Registers};
 use std::ffi::{c_uint, c_void};
 
 /// Installs what is for x86-64.
-///
-/// # Errors
-/// Samples are not taken here.
 pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(), String> {
-    if arguments.sampling.every > 0 {
-        return Err("samples are taken of IA-32 only".into());
-    }
-    register(id, processor_starts, translate, machine_ends);
+    register(id, processor_starts, translate, machine_ends::<X86_64>);
     let setup =
         arguments.setup(|cpu| Machine::new(&cpu.geometry), |_| Checker::default(), x86_64::latency);
-    *PLUGIN.get() = Some(Plugin {
-        counter: Counter::new(setup),
-        guest: None,
-        block: 0,
-        board: Scoreboard::new(),
-        chunks: Chunks::default(),
-        invlpg: Vec::new(),
-        arguments,
-        end: End::default(),
-    });
+    Plugin::install(Counter::new(setup), arguments, Own { block: 0, invlpg: Vec::new() });
     Ok(())
 }
 
 extern "C" fn processor_starts(_: qemu::qemu_plugin_id_t, index: c_uint) {
-    with(|plugin| {
-        plugin.board.start(index);
-        let Some(registers) = Registers::find() else {
-            eprintln!("model: this QEMU does not tell a register that is needed");
-            std::process::exit(1);
-        };
-        let guest = plugin.guest.insert(Guest::new(registers, &plugin.arguments.window));
-        if plugin.arguments.check {
-            plugin.counter.arm(0, guest);
-        }
-        plugin.publish();
-    });
+    start::<X86_64>(index, |arguments| Some(Guest::new(Registers::find()?, &arguments.window)));
 }
 
 /// A block is translated: what its instructions are is known here, who executes it follows from the
 /// mode that the processor is in (QEMU keeps blocks of different modes apart).
 extern "C" fn translate(_: qemu::qemu_plugin_id_t, tb: Block) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         if let Some(privilege) = plugin.guest.as_ref().map(Guest::privilege) {
             instrument(plugin, tb, privilege);
         }
@@ -86,7 +59,7 @@ fn instrument(plugin: &mut Plugin, tb: Block, privilege: Privilege) {
         block_always(tb, block_begins, 0);
     }
     if kernel {
-        latency::follow(plugin, &instructions);
+        rings::follow(plugin, &instructions);
     }
     let (mut start, mut offset, mut at_start) = (0, 0, true);
     for (index, instruction) in instructions.iter().enumerate() {
@@ -133,8 +106,8 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, kernel: b
     if class != Class::Plain {
         let mut data = usize::from(offset) | (class as usize) << 16;
         if class == Class::Invlpg {
-            data |= plugin.invlpg.len() << 24;
-            plugin.invlpg.push(bytes.clone());
+            data |= plugin.own.invlpg.len() << 24;
+            plugin.own.invlpg.push(bytes.clone());
         }
         let armed = plugin.word(std::mem::offset_of!(Words, armed));
         conditional(*handle, special, flags::QEMU_PLUGIN_CB_R_REGS, armed, data);
@@ -147,16 +120,16 @@ fn follow(plugin: &mut Plugin, instruction: &Instruction, offset: u16, kernel: b
 
 /// A block with markers begins.
 extern "C" fn block_begins(_: c_uint, _: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         if let Some(guest) = &plugin.guest {
-            plugin.block = guest.rip();
+            plugin.own.block = guest.rip();
         }
     });
 }
 
 /// A block that is one chunk begins.
 extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let chunk = &plugin.chunks.all[index as usize].0;
@@ -167,11 +140,11 @@ extern "C" fn block_of_one(_: c_uint, index: *mut c_void) {
 
 /// A chunk in a block with markers begins.
 extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let (chunk, offset) = &plugin.chunks.all[index as usize];
-            let address = plugin.block.wrapping_add(u64::from(*offset));
+            let address = plugin.own.block.wrapping_add(u64::from(*offset));
             plugin.counter.chunk(chunk, address, executed, guest);
         }
     });
@@ -180,7 +153,7 @@ extern "C" fn chunk_begins(_: c_uint, index: *mut c_void) {
 extern "C" fn marked(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let privilege = if data >> 32 == 0 { Privilege::User } else { Privilege::Kernel };
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let executed = plugin.executed();
         if let Some(guest) = &mut plugin.guest {
             let marker = Marker::unpack(data as u32);
@@ -195,14 +168,14 @@ extern "C" fn marked(_: c_uint, data: *mut c_void) {
 }
 
 extern "C" fn root_changes(_: c_uint, _: *mut c_void) {
-    with(|plugin| plugin.guest.iter_mut().for_each(Guest::note_root));
+    with(|plugin: &mut Plugin| plugin.guest.iter_mut().for_each(Guest::note_root));
 }
 
 extern "C" fn special(_: c_uint, data: *mut c_void) {
     let data = data as usize;
     let (class, offset) = (Class::ALL[data >> 16 & 0xff], data as u16);
-    with(|plugin| {
-        let named = (class == Class::Invlpg).then(|| &plugin.invlpg[data >> 24]);
+    with(|plugin: &mut Plugin| {
+        let named = (class == Class::Invlpg).then(|| &plugin.own.invlpg[data >> 24]);
         let operand = named.zip(plugin.guest.as_ref()).and_then(|(bytes, guest)| {
             let address = plugin.counter.instruction(offset);
             invlpg_address(bytes, address, |number| guest.general(number))
@@ -217,7 +190,7 @@ extern "C" fn accessed(
     address: u64,
     offset: *mut c_void,
 ) {
-    with(|plugin| {
+    with(|plugin: &mut Plugin| {
         let Some(guest) = plugin.guest.as_mut().filter(|_| plugin.counter.is_armed()) else {
             return;
         };
@@ -225,9 +198,4 @@ extern "C" fn accessed(
         let ((bytes, write), value) = (told.bytes(), || told.value());
         plugin.counter.access(offset as usize as u16, address, bytes, write, value, guest);
     });
-}
-
-extern "C" fn machine_ends(_: qemu::qemu_plugin_id_t, _: *mut c_void) {
-    let Some(plugin) = PLUGIN.take() else { return };
-    plugin.arguments.write(plugin.counter.report().to_json().map_err(std::io::Error::from));
 }

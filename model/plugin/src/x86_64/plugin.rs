@@ -2,55 +2,48 @@
 //! The state of the callbacks.
 
 use super::guest::Guest;
-use crate::arguments::Arguments;
-use crate::chunks::Chunks;
-use crate::end::End;
-use crate::scoreboard::{Scoreboard, Single};
-use model_core::x86_64::Counter;
-use qemu_plugin_sys as qemu;
+use super::registers::{RAX, RSP};
+use crate::plugin::Followed;
+use crate::rings::{Rings, Turn};
+use crate::scoreboard::Single;
+use model_core::x86_64::{Class, X86_64};
 
-/// What the callbacks work on.
-pub(super) struct Plugin {
-    pub(super) counter: Counter,
-    pub(super) guest: Option<Guest>,
+pub(super) type Plugin = crate::plugin::Plugin<X86_64>;
+
+/// What only x86-64's callbacks need.
+pub struct Own {
     /// Address of the block in execution.
     pub(super) block: u64,
-    pub(super) board: Scoreboard,
-    pub(super) chunks: Chunks,
     /// Encodings of the `invlpg` instructions that were translated.
     pub(super) invlpg: Vec<Vec<u8>>,
-    pub(super) arguments: Arguments,
-    pub(super) end: End,
 }
 
-/// That of the machine.
-pub(super) static PLUGIN: Single<Plugin> = Single::new();
+impl Followed for X86_64 {
+    type Guest = Guest;
+    type Own = Own;
 
-/// What a callback does, until the machine's end. Callbacks do not nest.
-pub(super) fn with(act: impl FnOnce(&mut Plugin)) {
-    if let Some(plugin) = PLUGIN.get().as_mut() {
-        act(plugin);
-        if plugin.counter.is_enough() {
-            plugin.end.ask();
+    fn place() -> &'static Single<Plugin> {
+        static PLACE: Single<Plugin> = Single::new();
+        &PLACE
+    }
+}
+
+impl Rings for X86_64 {
+    fn turn(instruction: &[u8]) -> Option<Turn> {
+        match Class::decode(instruction) {
+            Class::FarReturn => Some(Turn::ByFrame),
+            Class::Sysret => Some(Turn::ToUser),
+            Class::OpenInterrupts => Some(Turn::Opens),
+            Class::Halt => Some(Turn::Waits),
+            _ => None,
         }
     }
-}
 
-impl Plugin {
-    /// Instructions executed up to now.
-    pub(super) fn executed(&mut self) -> u64 {
-        self.board.words().executed
+    fn tag(guest: &Guest) -> u32 {
+        guest.general(RAX) as u32
     }
 
-    /// Tells QEMU's code which callbacks are wanted.
-    pub(super) fn publish(&mut self) {
-        let entering = self.counter.latency().is_some_and(|latency| latency.is_entry());
-        let words = self.board.words();
-        (words.armed, words.entering) = (u64::from(self.counter.is_armed()), u64::from(entering));
-    }
-
-    /// A word of the scoreboard, for QEMU's code.
-    pub(super) fn word(&self, offset: usize) -> qemu::qemu_plugin_u64 {
-        self.board.word(offset)
+    fn stays(guest: &Guest) -> bool {
+        guest.word(guest.general(RSP) + 8).is_some_and(|cs| cs & 3 == 0)
     }
 }
