@@ -53,6 +53,10 @@ pub struct Run {
     /// The packages that have these files, if the archive is not to be asked.
     #[serde(default)]
     pub packages: Vec<String>,
+    /// Files of Debian's source packages that both Linuxes get, by the paths that they have there;
+    /// they are built with musl (linux/musl/recipes.toml).
+    #[serde(default)]
+    pub built: Vec<String>,
     /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.
     #[serde(default)]
     pub sources: Vec<String>,
@@ -90,7 +94,8 @@ impl Run {
     /// Whether Linux alone executes the same for it as for another.
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
-        let files = |run: &Self| (run.debian.clone(), run.packages.clone(), run.sources.clone());
+        let files =
+            |run: &Self| [&run.debian, &run.packages, &run.built, &run.sources].map(Clone::clone);
         let machine = |run: &Self| (run.board.clone(), run.emulated.clone(), run.network);
         let parts = |run: &Self| {
             (

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that a run adds for both Linuxes in addition to its program, from the Debian archive and
-//! from the project.
+//! Files that a run adds for both Linuxes in addition to its program, from the Debian archive, from
+//! what is built of Debian's source packages, and from the project.
 
 use crate::guest::insert;
 use crate::linux::root::Insert;
-use crate::linux::{debian, packages};
+use crate::linux::{debian, musl, packages};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -54,6 +54,15 @@ pub fn debian(paths: &[String], of: &[String]) -> Result<Vec<Insert>> {
 /// Where the archive has a file: its `/lib` is a link to `/usr/lib`.
 fn inside(path: &str) -> PathBuf {
     if path.starts_with("lib/") { Path::new("usr").join(path) } else { path.into() }
+}
+
+/// Files of Debian's source packages at the paths that they have there.
+pub fn built(paths: &[String]) -> Result<Vec<Insert>> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let contents = musl::programs(paths)?;
+    Ok(paths.iter().zip(contents).map(|(path, file)| insert(&format!("/{path}"), file)).collect())
 }
 
 /// Files of the project in `/src`: of `NAME.c` what the preprocessor makes of it, as `NAME.i`, so

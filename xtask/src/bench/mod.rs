@@ -23,6 +23,7 @@ use crate::{build, calibration, quotes};
 use anyhow::{Context, Result, ensure};
 use book::{Book, Counted, Cpus, Papers, Plan, Provenance, Results};
 pub use kept::Kept;
+pub use program::inserts;
 use run::Native;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -52,22 +52,35 @@ pub struct Program {
     peers: [String; 2],
 }
 
+/// What Linux knows a program as.
+fn name(program: &Path) -> Result<String> {
+    Ok(program.file_stem().context("a program without a name")?.to_string_lossy().into_owned())
+}
+
+/// The files of a run: its program, which is compiled, and all others.
+///
+/// # Errors
+/// If something cannot be compiled, built or fetched.
+pub fn inserts(run: &Run, program: &Path) -> Result<Vec<Insert>> {
+    let compiled = if run.small { guest::compile_small(program) } else { guest::compile(program) }?;
+    let mut inserts = vec![guest::insert(&format!("/bin/{}", name(program)?), compiled)];
+    if run.small {
+        inserts.push(guest::small_busybox()?);
+    }
+    if let Some(command) = &run.beside {
+        inserts.push(guest::beside(command)?);
+    }
+    inserts.extend(files::debian(&run.debian, &run.packages)?);
+    inserts.extend(files::built(&run.built)?);
+    inserts.extend(files::sources(&run.sources)?);
+    Ok(inserts)
+}
+
 impl Program {
     /// Compiles it and finds its files.
     pub fn of(run: &Run, program: &Path) -> Result<Self> {
-        let name =
-            program.file_stem().context("a program without a name")?.to_string_lossy().into_owned();
-        let compiled =
-            if run.small { guest::compile_small(program) } else { guest::compile(program) }?;
-        let mut inserts = vec![guest::insert(&format!("/bin/{name}"), compiled)];
-        if run.small {
-            inserts.push(guest::small_busybox()?);
-        }
-        if let Some(command) = &run.beside {
-            inserts.push(guest::beside(command)?);
-        }
-        inserts.extend(files::debian(&run.debian, &run.packages)?);
-        inserts.extend(files::sources(&run.sources)?);
+        let inserts = inserts(run, program)?;
+        let name = name(program)?;
         Ok(Self {
             inserts,
             command: run.command.clone().unwrap_or(name),

@@ -14,6 +14,7 @@ pub mod order;
 pub mod packages;
 mod patched;
 pub mod programs;
+mod recipes;
 pub mod root;
 pub mod server;
 

@@ -3,13 +3,21 @@
 //! thread-local data at offsets that are not negative, and they are position-independent, so they
 //! can lie anywhere in their region.
 
+use super::recipes::Recipes;
 use super::{busybox, folder, packages};
 use crate::machine::board;
+use crate::process::lock::Lock;
 use crate::process::once::Once;
 use anyhow::{Result, ensure};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// Programs of Debian's source packages.
+const RECIPES: &str = "linux/musl/recipes.toml";
+/// Where they are kept when they are built.
+const BUILT: &str = "musl";
 
 /// Options of Debian's BusyBox that want the regular expressions of glibc.
 const NOT_WITH_MUSL: [&str; 2] = ["CONFIG_EXTRA_COMPAT", "CONFIG_FEATURE_VI_REGEX_SEARCH"];
@@ -58,12 +66,27 @@ pub fn compiler() -> Result<Command> {
     Ok(gcc)
 }
 
+/// The same for who takes it as one text.
+fn compiler_line() -> Result<String> {
+    Ok(format!("{} -specs={}", board::chosen().linux()?.compiler(), specs()?.display()))
+}
+
+/// The contents of files that the recipes install at these paths; what was not built is.
+///
+/// # Errors
+/// If no recipe has a path, or something does not build.
+pub fn programs(paths: &[String]) -> Result<Vec<Vec<u8>>> {
+    // One thread of this process at a time, and one process.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _here = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    fs::create_dir_all(folder())?;
+    let _building = Lock::of(&folder().join(BUILT))?;
+    let files = Recipes::read(RECIPES, BUILT, Some(compiler_line()?))?.files(paths)?;
+    files.iter().map(|file| Ok(fs::read(file)?)).collect()
+}
+
 /// BusyBox that can be small, unless it was built before.
 pub fn busybox() -> Result<PathBuf> {
     static BUSYBOX: Once<PathBuf> = Once::new();
-    BUSYBOX.get("busybox", || {
-        let compiler =
-            format!("{} -specs={}", board::chosen().linux()?.compiler(), specs()?.display());
-        busybox::build("busybox-musl", &compiler, &NOT_WITH_MUSL)
-    })
+    BUSYBOX.get("busybox", || busybox::build("busybox-musl", &compiler_line()?, &NOT_WITH_MUSL))
 }

@@ -131,6 +131,26 @@ impl Apt {
             .with_context(|| format!("{package} was not unpacked"))
     }
 
+    /// Fetches the source that a package's authors made into a folder and unpacks it there, without
+    /// what Debian changes. Returns the source's folder.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    pub fn upstream(&self, package: &str, place: &Path) -> Result<PathBuf> {
+        let source = place.join("source");
+        for folder in [place, &source] {
+            std::fs::create_dir_all(folder)?;
+        }
+        self.get(&["source", "--tar-only", package], place)?;
+        let archive = files(place)?
+            .into_iter()
+            .find(|path| path.to_string_lossy().contains(".orig.tar."))
+            .with_context(|| format!("{package} was not fetched"))?;
+        let strip = "--strip-components=1";
+        run(Command::new("tar").arg("-xf").arg(archive).arg(strip).arg("-C").arg(&source))?;
+        Ok(source)
+    }
+
     /// Where it puts what it fetches to install.
     pub fn archives(&self) -> PathBuf {
         self.0.join("cache/archives")

@@ -5,11 +5,14 @@
 use super::alone::{Pins, SMALL_ABI, passed};
 use super::suites;
 use super::tally::{Test, slow, test};
+use crate::bench;
 use crate::build::{self, Model};
 use crate::guest::{Guest, Outcome, small_busybox, small_program};
 use crate::machine::Emulator;
 use crate::machine::spaces::{Spaces, with};
 use anyhow::{Context, Result, ensure};
+use book::Plan;
+use std::path::Path;
 use std::time::Duration;
 
 /// All of them.
@@ -24,6 +27,9 @@ pub const ALL: &[Test] = &[
     test("linux.regions.bare", || with(Spaces::Force, bare)),
     test("linux.regions.checked", || with(Spaces::Force, checked)),
     test("linux.abi.small", || with(Spaces::Force, abi)),
+    slow("linux.x11.small", "it builds an X server of Debian's sources, once", || {
+        with(Spaces::Force, x11)
+    }),
     slow("linux.busybox.small", "as `linux.busybox`, of small processes", || {
         with(Spaces::Force, busybox)
     }),
@@ -195,6 +201,29 @@ fn abi() -> Result<()> {
         "# {} checks pass as on Linux alone, of a program that is linked with musl and small",
         here.len()
     );
+    Ok(())
+}
+
+/// The programs of the book's section `x11`: the client checks the X server's answers. Both are
+/// small, or large, as the section says.
+fn x11() -> Result<()> {
+    let plan = Plan::read(Path::new(bench::FOLDER))?;
+    for (name, region) in [("x11-small", 65536), ("x11", 0)] {
+        let run = plan.runs.get(name).with_context(|| format!("no run `{name}`"))?;
+        let (system, client) = (run.linux.as_deref(), run.program.as_deref());
+        let guest = Guest {
+            system: system.context("a system")?,
+            inserts: bench::inserts(run, Path::new(client.context("a client")?))?,
+            ..Guest::default()
+        };
+        let o = guest.succeed(
+            "/src/x11.sh sh -c 'xops && sed -n s/^L4Small/server/p /proc/$(pidof Xvfb)/status'",
+        )?;
+        let text = o.text();
+        let sizes: Vec<u32> =
+            text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        ensure!(sizes == [region; 2], "{name}: {}", o.said());
+    }
     Ok(())
 }
 
