@@ -167,7 +167,7 @@ impl Thread {
     /// Calls with three words and returns the first three of the reply.
     ///
     /// # Errors
-    /// As [`call`].
+    /// As [`call()`].
     pub fn ask(self, words: [Word; 3]) -> Result<[Word; 3]> {
         call(self, Message::new(words)).map(|reply| reply.words)
     }

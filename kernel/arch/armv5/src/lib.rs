@@ -12,7 +12,7 @@
 //! | `layout` | virtual addresses |
 //! | `regs` | registers of the system-control coprocessor |
 //! | `cache` | the caches, by line and whole |
-//! | [`panic`] | what the kernel prints when it panics |
+//! | [`mod@panic`] | what the kernel prints when it panics |
 //! | `paging` | the processor's one first-level table, and the kernel's part of it |
 //! | `shadow` | tables of Segments that a space may only read |
 //! | `space` | what the port records for a space, and which owner's entries are in that table: the caching page directory |

@@ -13,7 +13,7 @@
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU |
-//! | [`panic`] | what the kernel prints when it panics |
+//! | [`mod@panic`] | what the kernel prints when it panics |
 //! | `paging` | the kernel's own translations |
 //! | `gdt` | segment descriptors |
 //! | `interrupts` | vectors and interrupt lines |

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `layout` | addresses, statics that assembly knows |
 //! | `regs` | registers of coprocessor 0, and the TLB |
-//! | [`panic`] | what the kernel prints when it panics |
+//! | [`mod@panic`] | what the kernel prints when it panics |
 //! | `options` | what the tool says of the machine |
 //! | `space` | which space has which ASID, which translations are dropped |
 //! | `time` | the clock, the timer |

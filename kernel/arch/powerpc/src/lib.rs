@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `layout` | physical addresses, statics that assembly knows |
 //! | `regs` | registers of the processor |
-//! | [`panic`] | what the kernel prints when it panics |
+//! | [`mod@panic`] | what the kernel prints when it panics |
 //! | `options` | the boot words |
 //! | `cache` | the caches, by line and whole |
 //! | `patch` | instructions that boot changes |

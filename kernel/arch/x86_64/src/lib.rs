@@ -13,7 +13,7 @@
 //! | `regs` | registers of the processor |
 //! | `features` | what the processor can do |
 //! | `fpu` | registers of the FPU, of SSE and of AVX |
-//! | [`panic`] | what the kernel prints when it panics |
+//! | [`mod@panic`] | what the kernel prints when it panics |
 //! | `paging` | the kernel's own translations |
 //! | `apic` | the local APIC, and its timer |
 //! | `ioapic` | interrupt lines by the I/O APIC |
