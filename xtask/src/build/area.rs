@@ -87,7 +87,7 @@ fn check_pages(text: &Text<'_>, places: &Places) -> Result<()> {
         let found = places.iter().find(|(found, _)| found == name);
         let (_, place) = found.with_context(|| format!("there is no `{name}`"))?;
         ensure!(
-            place.start % PAGE == 0 && place.end % PAGE == 0,
+            place.start.is_multiple_of(PAGE) && place.end.is_multiple_of(PAGE),
             "`{name}` is not whole pages: {place:x?}"
         );
         pages.push((name, place.clone()));
@@ -105,7 +105,7 @@ fn check_pages(text: &Text<'_>, places: &Places) -> Result<()> {
 
 /// Each instruction may be there, and after the last one nothing is.
 fn check_text(text: &Text<'_>) -> Result<()> {
-    ensure!(text.at % PAGE == 0 && text.bytes <= PAGE, "its code is not one page");
+    ensure!(text.at.is_multiple_of(PAGE) && text.bytes <= PAGE, "its code is not one page");
     let mut before = Instruction::default();
     for instruction in Decoder::with_ip(64, text.page, text.at, DecoderOptions::NONE) {
         let at = instruction.ip() - text.at;
