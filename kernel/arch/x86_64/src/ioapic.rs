@@ -59,6 +59,6 @@ pub fn init(destination: u8) -> bool {
 
 /// Lets a line through, or not.
 pub fn set_enabled(line: u32, enabled: bool) {
-    let pin = LEVEL | u32::from(pic::FIRST_VECTOR) + line;
+    let pin = LEVEL | (u32::from(pic::FIRST_VECTOR) + line);
     write(PINS + 2 * line, if enabled { pin } else { pin | MASKED });
 }
