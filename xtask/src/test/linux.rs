@@ -97,7 +97,7 @@ pub(super) fn memory() -> Result<()> {
     // Each keeps what it has until the first was killed.
     let killed = "dmesg | grep -c 'Out of memory: Killed process'";
     let hog =
-        "(head -c 40m /dev/zero | tail -c 30m | until [ -e /tmp/killed ]; do usleep 50000; done) &";
+        "(head -c 30m /dev/zero | tail -c 30m | until [ -e /tmp/killed ]; do usleep 50000; done) &";
     // A Linux without memory looks for some again and again.
     let guest = Guest { timeout: Duration::from_secs(600), ..Guest::default() };
     let o = guest.run(&format!(
