@@ -11,7 +11,6 @@ use crate::build::{self, Built, Model, Wire};
 use crate::emulator::{Machine, batch};
 use crate::guest::{Guest, insert, program};
 use crate::linux::{files, packages};
-use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
 use model_core::Rule;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub const ALL: &[Test] = &[
     }),
     test("versatilepb.model.devices", || on_board(|| chaos(&few_faults()?, 120))),
     slow("versatilepb.model.chaos", "half an hour of faults under the checker", || {
-        on_board(|| chaos(&system("chaos")?, 1800))
+        on_board(|| chaos(&super::system::chaos(super::system::MANY_FAULTS)?, 1800))
     }),
     test("versatilepb.dialogue.focus", || on_board(dialogue::focus)),
     slow("versatilepb.linux.batch", "`linux.batch` is the PC's", || on_board(linux::batch)),
@@ -65,7 +64,12 @@ pub const ALL: &[Test] = &[
         on_board(suites::kselftest_alone)
     }),
     slow("versatilepb.linux.memory", "`linux.memory` is the PC's", || on_board(linux::memory)),
-    test("versatilepb.linux.model", || on_board(linux_checked)),
+    test("versatilepb.linux.model", || on_board(|| linux_checked(PROGRAMS))),
+    slow(
+        "versatilepb.linux.model.abi",
+        "minutes under the checker; `versatilepb.linux.abi` runs it without",
+        || on_board(|| linux_checked("abi")),
+    ),
     slow("versatilepb.linux.written", "minutes under the checker", || on_board(written)),
     slow("versatilepb.linux.crowd", "minutes: 200 processes under the checker", || on_board(crowd)),
     test("versatilepb.fault.dma-clean", || {
@@ -326,9 +330,9 @@ fn systems() -> Result<()> {
     Ok(())
 }
 
-/// The same programs, and what programs expect of Linux, under the checker: no line of a cache is
-/// stale, none is written back late.
-fn linux_checked() -> Result<()> {
+/// A command under the checker, such as the same programs, or what programs expect of Linux: no
+/// line of a cache is stale, none is written back late.
+fn linux_checked(command: &str) -> Result<()> {
     let model = boards_checker()?;
     let inserts = vec![program("maps")?, program("descriptors")?, program("abi")?];
     let guest = Guest {
@@ -337,7 +341,7 @@ fn linux_checked() -> Result<()> {
         timeout: Duration::from_secs(600),
         ..Guest::default()
     };
-    let o = guest.succeed(&format!("{PROGRAMS}; abi"))?;
+    let o = guest.succeed(command)?;
     clean(&o.report.context("no report")?)
 }
 
@@ -422,14 +426,7 @@ fn fault(how: Damage, found: Found) -> Result<()> {
 
 /// Disk and network as in [`chaos`], whose servers die some times.
 fn few_faults() -> Result<Built> {
-    const MANY: &str = "faults=1000";
-    let text = std::fs::read_to_string("tests/systems/chaos.toml")?;
-    ensure!(text.contains(MANY), "chaos.toml has not {MANY}");
-    let folder = board::chosen().out();
-    let path = folder.join("chaos-few.toml");
-    std::fs::create_dir_all(&folder)?;
-    std::fs::write(&path, text.replace(MANY, "faults=4"))?;
-    build::system(&path)
+    super::system::chaos(4)
 }
 
 /// A system on a damaged kernel, so many seconds at most.

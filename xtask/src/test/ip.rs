@@ -4,6 +4,7 @@
 
 use super::desk::Desk;
 use super::net::{bytes, checksum};
+use super::system;
 use super::tally::{Test, on_amigaone, on_board, on_pc64, slow, test};
 use crate::bench::ping::{Peer, Questions};
 use crate::build::{self, Built, Options, Seed, Wire};
@@ -47,6 +48,10 @@ pub const ALL: &[Test] = &[
     test("net.flood", || flood(Nic::Virtio)),
     slow("net.flood.e1000", "the same as `net.flood` with another card", || flood(Nic::E1000)),
     test("net.chaos.e1000", chaos),
+    slow("chaos.long", "minutes: four times the faults of `system.chaos`", many_faults),
+    slow("pc64.chaos.long", "minutes: `chaos.long` is the PC's", || on_pc64(many_faults)),
+    slow("amigaone.chaos.long", "minutes: `chaos.long` is the PC's", || on_amigaone(many_faults)),
+    slow("versatilepb.chaos.long", "minutes: `chaos.long` is the PC's", || on_board(many_faults)),
 ];
 
 /// The longest that a test with Linux may take.
@@ -430,8 +435,18 @@ fn chaos() -> Result<()> {
         ..Options::default()
     };
     let built = build::plan(Path::new("tests/systems/chaos-e1000.toml"), options)?.carry_out()?;
+    survives(&built)
+}
+
+/// 1,000 faults of all kinds of the drivers of network and disk, the switch and the IP server.
+fn many_faults() -> Result<()> {
+    survives(&system::chaos(system::MANY_FAULTS)?)
+}
+
+/// A system with `tests/chaos` works again after each fault.
+fn survives(built: &Built) -> Result<()> {
     let transcript =
-        batch(&built, Machine::Qemu { cpu: &built.cpu, icount: true, model: None }, 10 * MINUTES)?;
+        batch(built, Machine::Qemu { cpu: &built.cpu, icount: true, model: None }, 10 * MINUTES)?;
     let Transcript { results, console, .. } = &transcript;
     results.lines().filter(|line| line.starts_with('#')).for_each(|line| println!("{line}"));
     let good = ["verified", "slots", "recovers", "rhythm"]

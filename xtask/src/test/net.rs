@@ -5,6 +5,7 @@
 use super::disk;
 use super::mirror::{self, NAME, Names};
 use super::spaces::at_ring_1;
+use super::system::with_faults;
 use super::tally::{Test, slow, test};
 use crate::build::Wire;
 use crate::guest::{self, Guest, Outcome, insert, program};
@@ -35,6 +36,7 @@ pub const ALL: &[Test] = &[
     }),
     slow("linux.net.flood", "minutes, as `net.flood` with a Linux", flood),
     test("linux.chaos", chaos),
+    slow("linux.chaos.long", "minutes: 250 faults in place of 100", || chaos_of(250)),
     test("linux.net.two", two),
     test("linux.net.routed", || routed("systems/two-linuxes.toml", "")),
     test("linux.net.cache", || {
@@ -454,6 +456,10 @@ fn flood() -> Result<()> {
 /// other ends die: what Linux writes to the disk it reads again, what it is sent is whole, and no
 /// request has failed.
 pub(super) fn chaos() -> Result<()> {
+    chaos_of(100)
+}
+
+fn chaos_of(faults: u32) -> Result<()> {
     disk::forget(disk::image_of("linux-chaos-rings"))?;
     let server = Server::start()?;
     let command = format!(
@@ -465,7 +471,9 @@ pub(super) fn chaos() -> Result<()> {
         server.url("faults"),
         server.url(&BYTES.to_string())
     );
-    let (system, timeout) = ("tests/systems/linux-chaos-rings.toml", Duration::from_secs(600));
+    let system = with_faults("tests/systems/linux-chaos-rings.toml", faults)?;
+    let system = system.to_str().context("a path of letters")?;
+    let timeout = Duration::from_secs(600);
     let outcome = Guest { system, timeout, own_time: true, ..guest() }.run(&command)?;
     let text = outcome.text();
     // A transfer that ends early is something else than one with other bytes.
@@ -482,7 +490,8 @@ pub(super) fn chaos() -> Result<()> {
     let log = console()?;
     let said: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("[chaos] ")).collect();
     said.iter().for_each(|line| println!("# {line}"));
-    ensure!(said.contains(&"250 faults"), "not after all faults there was an answer of Linux");
+    let are_all = said.contains(&format!("{faults} faults").as_str());
+    ensure!(are_all, "not after all faults there was an answer of Linux");
     // In the machine's own time, so that no beat is late because the host was busy.
     let rhythm = said.iter().find(|line| line.starts_with("the rhythm: "));
     ensure!(rhythm.is_some_and(|line| line.contains(" beats, 0 missed")), "{rhythm:?}");

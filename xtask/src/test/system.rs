@@ -4,18 +4,18 @@
 
 use super::latency;
 use super::tally::Tally;
-use crate::build;
+use crate::build::{self, Built};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
-use crate::machine::spaces;
-use anyhow::{Result, bail, ensure};
-use std::path::Path;
+use crate::machine::{board, spaces};
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Tests of systems that run only when they are named, or everything is asked for, and why.
 const SLOW: &[(&str, &str)] = &[
     ("system.chaos-screen", "minutes; `system.chaos` has network and disk"),
-    ("amigaone.system.chaos", "minutes"),
+    ("amigaone.system.chaos", "a minute; `amigaone.chaos.long` has its faults and more"),
     (
         "pc64.system.chaos",
         "a minute; `pc64.net.chaos.e1000` and `pc64.disk.errors` have most of its faults",
@@ -27,9 +27,39 @@ const SLOW: &[(&str, &str)] = &[
     ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
 ];
 
+/// Faults of the tests `chaos.long` of all boards: four times those of `system.chaos`.
+pub const MANY_FAULTS: u32 = 1000;
+
 /// Why the test of this name is slow, if it is.
 pub fn slow(name: &str) -> Option<&'static str> {
     SLOW.iter().find(|(slow, _)| *slow == name).map(|(_, why)| *why)
+}
+
+/// A description of a system with `tests/chaos`, with another number of faults: in the test's
+/// folder.
+///
+/// # Errors
+/// If it says no number, or cannot be read or written.
+pub fn with_faults(path: &str, faults: u32) -> Result<PathBuf> {
+    const ARGUMENT: &str = "\"faults=";
+    let text = std::fs::read_to_string(path)?;
+    let parts = text
+        .split_once(ARGUMENT)
+        .and_then(|(before, rest)| Some((before, rest.split_once('"')?.1)));
+    let (before, after) = parts.with_context(|| format!("{path} has no `faults`"))?;
+    let folder = board::chosen().out();
+    std::fs::create_dir_all(&folder)?;
+    let made = folder.join(Path::new(path).file_name().context("a description has a name")?);
+    std::fs::write(&made, format!("{before}{ARGUMENT}{faults}\"{after}"))?;
+    Ok(made)
+}
+
+/// The system of `system.chaos` with another number of faults.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn chaos(faults: u32) -> Result<Built> {
+    build::system(&with_faults("tests/systems/chaos.toml", faults)?)
 }
 
 /// Runs the system of this description.
