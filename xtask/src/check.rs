@@ -7,6 +7,7 @@
 mod circle;
 mod crates;
 mod dependencies;
+mod examples;
 pub mod files;
 mod includes;
 mod modules;
@@ -16,6 +17,7 @@ mod words;
 
 pub use crates::Crates;
 pub use dependencies::check as dependencies;
+pub use examples::examples;
 pub use ports::ports;
 pub use words::words;
 

@@ -83,7 +83,7 @@ const PROGRAMS: &[(&str, &str)] = &[
         *) exec "$@" ;;
         esac"#,
     ),
-    ("cargo", "[ \"$*\" = 'build --quiet --package xtask' ]"),
+    ("cargo", "[ \"$*\" = 'build --quiet --bin xtask --examples' ]"),
 ];
 
 /// What of the machine is used as it is: nothing else can be reached.

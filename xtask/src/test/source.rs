@@ -24,7 +24,7 @@ pub const ALL: &[Test] = &[
     test("source.clippy.host", || {
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
     }),
-    test("source.docs", pages::document),
+    test("source.docs", docs),
     slow("source.bare-docs", "it documents each crate once for each board", || {
         pages::document_boards().map(drop)
     }),
@@ -46,10 +46,10 @@ pub const ALL: &[Test] = &[
     test("source.clippy.bare", clippy_bare),
     slow("source.portable", "boards have words of both widths and both orders of bytes", portable),
     test("host", host),
-    test("host.tool", || cargo(&["test", "--quiet", "-p", TOOL])).reading(DOCUMENTS),
-    test("host.wide", || cargo(&["test", "--quiet", "-p", HOST, "--features", WIDE])),
+    test("host.tool", host_tool).reading(DOCUMENTS),
+    test("host.wide", || cargo(&["test", "--quiet", "--tests", "-p", HOST, "--features", WIDE])),
     slow("host.frames", "25,000 cases of each property of which `host` tries 32", frames),
-    test("host.contracts", || contracts(&["test", "--quiet"], &[])),
+    test("host.contracts", || contracts(&["test", "--quiet", "--tests"], &[])),
     slow("host.fuzz", "a million of each of which `host` tries thousands", fuzz),
     test("differential", differential),
 ];
@@ -114,13 +114,70 @@ fn fuzz() -> Result<()> {
     run(&mut bounded)
 }
 
+/// Documentation of crates has no warnings, and no examples, which tests leave out.
+fn docs() -> Result<()> {
+    check::examples()?;
+    pages::document()
+}
+
+/// What cargo says of the project.
 #[derive(Deserialize)]
 struct Metadata {
+    packages: Vec<Package>,
     workspace_default_members: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    targets: Vec<Target>,
+}
+
+/// Something that cargo compiles of a package.
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+    /// Whether it has tests.
+    test: bool,
+}
+
+/// Arguments for tests of the packages of the host that are `wanted`. All packages are named, and of
+/// them what is tested: so other crates have the features that they have for this tool and for
+/// Clippy, and none is compiled once more. Documentation has no examples to test.
+fn tests(metadata: &Metadata, wanted: impl Fn(&Package) -> bool) -> Vec<&str> {
+    let is_library = |target: &&Target| target.kind.iter().any(|kind| kind.ends_with("lib"));
+    let has_no_test =
+        |package: &&&Package| package.targets.iter().find(is_library).is_some_and(|it| !it.test);
+    let is_here = |package: &&Package| metadata.workspace_default_members.contains(&package.id);
+    let here: Vec<&Package> = metadata.packages.iter().filter(is_here).collect();
+    let mut arguments = Vec::new();
+    for package in here.iter().filter(|package| !has_no_test(package)) {
+        arguments.extend(["-p", package.name.as_str()]);
+        for target in package.targets.iter().filter(|target| target.test && wanted(package)) {
+            match target.kind.first().map(String::as_str) {
+                Some("test") => arguments.extend(["--test", target.name.as_str()]),
+                Some("bin") => arguments.extend(["--bin", target.name.as_str()]),
+                _ if arguments.contains(&"--lib") => {}
+                _ => arguments.push("--lib"),
+            }
+        }
+    }
+    arguments
 }
 
 /// Tests of all that runs on the host but this tool.
 fn host() -> Result<()> {
+    run_tests(|package| package.name != TOOL)
+}
+
+/// Tests of this tool.
+fn host_tool() -> Result<()> {
+    run_tests(|package| package.name == TOOL)
+}
+
+fn run_tests(wanted: impl Fn(&Package) -> bool) -> Result<()> {
     let output = crate::process::cargo()
         .args(["metadata", "--locked", "--no-deps", "--format-version", "1"])
         .output();
@@ -130,14 +187,8 @@ fn host() -> Result<()> {
         "cargo metadata failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let Metadata { workspace_default_members: members } = serde_json::from_slice(&output.stdout)?;
-    let mut command = crate::process::cargo();
-    command.args(["test", "--quiet"]);
-    members
-        .iter()
-        .filter(|member| !member.contains(&format!("/{TOOL}#")))
-        .for_each(|member| _ = command.args(["-p", member]));
-    run(&mut command)
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
+    run(crate::process::cargo().args(["test", "--quiet"]).args(tests(&metadata, wanted)))
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
