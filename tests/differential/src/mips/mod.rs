@@ -46,7 +46,7 @@ impl Processor for Mips {
         ("notifies", 10),
         ("receives", 5),
     ];
-    const EVENTS: u64 = 300_000;
+    const EVENTS: u64 = 150_000;
     const KEPT: &'static [usize] = &[word::GPR + STACK, word::PC];
 
     fn read(elf: &Elf) -> Result<Self> {
