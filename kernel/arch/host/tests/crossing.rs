@@ -17,7 +17,7 @@ use kcore::port::Context;
 use kcore::thread::{SEQUENCE, flag, gate};
 use kcore::{Space, Thread};
 use mmu::x86_64::X86_64 as Format;
-use pool::Ref;
+use pool::{Link, Ref};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use x86_64_context::crossing::{Pair, Who, Words, commit, is_prepared, may_cross, prepare};
@@ -33,6 +33,8 @@ const STACK: Word = 0x50_0000;
 /// Bits of the server's alarm, of which it accepts one.
 const ACCEPTED: u32 = 1;
 const IGNORED: u32 = 2;
+/// The FPU traps.
+const NO_FPU: Word = 7;
 const FRAME_BYTES: u32 = size_of::<Frame>() as u32;
 
 /// The registers of a thread that enters: all but its instruction and its stack are random.
@@ -111,6 +113,9 @@ struct Area {
     is_open: bool,
     words: Words,
     crossings: u32,
+    /// Whose registers the FPU has, and whether it is open to who runs.
+    fpu_owner: Link<Thread>,
+    is_fpu_open: bool,
 }
 
 impl Area {
@@ -123,6 +128,8 @@ impl Area {
             is_open: false,
             words: Words::default(),
             crossings: 0,
+            fpu_owner: Link::NULL,
+            is_fpu_open: false,
         };
         area.leave();
         area
@@ -139,10 +146,12 @@ impl Area {
             handle: self.kernel.pool[self.pair.alien].handle,
             rip: context[word::RIP],
             rsp: context[word::RSP],
+            scratch: 0,
         };
         let top = kcore::port::Processor::cpu(&mut self.kernel.port).top;
-        self.is_open =
-            self.runs.is_some_and(|who| may_cross(&self.kernel.pool, self.pair, who, top));
+        self.is_open = self
+            .runs
+            .is_some_and(|who| may_cross(&self.kernel.pool, self.pair, who, top, self.fpu_owner));
         let mut frame = frame_of(&self.kernel, self.pair.alien);
         let alien = &self.kernel.pool[self.pair.alien];
         if self.runs == Some(Who::Server) {
@@ -151,6 +160,8 @@ impl Area {
             prepare(&mut frame, alien);
             set_frame(&mut self.kernel, self.pair.alien, &frame);
         }
+        self.is_fpu_open = current.is_some_and(|current| self.fpu_owner.is(current))
+            || self.is_open && self.fpu_owner.is(self.pair.alien);
     }
 
     /// On the way into it: it does what was not done when the pair crossed.
@@ -159,6 +170,21 @@ impl Area {
             commit(&mut self.kernel.pool, self.pair, believed, found, &self.words);
             kcore::port::Processor::cpu(&mut self.kernel.port).current = self.pair.of(found).link();
         }
+    }
+
+    /// Who runs uses the FPU. If that is shut, the kernel gives it to it, and true is returned: the
+    /// kernel is to be left.
+    fn use_fpu(&mut self) -> bool {
+        let Some(who) = self.runs else { return false };
+        let me = self.pair.of(who);
+        if self.is_fpu_open {
+            let may = |thread: Ref<Thread>| self.fpu_owner.is(thread);
+            assert!(may(me) || who == Who::Server && may(self.pair.alien), "{who:?}: another's");
+            return false;
+        }
+        self.enter();
+        self.fpu_owner = me.link();
+        true
     }
 
     /// The alien's system call by the area's code, if that may: what the server gets.
@@ -246,6 +272,16 @@ fn step(portable: &mut Kernel, area: &mut Area, numbers: [Word; 4]) {
     let current = portable.current();
     let now = portable.port.now + c % 4_000_000;
     (portable.port.now, area.kernel.port.now) = (now, now);
+    if what / 16 % 4 == 0 && area.use_fpu() {
+        for kernel in [&mut *portable, &mut area.kernel] {
+            if let Some(me) = kernel.current() {
+                save(&mut kernel.pool[me], &at, NO_FPU);
+            }
+        }
+        check(portable, area);
+        area.leave();
+        return;
+    }
     if what % 16 == 0 || current != Some(pair.alien) && current != Some(pair.server) {
         // The timer interrupts the thread that runs.
         area.enter();

@@ -9,12 +9,15 @@
 //! kernel would have done at each crossing (`raise` and `run` of `fault.rs`).
 
 use crate::registers::state;
-use crate::saved::{FIXED_FLAGS, lazy, word};
+use crate::saved::{FIXED_FLAGS, SAVED, lazy, selector, word};
 use abi::frame::vector;
 use abi::{Frame, MessageKind};
 use kcore::Thread;
 use kcore::thread::{SEQUENCE, flag, gate};
-use pool::{Pool, Ref};
+use pool::{Link, Pool, Ref};
+
+/// Bytes of `syscall`.
+const SYSCALL_BYTES: u64 = 2;
 
 /// A server's thread, and the alien that it resumed last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,13 +57,17 @@ pub struct Words {
     pub rip: u64,
     /// Its stack pointer then.
     pub rsp: u64,
+    /// The stack pointer of the last system call of the alien.
+    pub scratch: u64,
 }
 
 /// Whether a pair may cross both ways without the kernel, as often as it likes: each test of the
-/// fast paths that depends on the kernel's words (`fast/alien.S`: A1 to A3, R3 to R5). `top` is the
-/// priority of the most urgent ready thread (`Cpu::top`).
+/// fast paths that depends on the kernel's words (`fast/alien.S`: A1 to A3, R3 to R5), and that the
+/// alien finds no registers of the FPU but its own. `top` is the priority of the most urgent ready
+/// thread (`Cpu::top`); `fpu_owner` is whose registers the FPU has. It is open for its owner, and
+/// for the server of a pair of which that is the alien, and stays as it is at a crossing.
 #[must_use]
-pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32) -> bool {
+pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32, fpu_owner: Link<Thread>) -> bool {
     let (server, alien) = (&pool[pair.server], &pool[pair.alien]);
     let is_pair = alien.is_alien()
         && !server.is_alien()
@@ -79,7 +86,11 @@ pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32) -> bool {
                 && server.state() == gate::RUN
                 && server.partner.is(pair.alien)
         }
-        Who::Server => server.gate == gate::READY && alien.gate == gate::REPLY | gate::ALIEN,
+        Who::Server => {
+            server.gate == gate::READY
+                && alien.gate == gate::REPLY | gate::ALIEN
+                && !fpu_owner.is(pair.server)
+        }
     };
     is_pair && is_simple && waits
 }
@@ -98,6 +109,41 @@ pub fn is_prepared(frame: &Frame, alien: &Thread) -> bool {
     frame.fs_base == state(alien).fs_base
         && frame.vector == vector::SYSTEM_CALL
         && frame.error | frame.address | frame.changed == 0
+}
+
+/// Where the area's code is that an exception may come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Code {
+    /// An alien's system call.
+    pub call: u64,
+    /// Its server's: the former ends there.
+    pub server_call: u64,
+    /// The latter's end.
+    pub end: u64,
+}
+
+/// The registers of an exception of the area's own code (`saved`, from the first general one to SS)
+/// become those of who made the system call that it carried out, as nobody can go on there: it could
+/// not access the alien's frame, and the system call is made again; or it could not go on where the
+/// server says. Whether it was one.
+pub fn mend(saved: &mut [u64; SAVED], code: Code, found: Who, words: &Words) -> bool {
+    let at = |word: usize| word - word::GENERAL;
+    let rip = saved[at(word::RIP)];
+    if saved[at(word::CS)] != selector::KERNEL_CODE.into() || !(code.call..code.end).contains(&rip)
+    {
+        return false;
+    }
+    let again = saved[at(word::RCX)].wrapping_sub(SYSCALL_BYTES);
+    let flags = saved[at(word::R11)];
+    let values = match found {
+        Who::Alien => [again, words.scratch, flags],
+        Who::Server if rip >= code.server_call => [again, words.rsp, flags],
+        Who::Server => [words.rip, words.rsp, FIXED_FLAGS],
+    };
+    for (word, value) in [word::RIP, word::RSP, word::RFLAGS].into_iter().zip(values) {
+        saved[at(word)] = value;
+    }
+    true
 }
 
 /// Brings a pair up to date that may have crossed since `believed` ran: `found` runs now. Whose

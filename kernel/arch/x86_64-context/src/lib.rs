@@ -17,4 +17,4 @@ mod saved;
 
 #[cfg(any(all(target_arch = "x86_64", target_os = "none"), feature = "wide"))]
 pub use registers::{State, X86_64, goes_by_steps, goes_nowhere, state, state_mut};
-pub use saved::{FIXED_FLAGS, hw, lazy, loaded, selector, word};
+pub use saved::{FIXED_FLAGS, SAVED, hw, lazy, loaded, selector, word};

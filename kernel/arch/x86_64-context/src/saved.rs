@@ -41,6 +41,9 @@ pub mod word {
     pub const SS: usize = 31;
 }
 
+/// Registers of an entry: the general ones, the vector, and what the processor pushes.
+pub const SAVED: usize = word::SS - word::GENERAL + 1;
+
 /// Which parts of its rarely loaded state a thread has: bits of `Thread::lazy`.
 pub mod lazy {
     /// A base of FS.

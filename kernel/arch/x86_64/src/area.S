@@ -36,7 +36,7 @@ area_text:
 .global area_call
 area_call:
     cmp dword ptr [{area_runs}], {alien_runs}           // A1
-    jne server_call
+    jne area_server_call
     mov [{area_scratch}], rsp
     mov rsp, [{area_registers}]
     push r11
@@ -62,7 +62,8 @@ area_call:
     retfq
 
 // The server's own. It keeps its stack pointer at once.
-server_call:
+.global area_server_call
+area_server_call:
     mov [{area_rsp}], rsp
     cmp rax, {op_run}                                   // R1
     jne refuse_server

@@ -22,15 +22,17 @@ use mmu::area::{self, Page as Part};
 use mmu::pcid::KEEP;
 use mmu::x86_64::X86_64 as Format;
 use pool::{Link, Pool, Ref};
-use x86_64_context::crossing::{Pair, Who, Words};
+use x86_64_context::crossing::{Code, Pair, Who, Words};
 use x86_64_context::hw::{AREA, LAST, SERVER, SHADOW};
-use x86_64_context::word;
+use x86_64_context::{SAVED, word};
 
 /// How many servers there can be, and how many shadows.
 const SERVERS: usize = 4;
 const SHADOWS: usize = 16;
 /// The PCID of all shadows: no space has it.
 const SHADOW_PCID: u64 = 0xfff;
+/// And of the kernel's own tables, where PCIDs are shown: no processor keeps what is of it.
+const SHOWN_PCID: u64 = 0xffe;
 /// In an entry: the processor has used it.
 const ACCESSED: u64 = 1 << 5;
 /// Entries of a table.
@@ -71,8 +73,6 @@ pub struct Own {
 /// Values of [`Own::runs`]: a server, an alien.
 pub const RUNS: [u32; 2] = [1, 3];
 
-/// Registers of an entry: the general ones, the vector, and what the processor pushes.
-pub const SAVED: usize = word::SS - word::GENERAL + 1;
 type Saved = [u64; SAVED];
 
 /// The last bytes of the page of words: the registers of an entry.
@@ -121,6 +121,7 @@ static TASK: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
 unsafe extern "C" {
     static area_text: u8;
     static area_call: u8;
+    static area_server_call: u8;
     static area_call_slow: u8;
     static area_vectors: u8;
     static area_text_end: u8;
@@ -160,7 +161,9 @@ pub struct Left {
 pub struct Areas {
     /// Whether there can be any.
     is_on: bool,
-    has_pcids: bool,
+    /// In CR3 beside the address of the kernel's own tables, and of a shadow.
+    kernel: u64,
+    pcid: u64,
     servers: [Link<Space>; SERVERS],
     /// Each server's thread that resumed an alien last, and that alien.
     pairs: [[Link<Thread>; 2]; SERVERS],
@@ -173,11 +176,17 @@ pub struct Areas {
 }
 
 impl Areas {
-    /// There are none yet, and there can be some if `is_on`.
-    pub const fn new(is_on: bool, has_pcids: bool) -> Self {
+    /// There are none yet, and there can be some if `is_on`. Without a processor that has PCIDs they
+    /// may be shown (`Spaces::new`).
+    pub const fn new(is_on: bool, has_pcids: bool, shows: bool) -> Self {
         Self {
             is_on,
-            has_pcids,
+            kernel: match (has_pcids, shows) {
+                (true, _) => KEEP,
+                (false, true) => SHOWN_PCID,
+                (false, false) => 0,
+            },
+            pcid: if has_pcids || shows { SHADOW_PCID } else { 0 },
             servers: [Link::NULL; SERVERS],
             pairs: [[Link::NULL; 2]; SERVERS],
             shadows: [Link::NULL; SHADOWS],
@@ -197,7 +206,7 @@ impl Areas {
         let index = free.ok_or(Error::Unsupported)?;
         self.servers[index] = space.link();
         pool[space].hw[AREA] = index as u32 + 1;
-        set_up(index, self.has_pcids);
+        set_up(index, self.kernel);
         Ok(())
     }
 
@@ -231,6 +240,7 @@ impl Areas {
     /// Lets `syscall` enter there.
     pub fn set_entry(&mut self, entry: Entry) {
         if entry != self.entry {
+            let was_kernel = self.entry == Entry::Kernel;
             self.entry = entry;
             let address = match entry {
                 Entry::Kernel => &raw const syscall_entry as u64,
@@ -239,6 +249,13 @@ impl Areas {
             };
             // SAFETY: the tables that are loaded next have that code, and it is ready.
             unsafe { regs::write_msr(regs::LSTAR, address) };
+            if was_kernel != (entry == Entry::Kernel) {
+                // No code of 32 bits enters where there is nothing, either.
+                let address =
+                    if was_kernel { place_of(&raw const area_call_slow) } else { address };
+                // SAFETY: as above.
+                unsafe { regs::write_msr(regs::CSTAR, address) };
+            }
         }
     }
 
@@ -313,7 +330,7 @@ impl Areas {
         self.left = Some(Left { index, pair: pair.map(|pair| (pair, who)) });
         self.shown = tables.link();
         let shadow = self.shadow(pool, index, tables);
-        u64::from(physical_of(&HIGHEST[shadow])) | if self.has_pcids { SHADOW_PCID } else { 0 }
+        u64::from(physical_of(&HIGHEST[shadow])) | self.pcid
     }
 
     /// The kernel was entered by an area: how it had been left, who runs of a pair, the registers,
@@ -322,7 +339,8 @@ impl Areas {
         let left = self.left.take()?;
         let own = own(left.index);
         let who = if own.runs == RUNS[1] { Who::Alien } else { Who::Server };
-        let words = Words { handle: own.handle, rip: own.rip, rsp: own.rsp };
+        let Own { handle, rip, rsp, scratch, .. } = *own;
+        let words = Words { handle, rip, rsp, scratch };
         Some((left, who, *saved(left.index), words))
     }
 
@@ -393,6 +411,14 @@ pub fn ended(areas: &Areas, address: u64) -> Saved {
     core::array::from_fn(|word| page.get(offset + word).copied().unwrap_or_default())
 }
 
+/// Where code is that exceptions may come from (`crossing::mend`).
+pub fn code() -> Code {
+    let [call, server_call, end] =
+        [&raw const area_call, &raw const area_server_call, &raw const area_call_slow]
+            .map(place_of);
+    Code { call, server_call, end }
+}
+
 /// Where each page of an area is.
 fn physical(index: usize, page: Part) -> u64 {
     let address = match page {
@@ -406,8 +432,9 @@ fn physical(index: usize, page: Part) -> u64 {
     address.into()
 }
 
-/// Makes an area's tables and what it begins with.
-fn set_up(index: usize, has_pcids: bool) {
+/// Makes an area's tables and what it begins with; `kernel` is in CR3 beside the address of the
+/// kernel's tables.
+fn set_up(index: usize, kernel: u64) {
     let [upper, directory, leaf] = &TABLES[index];
     // SAFETY: no processor runs by these tables, and nobody else has a reference.
     let leaf_entries = unsafe { &mut (*leaf.get()).0 };
@@ -424,7 +451,7 @@ fn set_up(index: usize, has_pcids: bool) {
         (*CONSTANTS[index].get()).0.fill(0);
     }
     let constants = constants(index);
-    constants.kernel = u64::from(paging::top_physical()) | if has_pcids { KEEP } else { 0 };
+    constants.kernel = u64::from(paging::top_physical()) | kernel;
     constants.users_end = USER_END;
 }
 

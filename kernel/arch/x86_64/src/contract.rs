@@ -43,7 +43,7 @@ impl X86_64 {
             clock,
             lazy: Lazy::new(),
             spaces: Spaces::new(has_pcids, shows),
-            areas: Areas::new(has_servers, has_pcids),
+            areas: Areas::new(has_servers, has_pcids, shows),
         }
     }
 

@@ -81,10 +81,10 @@ impl Lazy {
         }
     }
 
-    /// On exit: what the next thread needs is in the processor, and what it must not see is not.
-    /// Returns what `Cpu::loaded` is then: null if any fast path may take what the thread enters
+    /// On exit: what the next thread needs is in the processor, and what it must not see is not; the
+    /// registers of an alien with which it `shares` the FPU it may see. Returns what `Cpu::loaded` is then: null if any fast path may take what the thread enters
     /// with next.
-    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>) -> u32 {
+    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>, shares: Option<Ref<Thread>>) -> u32 {
         if regs::clear_selectors() {
             self.last = Link::NULL;
         }
@@ -97,7 +97,7 @@ impl Lazy {
             self.load_base(pool, next);
         }
         self.show_ports(pool, next, t.lazy & lazy::PORTS != 0);
-        self.open_fpu(has_fpu);
+        self.open_fpu(has_fpu || shares.is_some_and(|alien| self.fpu_owner.is(alien)));
         // The debugger traces each entry.
         let traces = cfg!(feature = "kdb");
         if is_plain && alien.is_none() && !traces {
@@ -111,9 +111,9 @@ impl Lazy {
             | if self.fpu_owner.is(thread) { loaded::FPU } else { 0 }
     }
 
-    /// Whether the FPU holds a thread's registers: it is open while that runs.
-    pub fn owns_fpu(&self, thread: Ref<Thread>) -> bool {
-        self.fpu_owner.is(thread)
+    /// Whose registers the FPU holds: it is open while that thread runs, or its server beside it.
+    pub const fn fpu_owner(&self) -> Link<Thread> {
+        self.fpu_owner
     }
 
     /// The processor has a thread's base of FS, and its breakpoints.

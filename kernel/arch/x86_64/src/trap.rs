@@ -37,13 +37,14 @@ pub extern "C" fn enter() -> u64 {
 pub extern "C" fn enter_by_area() -> u64 {
     // SAFETY: as of `enter`.
     let (kernel, mut current) = unsafe { KERNEL.enter() };
-    let Some((left, who, saved, words)) = kernel.port.areas().entered() else {
+    let Some((left, who, mut saved, words)) = kernel.port.areas().entered() else {
         panic!("an entry by an area that was not left by")
     };
     if let Some((pair, first)) = left.pair {
         crossing::commit(&mut kernel.pool, pair, first, who, &words);
         current = pair.of(who);
         kernel.port.cpu().current = current.link();
+        crossing::mend(&mut saved, area::code(), who, &words);
     }
     let context = &mut kernel.pool[current].context;
     context[word::GENERAL..=word::SS].copy_from_slice(&saved);
@@ -131,7 +132,7 @@ pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
             }
             kernel.port.areas().pass_by();
             kernel.port.spaces().enter(&mut kernel.pool, own);
-            kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
+            kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next, None);
             return 0;
         }
         // It is the fault of the thread that has gone there, or was sent there.
@@ -149,14 +150,13 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
     let top = kernel.port.cpu().top;
     let way @ (index, tables, who) = kernel.port.areas().way(pool, next)?;
     let bytes = size_of::<Frame>() as u32;
-    // The FPU would be open for the alien, too.
-    let has_fpu = kernel.port.lazy().owns_fpu(next);
+    let fpu_owner = kernel.port.lazy().fpu_owner();
     let pair = kernel.port.areas().pair(pool, index, (tables, next, who)).filter(|pair| {
         let alien = pair.alien;
         let mut frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(pool[alien].utcb, bytes));
-        let may = crossing::may_cross(pool, *pair, who, top);
+        let may = crossing::may_cross(pool, *pair, who, top, fpu_owner);
         if who == Who::Server {
-            return may && !has_fpu && crossing::is_prepared(&frame, &pool[alien]);
+            return may && crossing::is_prepared(&frame, &pool[alien]);
         }
         if may {
             crossing::prepare(&mut frame, &pool[alien]);
@@ -177,7 +177,8 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
     if who == Who::Server {
         t.lazy |= lazy::RING1;
     }
-    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next);
+    let alien = pair.map(|pair| pair.alien);
+    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next, alien);
     if let Some(pair) = pair {
         kernel.port.lazy().load_base(&kernel.pool, pair.alien);
     }

@@ -16,6 +16,10 @@ use rustc_hash::FxHashMap;
 /// The part of CR3 that is the PCID.
 const PCID: u64 = 0xfff;
 
+/// That of the tables by which servers and their processes run: what the TLB has of it is dropped
+/// each time that they are loaded (docs/entry-area.md).
+const AREAS: u64 = 0xfff;
+
 /// TLBs and caches.
 pub struct Machine {
     spaces: Spaces,
@@ -68,7 +72,7 @@ impl Spaces {
         }
         self.tag = pcid as u32;
         // Who has none of its own drops what the others left.
-        let is_its = self.known.insert(pcid, table) == Some(table) && pcid != 0;
+        let is_its = self.known.insert(pcid, table) == Some(table) && pcid != 0 && pcid != AREAS;
         match (starts, is_its) {
             (true, _) => Forget::Local,
             (false, true) => Forget::Nothing,
@@ -261,6 +265,7 @@ mod tests {
         assert!(enter(0x3005) == (5, Forget::Tag), "another space's before");
         for _ in 0..2 {
             assert!(enter(0x4000) == (0, Forget::Tag), "all share this one");
+            assert!(enter(0x4fff) == (0xfff, Forget::Tag), "and all servers this one");
         }
         let mut plain = Spaces { tagged: false, shows: false, known: FxHashMap::default(), tag: 0 };
         assert!(plain.enter(0x1005) == Forget::Local);
