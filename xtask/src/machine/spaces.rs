@@ -2,6 +2,7 @@
 //! Whether Linux runs in the spaces of its processes: the option `--spaces`, which becomes a word
 //! of the kernel's command line.
 
+use super::board;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -13,17 +14,22 @@ use std::sync::OnceLock;
 #[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spaces {
-    /// Servers at ring 1: on the PC Linux in the spaces of its processes, also where nothing keeps
-    /// it off the kernel (QEMU); on `pc64` for native components.
+    /// Servers at ring 1, on the PC Linux in the spaces of its processes, if the processor is one on
+    /// which these are kept off the kernel, and their processes off them.
+    Ring1,
+    /// The same, also where nothing does that: on the PC in QEMU, on `pc64` with Meltdown.
     Force,
     /// Linux in a space of its own.
+    #[value(alias = "ring3")]
     Large,
 }
 
 impl Spaces {
-    /// The word for the kernel.
-    const fn word(self) -> &'static str {
+    /// The word for the board's kernel.
+    fn word(self) -> &'static str {
         match self {
+            Self::Ring1 if !board::chosen().processor.facts().asks_for_servers => "",
+            Self::Ring1 => "smallspaces=auto",
             Self::Force => "smallspaces=force",
             Self::Large => "smallspaces=no",
         }
@@ -32,8 +38,11 @@ impl Spaces {
     /// What it means.
     const fn text(self) -> &'static str {
         match self {
+            Self::Ring1 => {
+                "--spaces ring1: servers, on the PC Linux among them, run at ring 1 in the spaces of their processes if this processor allows it"
+            }
             Self::Force => {
-                "--spaces force: on the PC Linux runs at ring 1 in the spaces of its processes. QEMU checks no segment limits, so \
+                "--spaces force: Linux runs at ring 1 in the spaces of its processes. On the PC QEMU checks no segment limits, so \
                  Linux can read and write the kernel there: for measurements, and for users who trust this Linux"
             }
             Self::Large => {

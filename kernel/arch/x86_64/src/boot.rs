@@ -21,7 +21,8 @@ unsafe extern "C" {
 
 /// What a user wants of the kernel, by its command line.
 pub struct Options {
-    /// Servers run at ring 1: by itself the kernel has none.
+    /// Servers run at ring 1: by itself the kernel has none. The command line may leave that to the
+    /// processor, because on some of them a server's process can find out what is in its server.
     pub has_servers: bool,
     /// PCIDs are in CR3 although the processor has none: for the machine model (docs/model.md).
     pub shows_pcids: bool,
@@ -35,12 +36,14 @@ fn read_options(magic: u32, info: u32) -> Options {
     };
     let line = || start.into_iter().flat_map(|start| (start..=u32::MAX).map(|at| peek(at) as u8));
     let servers = |value: &str| match value {
+        "auto" => Some(!features::has_meltdown()),
         "force" => Some(true),
         "no" => Some(false),
         _ => None,
     };
+    let takes = "auto, force or no";
     Options {
-        has_servers: options::chosen::<Pc, _>(line(), "smallspaces", false, "force or no", servers),
+        has_servers: options::chosen::<Pc, _>(line(), "smallspaces", false, takes, servers),
         shows_pcids: options::is_said(line(), "pcid=shown"),
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::panic::Pc;
 use crate::regs::{
-    CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PAE, CR4_PCIDE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP,
+    self, CR4_FXSR, CR4_MCE, CR4_OSXSAVE, CR4_PAE, CR4_PCIDE, CR4_PGE, CR4_SMAP, CR4_SMEP, CR4_UMIP,
 };
 use arch_common::platform::refuse;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
@@ -21,6 +21,8 @@ const XSAVE: u32 = 1 << 26;
 const SMEP: u32 = 1 << 7;
 const SMAP: u32 = 1 << 20;
 const UMIP: u32 = 1 << 2;
+/// CPUID leaf 7, EDX: a register says what the processor does not suffer from.
+const ARCH_CAPABILITIES: u32 = 1 << 29;
 /// CPUID leaf 8000_0001, EDX.
 const SYSCALL: u32 = 1 << 11;
 const RDTSCP: u32 = 1 << 27;
@@ -58,6 +60,20 @@ pub fn has_deadline() -> bool {
 /// Whether there is `rdtscp`.
 pub fn has_rdtscp() -> bool {
     __cpuid(0x8000_0001).edx & RDTSCP != 0
+}
+
+/// Whether a program may find out by speculation what is on pages of the supervisor that its tables
+/// have (Meltdown): on a processor of Intel's that does not say otherwise, and on others that are
+/// not AMD's, of which it is not known.
+pub fn has_meltdown() -> bool {
+    let leaf = __cpuid(0);
+    let vendor = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
+    if matches!(vendor.as_flattened(), b"AuthenticAMD" | b"HygonGenuine") {
+        return false;
+    }
+    let says = leaf.eax >= 7 && __cpuid_count(7, 0).edx & ARCH_CAPABILITIES != 0;
+    // SAFETY: the processor has the register.
+    !says || unsafe { regs::read_msr(regs::ARCH_CAPABILITIES) } & regs::RDCL_NO == 0
 }
 
 /// What the kernel uses of a processor: CR4.

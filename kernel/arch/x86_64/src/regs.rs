@@ -64,6 +64,10 @@ pub const LSTAR: u32 = 0xc000_0082;
 pub const CSTAR: u32 = 0xc000_0083;
 /// Which flags `syscall` clears.
 pub const FMASK: u32 = 0xc000_0084;
+/// What a processor does not suffer from.
+pub const ARCH_CAPABILITIES: u32 = 0x10a;
+/// In that: Meltdown (RDCL_NO).
+pub const RDCL_NO: u64 = 1;
 /// Where the local APIC is, and how it is reached.
 pub const APIC_BASE: u32 = 0x1b;
 /// In that: it is there; it is reached by MSRs; the address of its registers.

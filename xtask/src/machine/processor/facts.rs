@@ -31,6 +31,8 @@ pub struct Facts {
     pub has_servers: bool,
     /// Whether servers see of its kernel an entry area only (docs/entry-area.md).
     pub has_area: bool,
+    /// Whether its kernel has them only if its command line asks for them.
+    pub asks_for_servers: bool,
     /// Whether they can be small, several in one home.
     pub has_homes: bool,
     /// Whether there is a kernel debugger for it.

@@ -18,6 +18,7 @@ pub static FACTS: Facts = Facts {
     has_virtual_caches: false,
     has_servers: true,
     has_area: false,
+    asks_for_servers: false,
     has_homes: true,
     has_debugger: true,
     has_samples: true,

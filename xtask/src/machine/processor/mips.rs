@@ -19,6 +19,7 @@ pub static FACTS: Facts = Facts {
     has_virtual_caches: false,
     has_servers: false,
     has_area: false,
+    asks_for_servers: false,
     has_homes: false,
     has_debugger: false,
     has_samples: false,

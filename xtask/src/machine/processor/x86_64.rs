@@ -19,6 +19,7 @@ pub static FACTS: Facts = Facts {
     has_virtual_caches: false,
     has_servers: true,
     has_area: true,
+    asks_for_servers: true,
     has_homes: false,
     has_debugger: true,
     has_samples: false,
