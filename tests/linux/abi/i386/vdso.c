@@ -1,56 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* Clocks of the vDSO. */
 #include "i386.h"
-
-/* Where the vDSO that lies at `base` has a function; 0: nowhere. */
-static void *vdso_function(unsigned long base, const char *name)
-{
-	const Elf32_Ehdr *file = (void *)base;
-	const Elf32_Phdr *part = (void *)(base + file->e_phoff);
-	const Elf32_Dyn *entry = NULL;
-	const Elf32_Sym *symbols = NULL;
-	const Elf32_Word *hash = NULL;
-	const char *names = NULL;
-	unsigned int i;
-
-	for (i = 0; i < file->e_phnum; i++)
-		if (part[i].p_type == PT_DYNAMIC)
-			entry = (void *)(base + part[i].p_offset);
-	for (; entry && entry->d_tag != DT_NULL; entry++) {
-		void *at = (void *)(base + entry->d_un.d_ptr);
-
-		if (entry->d_tag == DT_SYMTAB)
-			symbols = at;
-		else if (entry->d_tag == DT_STRTAB)
-			names = at;
-		else if (entry->d_tag == DT_HASH)
-			hash = at;
-	}
-	for (i = 0; symbols && names && hash && i < hash[1]; i++)
-		if (!strcmp(names + symbols[i].st_name, name))
-			return (void *)(base + symbols[i].st_value);
-	return NULL;
-}
+#include "../vdso.h"
 
 struct time64 { long long sec, nsec; };
 
 static long long in_ns(struct time64 t)
 {
 	return t.sec * 1000000000 + t.nsec;
-}
-
-/* From now on a system call kills the process, but for the old exit(). */
-static int forbid_calls(void)
-{
-	struct sock_filter allow_exit[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
-	};
-	struct sock_fprog filter = { sizeof(allow_exit) / sizeof(allow_exit[0]), allow_exit };
-
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
 /* The clocks tell what system calls tell, and make none. */
@@ -107,19 +64,6 @@ static volatile unsigned long came_from;
 static void note_caller(int sig)
 {
 	came_from = (unsigned long)__builtin_extract_return_addr(__builtin_return_address(0));
-}
-
-/* Finds a mapping by its name. */
-static int find(const char *name, unsigned long *start, unsigned long *end)
-{
-	FILE *maps = fopen("/proc/self/maps", "r");
-	char line[300];
-	int found = 0;
-
-	while (!found && fgets(line, sizeof(line), maps))
-		found = strstr(line, name) && sscanf(line, "%lx-%lx", start, end) == 2;
-	fclose(maps);
-	return found;
 }
 
 /* A process may move its vDSO: system calls, the return from handlers and clocks go on at the new place. */
