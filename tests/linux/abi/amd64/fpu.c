@@ -179,6 +179,33 @@ static int loses_more(void (*handler)(int, siginfo_t *, void *))
 	return 1;
 }
 
+/* The upper halves lie where CPUID says. */
+static void change_upper(int sig, siginfo_t *si, void *context)
+{
+	unsigned int bytes, at, c, d;
+
+	__cpuid_count(0xd, 2, bytes, at, c, d);
+	handled = software_of(context)[0] == 0x46505853 && bytes == 256 && at + bytes <= software_of(context)[4] &&
+		  *(unsigned long *)(fpu_of(context) + 512) & 4;
+	if (handled)
+		memcpy(fpu_of(context) + at + 5 * 16, &(double){ 42 }, sizeof(double));
+}
+
+/* What a handler changes in its frame of the upper halves is the program's afterwards. */
+static int upper_changes(void)
+{
+	const double in[4] = { 1, 2, 3, 4 };
+	double out[4] = { 0 };
+	long nr = __NR_kill;
+
+	catch(SIGUSR1, change_upper, 0);
+	handled = 0;
+	asm volatile ("vmovupd %2, %%ymm5; syscall; vmovupd %%ymm5, %1"
+		      : "+a" (nr), "=m" (out) : "m" (in), "D" ((long)getpid()), "S" ((long)SIGUSR1) : "rcx", "r11", "xmm5", "memory");
+	CHECK(!nr && handled && out[0] == 1 && out[1] == 2 && out[2] == 42 && out[3] == 4);
+	return 1;
+}
+
 /* A frame need not have what fxsave does not save, and what it says of that need not be true. */
 int avx_frames(void)
 {
@@ -188,6 +215,7 @@ int avx_frames(void)
 		printf("# no avx\n");
 		return 1;
 	}
+	CHECK(upper_changes());
 	CHECK(loses_more(deny_more));
 	CHECK(loses_more(claim_too_much));
 	CHECK(loses_more(claim_too_little));

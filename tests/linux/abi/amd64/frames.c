@@ -13,6 +13,8 @@ int exceptions(void)
 	RAISES(SIGSEGV, SI_KERNEL, asm volatile ("hlt"));
 	RAISES(SIGSEGV, SI_KERNEL, asm volatile ("cli"));
 	RAISES(SIGSEGV, SI_KERNEL, asm volatile ("mov %%cr3, %%rax" : : : "rax"));
+	/* The way in of i386's programs, of which there are none. */
+	RAISES(SIGSEGV, SI_KERNEL, asm volatile ("int $0x80"));
 	/* What is no address. */
 	RAISES(SIGSEGV, SI_KERNEL, result = *(volatile char *)0x8000000000000000);
 	CHECK(!got.si_addr);
