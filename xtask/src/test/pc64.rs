@@ -9,6 +9,7 @@ use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
+use crate::guest::{Guest, insert};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub const ALL: &[Test] = &[
     test("pc64.nmi", || on_pc64(nmi)),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
     slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || on_pc64(avx)),
+    test("pc64.linux.i386", || on_pc64(i386)),
     slow("pc64.linux.batch", "`linux.batch` is the PC's", || on_pc64(linux::batch)),
     slow("pc64.linux.programs", "`pc64.linux.abi` is a boot, too", || on_pc64(arm::programs)),
     slow("pc64.linux.gateway", "`linux.gateway` is the PC's", || on_pc64(linux::gateway)),
@@ -64,6 +66,36 @@ const SYSTEMS: [(&str, &str); 3] = [
 fn avx() -> Result<()> {
     let said = arm::abi_on(Some("max"))?;
     ensure!(!said.contains("# no avx"), "there was no AVX to look at:\n{said}");
+    Ok(())
+}
+
+/// A program for i386, which exits with 7: its heads, and `mov $1, %eax; mov $7, %ebx; int $0x80`.
+fn seven() -> Vec<u8> {
+    const PLACE: u32 = 0x0804_8000;
+    const HEADS: u32 = 52 + 32;
+    const CODE: &[u8] = b"\xb8\x01\0\0\0\xbb\x07\0\0\0\xcd\x80";
+    let bytes = HEADS + CODE.len() as u32;
+    let halves = |halves: &[u16]| halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let parts: [Vec<u8>; 6] = [
+        b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".into(),
+        // It is executed, by this processor.
+        halves(&[2, 3]),
+        words(&[1, PLACE + HEADS, 52, 0, 0]),
+        halves(&[52, 32, 1, 0, 0, 0]),
+        // All of it is loaded, to be read and executed.
+        words(&[1, 0, PLACE, PLACE, bytes, bytes, 5, 4096]),
+        CODE.into(),
+    ];
+    parts.concat()
+}
+
+/// A program for i386 is refused, and Linux says why.
+fn i386() -> Result<()> {
+    let guest = Guest { inserts: vec![insert("/bin/seven", seven())], ..Guest::default() };
+    let o = guest.run("seven; [ $? = 7 ] && echo it ran; dmesg | grep -o '/bin/seven is .*'")?;
+    let refused = "/bin/seven is a program for i386: this Linux runs programs for amd64 only\n";
+    ensure!(o.status == 0 && o.text() == refused, "{}", o.said());
     Ok(())
 }
 
