@@ -27,6 +27,8 @@
 /* What a page table of the processor maps, and how many of them a process can ask for. */
 #ifdef __arm__
 #define SPAN		(1 << 20)
+#elif defined(__x86_64__)
+#define SPAN		(2 << 20)
 #else
 #define SPAN		(4 << 20)
 #endif

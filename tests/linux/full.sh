@@ -58,20 +58,37 @@ check swap '50
 used' "dd if=/dev/zero of=swap bs=1M count=64 status=none; chmod 600 swap; mkswap swap > /dev/null; swapon swap; unit -p MemoryMax=20M $(take 50); awk '/^pswpout/ { print (\$2 > 5000) ? \"used\" : \"unused\" }' /proc/vmstat; swapoff swap"
 
 # Containers of Debian's packages: the root file system is this one's, with what the container writes apart.
+# Where a container has its own network, it finds this Linux's SSH server by a pair of joined devices.
+ip netns add box
+ip link add v1 type veth peer name eth0 netns box
+ip addr add 10.8.0.1/24 dev v1
+ip link set v1 up
+ip -n box addr add 10.8.0.2/24 dev eth0
+ip -n box link set eth0 up
+cat > probe <<'PROBE'
+sed -n 's/ *\(.*\):.*/\1/p' /proc/net/dev | sort | xargs
+IFS=- read -r protocol rest < /dev/tcp/10.8.0.1/22 && echo $protocol
+PROBE
 mount -t tmpfs tmpfs up
 mkdir up/upper up/work
 mount -t overlay overlay -o lowerdir=/,upperdir=/srv/up/upper,workdir=/srv/up/work merged
-nspawn='systemd-nspawn --quiet --register=no --link-journal=no --private-network --pipe -D merged'
+nspawn='systemd-nspawn --quiet --register=no --link-journal=no --pipe -D merged'
 check nspawn 'Status: install ok installed
 lo
-written' "$nspawn sh -c 'dpkg -s bash | grep ^Status; ls /sys/class/net; echo written > /root/note; cat /root/note' < /dev/null"
+written' "$nspawn --private-network sh -c 'dpkg -s bash | grep ^Status; ls /sys/class/net; echo written > /root/note; cat /root/note' < /dev/null"
+check nspawn.network 'eth0 lo
+SSH' "$nspawn --network-namespace-path=/run/netns/box bash /srv/probe < /dev/null"
 cat > bundle/spec.py <<'PYTHON'
-import json
+import json, sys
 spec = json.load(open("config.json"))
 spec["process"]["terminal"] = False
-spec["process"]["args"] = ["sh", "-c", "echo $$; ls -d /proc/[0-9]* | head -n 1; dpkg -s bash | grep ^Status; hostname; cat /root/note; touch /root/x"]
+spec["process"]["args"] = sys.argv[1:]
 spec["root"] = {"path": "/srv/merged", "readonly": True}
 spec["linux"]["resources"] = {"memory": {"limit": 100 << 20}, "pids": {"limit": 20}}
+if "/srv/probe" in sys.argv:
+    for namespace in spec["linux"]["namespaces"]:
+        if namespace["type"] == "network":
+            namespace["path"] = "/run/netns/box"
 json.dump(spec, open("config.json", "w"))
 PYTHON
 check crun "1
@@ -79,16 +96,20 @@ check crun "1
 Status: install ok installed
 crun
 written
-touch: cannot touch '/root/x': Read-only file system" 'cd bundle && crun spec && python3 spec.py && crun run box; cd ..'
+touch: cannot touch '/root/x': Read-only file system" 'cd bundle && crun spec && python3 spec.py sh -c "echo \$\$; ls -d /proc/[0-9]* | head -n 1; dpkg -s bash | grep ^Status; hostname; cat /root/note; touch /root/x" && crun run box; cd ..'
+check crun.network 'eth0 lo
+SSH' 'cd bundle && rm config.json && crun spec && python3 spec.py bash /srv/probe && crun run box; cd ..'
 check bubblewrap "0
 2
-Status: install ok installed" "as_guest bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all --uid 0 sh -c 'id -u; echo \$\$; dpkg-query -s bash | grep ^Status'"
+lo
+Status: install ok installed" "as_guest bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all --uid 0 sh -c 'id -u; echo \$\$; sed -n \"s/ *\(.*\):.*/\1/p\" /proc/net/dev; dpkg-query -s bash | grep ^Status'"
 umount merged up
+ip netns delete box
 
 # What programs ask the kernel for.
 check config.gz 'CONFIG_MEMCG=y' 'zcat /proc/config.gz | grep ^CONFIG_MEMCG='
 check io_uring True "python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(120)) > 0)'"
-check keys True "python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(286, b\"user\", b\"name\", b\"secret\", 6, -3) > 0)'"
+check keys True "python3 -c 'import ctypes; print(ctypes.CDLL(None).syscall(248 if ctypes.sizeof(ctypes.c_long) == 8 else 286, b\"user\", b\"name\", b\"secret\", 6, -3) > 0)'"
 check binfmt_misc 'by its interpreter' "echo ':full:E::full::/bin/cat:' > /proc/sys/fs/binfmt_misc/register; echo by its interpreter > x.full; chmod +x x.full; ./x.full"
 
 # The network.

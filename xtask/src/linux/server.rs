@@ -531,6 +531,10 @@ mod tests {
         processor::named("powerpc").expect("a processor")
     }
 
+    fn x86_64() -> Processor {
+        processor::named("x86_64").expect("a processor")
+    }
+
     #[test]
     fn servers_keep_to_their_windows() {
         for server in servers() {
@@ -579,6 +583,7 @@ mod tests {
         };
         assert_eq!(full("linux", ia32()), [(512 << 20, "linux-full")]);
         assert_eq!(full("linux", armv5()), [(512 << 20, "linux-full")]);
+        assert_eq!(full("linux", x86_64()), [(512 << 20, "linux-full")]);
         assert_eq!(full("linux", powerpc()), [(512 << 20, "linux")]);
         assert_eq!(full("linux-tests", ia32()), []);
         let at = |package| layout(package, ia32()).expect("plain numbers").expect("a server");

@@ -23,7 +23,7 @@ const REQUESTS: u32 = 200;
 /// `curl`, `ab` and `wrk` fetch what is to be fetched, `dhclient` gets the address, too, `apt-get`
 /// installs a package from a signed repository and refuses what is not signed, `ssh` goes out and
 /// comes in.
-fn debian() -> Result<()> {
+pub(super) fn debian() -> Result<()> {
     disk::forget(disk::image_of("net-debian"))?;
     let (server, names, ssh) = (Server::start()?, Names::start()?, free_port()?);
     let resolved = format!("[Resolve]\nDNS=10.0.2.2:{}\nDomains=~.\nDNSSEC=no\n", names.port);

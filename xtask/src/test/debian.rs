@@ -451,7 +451,7 @@ pub(super) fn bombs() -> Result<()> {
 
 /// What the configuration `full` is for: limits of units, capabilities and ACLs, file systems,
 /// containers, the network.
-fn full() -> Result<()> {
+pub(super) fn full() -> Result<()> {
     disk::forget(image())?;
     let script = insert("/usr/local/bin/full", std::fs::read("tests/linux/full.sh")?);
     let inserts = vec![script, insert("/usr/local/bin/bombs", compile("tests/linux/bombs.c")?)];

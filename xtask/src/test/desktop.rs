@@ -5,6 +5,7 @@ use super::desk::{Desk, Pixel};
 use super::tally::{Test, on_board, slow};
 use super::{disk, screen};
 use crate::build::{self, Built, Options, Seed, Wire};
+use crate::linux::server::debian_expected;
 use crate::machine::monitor::Picture;
 use crate::machine::screen::Wanted;
 use crate::process::session::PROMPT;
@@ -84,6 +85,8 @@ fn command(desk: &mut Desk, command: &str) -> Result<()> {
 /// What a program reads of the pointer: where a tablet has it, the button, and the wheel.
 fn pointer(desk: &mut Desk) -> Result<()> {
     const AT: (usize, usize) = (300, 200);
+    // A time of two words, and eight bytes.
+    let bytes = 2 * debian_expected()?.pointer + 8;
     command(desk, "exec 3< /dev/input/event1")?;
     desk.point(AT.0, AT.1)?;
     desk.monitor.button(true)?;
@@ -98,7 +101,7 @@ fn pointer(desk: &mut Desk) -> Result<()> {
         command(
             desk,
             &format!(
-                "until dd bs=16 count=1 <&3 2> /dev/null | od -An -v -tx2 | grep -q ' {event}'; do :; done"
+                "until dd bs={bytes} count=1 <&3 2> /dev/null | od -An -v -tx2 | grep -q ' {event}'; do :; done"
             ),
         )?;
     }
@@ -130,7 +133,7 @@ fn layout(desk: &mut Desk) -> Result<()> {
 /// What a program writes to the frame buffer is at its place on the screen, what the text console
 /// says below the bar, and what is typed there reaches the shell on it; the same for the Linux
 /// after one that panicked, which gets another keyboard layout.
-fn console() -> Result<()> {
+pub(super) fn console() -> Result<()> {
     let mut desk = Desk::start(&with_tablet("systems/linux.toml")?)?;
     for life in ["first", "second"] {
         desk.session.expect(PROMPT)?;

@@ -3,13 +3,14 @@
 //! and with much RAM, and Linux.
 
 use super::tally::{Test, on_pc64, slow, test};
-use super::{arm, debian, dialogue, disk, linux, net, server};
+use super::{arm, clients, debian, desktop, dialogue, disk, linux, net, server};
 use crate::build::{self, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
 use crate::guest::{Guest, insert};
+use crate::machine::board;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::time::Duration;
@@ -49,7 +50,12 @@ pub const ALL: &[Test] = &[
         on_pc64(|| dialogue::two_beside(Interface::Virtio))
     }),
     slow("pc64.linux.walk", "`linux.walk` is the PC's", || on_pc64(server::walk)),
+    slow("pc64.linux.screen", "it builds the full Linux", || on_pc64(desktop::console)),
     slow("pc64.linux.debian", "it installs Debian", || on_pc64(debian::debian)),
+    slow("pc64.linux.debian.batch", "it installs Debian", || on_pc64(debian::batch)),
+    slow("pc64.linux.debian.bombs", "it installs Debian", || on_pc64(debian::bombs)),
+    slow("pc64.linux.debian.full", "it installs Debian", || on_pc64(debian::full)),
+    slow("pc64.linux.debian.net", "it installs Debian", || on_pc64(clients::debian)),
 ];
 
 /// Where RAM is that 32 bits do not reach.
@@ -113,7 +119,7 @@ pub(super) fn each(systems: &[(&str, &str)]) -> Result<()> {
 /// A component of `tests/ram/NAME.toml` finds so many MiB of RAM that keep what is written there,
 /// and memory for devices is at this physical address or above. So it is on each CPU model.
 fn memory(name: &str, mib: u32, is_high: bool) -> Result<()> {
-    let board = crate::machine::board::chosen();
+    let board = board::chosen();
     for cpu in &board.qemu.tested {
         let file = format!("tests/ram/{name}.toml");
         let options = Options { cpu: Some(cpu), ..Options::default() };

@@ -71,8 +71,17 @@ const LINUX: Linux = Linux {
     },
 };
 
-const SERVERS: [Plan; 2] =
-    [USUAL, Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL }];
+const SERVERS: [Plan; 3] = [
+    USUAL,
+    Plan {
+        package: "linux-full",
+        configuration: Configuration::Full,
+        besides: &["linux/config.full", "linux/config.screen"],
+        folder: "full",
+        ..USUAL
+    },
+    Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
+];
 
 const USUAL: Plan = Plan {
     package: "linux",
