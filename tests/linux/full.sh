@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# full.sh: what an administrator asks of a Debian with the configuration `full`, as root. A line for each check, and the
-# exit status says whether all passed.
+# full.sh [podman]: what an administrator asks of a Debian with the configuration `full`, as root. A line for each check, and
+# the exit status says whether all passed. With the argument podman runs a container, too.
 failed=0
 
 # check NAME EXPECTED COMMAND: the command prints just that.
@@ -99,6 +99,8 @@ written
 touch: cannot touch '/root/x': Read-only file system" 'cd bundle && crun spec && python3 spec.py sh -c "echo \$\$; ls -d /proc/[0-9]* | head -n 1; dpkg -s bash | grep ^Status; hostname; cat /root/note; touch /root/x" && crun run box; cd ..'
 check crun.network 'eth0 lo
 SSH' 'cd bundle && rm config.json && crun spec && python3 spec.py bash /srv/probe && crun run box; cd ..'
+[ "$1" != podman ] || check podman 'eth0 lo
+SSH' 'podman --cgroup-manager=cgroupfs --log-level=error run --rm --network=ns:/run/netns/box --rootfs /srv/merged bash /srv/probe'
 check bubblewrap "0
 2
 lo

@@ -16,12 +16,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tree::sources;
 
-/// The list of its packages, and of those that a desktop has besides.
+/// The list of its packages, of those that a processor's has besides (in a folder of Debian's name
+/// for it, if there are any), and of those that a desktop has.
 const PACKAGES: &str = "linux/debian/packages";
+const OWN: &str = "linux/debian/PROCESSOR/packages";
 const DESKTOP: &str = "linux/debian/desktop/packages";
 
-/// Puts Debian on a disk: the packages of `linux/debian/packages`, the source packages of
-/// `linux/debian/sources`, and what `linux/debian/customise` adds.
+/// Puts Debian on a disk: the packages of `linux/debian/packages` and of the processor's own list,
+/// the source packages of `linux/debian/sources`, and what `linux/debian/customise` adds.
 pub fn image(image: &Path) -> Result<()> {
     if board::chosen().linux()?.cross {
         return installed::image(image);
@@ -37,7 +39,7 @@ pub fn image(image: &Path) -> Result<()> {
 /// `linux/debian/desktop/packages`, and what `linux/debian/desktop/customise` adds. It has no
 /// source packages.
 pub fn desktop(image: &Path) -> Result<()> {
-    let archive = installed_into("debian-desktop.tar", &[PACKAGES, DESKTOP])?;
+    let archive = installed_into("debian-desktop.tar", &[DESKTOP])?;
     let script = "echo unpacking the packages >&2; linux/debian/extract \"$1\" \"$tree\"; \
                   linux/debian/customise \"$tree\"; linux/debian/desktop/customise \"$tree\"";
     make(image, script, &[&archive])
@@ -45,13 +47,16 @@ pub fn desktop(image: &Path) -> Result<()> {
 
 /// The packages, installed into an archive, once.
 pub fn packages() -> Result<PathBuf> {
-    installed_into("debian.tar", &[PACKAGES])
+    installed_into("debian.tar", &[])
 }
 
-/// The packages of these lists, installed into an archive of this name, once.
+/// The packages that all have and those of these lists, installed into an archive of this name,
+/// once.
 fn installed_into(name: &str, lists: &[&str]) -> Result<PathBuf> {
-    let packages =
-        lists.iter().map(std::fs::read_to_string).collect::<std::io::Result<String>>()?;
+    let own = OWN.replace("PROCESSOR", &board::chosen().linux()?.debian);
+    let own = Path::new(&own).exists().then_some(own.as_str());
+    let lists = std::iter::once(PACKAGES).chain(own).chain(lists.iter().copied());
+    let packages = lists.map(std::fs::read_to_string).collect::<std::io::Result<String>>()?;
     let archive = folder().join(name);
     let stamp = archive.with_extension("packages");
     if !archive.exists() || std::fs::read_to_string(&stamp).is_ok_and(|old| old != packages) {

@@ -51,6 +51,7 @@ const LINUX: Linux = Linux {
             has_breakpoints: false,
             pointer: 4,
             shown: ["1[56][0-9]", "armv5tel", "thumb( .*)? edsp"],
+            has_podman: false,
             jimtcl: Some(5355),
         }),
     },

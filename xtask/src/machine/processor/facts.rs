@@ -128,6 +128,8 @@ pub struct Debian {
     /// MiB of memory that `top` shows of the board, the architecture and the flags that `lscpu`
     /// does: as `grep -E` takes them.
     pub shown: [&'static str; 3],
+    /// Whether `podman` is on the disk.
+    pub has_podman: bool,
     /// Of the tests of Jim Tcl 0.81 those that pass, if they ran there once.
     pub jimtcl: Option<u32>,
 }

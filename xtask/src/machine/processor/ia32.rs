@@ -54,6 +54,7 @@ const LINUX: Linux = Linux {
             has_breakpoints: true,
             pointer: 4,
             shown: ["3[0-9][0-9]", "i686", "fpu( .*)? cmov"],
+            has_podman: false,
             // On a Debian for i386 of its own five more do, which ask for IPv6; the others ask for
             // something that is not configured.
             jimtcl: Some(5350),

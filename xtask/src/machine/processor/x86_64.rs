@@ -66,6 +66,7 @@ const LINUX: Linux = Linux {
             has_breakpoints: true,
             pointer: 8,
             shown: ["3[0-9][0-9]", "x86_64", "fpu( .*)? lm"],
+            has_podman: true,
             jimtcl: None,
         }),
     },
