@@ -172,6 +172,14 @@ impl Recipes {
                 stamp += if list.contains(&package.source) { what } else { "" };
             }
             write!(stamp, "{package:?}")?;
+            if package
+                .configure
+                .iter()
+                .flat_map(|argument| names(argument))
+                .any(|name| name == HEADERS)
+            {
+                write!(stamp, "{:?}", self.headers)?;
+            }
             for file in self.own(package)? {
                 stamp += &fs::read_to_string(&file)
                     .with_context(|| format!("cannot read {}", file.display()))?;
@@ -413,6 +421,23 @@ mod tests {
         let (before, after) = (stamps("-O1")?, stamps("-O2")?);
         let differ: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a != b).collect();
         assert_eq!(differ, [true, true, true, false]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_package_is_built_again_when_its_headers_are_others() -> Result<()> {
+        let stamps = |header: &str| {
+            let recipes: Recipes = toml::from_str(&format!(
+                "headers = [\"{header}\"]\n\
+                 [[package]]\nsource = \"a\"\nlibrary = true\nconfigure = [\"-I{{headers}}\"]\n\
+                 [[package]]\nsource = \"b\"\nconfigure = [\"-I{{a}}\"]\ninstall = {{ b = \"b\" }}\n\
+                 [[package]]\nsource = \"c\"\ninstall = {{ c = \"c\" }}\n"
+            ))?;
+            recipes.package.iter().map(|package| recipes.stamp(package)).collect::<Result<Vec<_>>>()
+        };
+        let (before, after) = (stamps("one")?, stamps("two")?);
+        let differ: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a != b).collect();
+        assert_eq!(differ, [true, true, false]);
         Ok(())
     }
 }
