@@ -117,9 +117,13 @@ impl<P: Port> Kernel<P> {
                 made
             }
             // Somebody may have deleted what was begun: what stands there now is as good.
-            _ => self.object(caller, call.destination, Kind::Space, Rights::CONTROL)?,
+            _ => {
+                let made = self.object(caller, call.destination, Kind::Space, Rights::CONTROL)?;
+                self.grow_table(made);
+                made
+            }
         };
-        // What was begun has taken as long as a step.
+        // Making the space, or the part that was just cleared, has taken as long as a step.
         while !self.has_all_slots(made) {
             if self.port.interrupt_pending() {
                 self.pool[me].progress = 1;
