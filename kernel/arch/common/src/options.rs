@@ -18,15 +18,16 @@ struct Said {
 }
 
 impl Said {
-    fn text(&self) -> &str {
-        let bytes = self.bytes.get(..self.length).unwrap_or(&self.bytes);
-        core::str::from_utf8(bytes).unwrap_or_default()
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
     }
 
-    /// What is after a name and `=`; nothing is there if that is longer than anything means.
+    /// What is after a name and `=`; nothing is there if that is longer than anything means, or is no
+    /// text.
     fn value(&self, name: &str) -> Option<&str> {
-        let value = self.text().strip_prefix(name)?.strip_prefix('=')?;
-        Some(if self.length > WORD { "" } else { value })
+        let value = self.bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        let value = if self.length > WORD { &[] } else { value };
+        Some(core::str::from_utf8(value).unwrap_or_default())
     }
 }
 
@@ -49,7 +50,7 @@ fn words(line: impl Iterator<Item = u8>) -> impl Iterator<Item = Said> {
 
 /// Whether a word is there that takes nothing.
 pub fn is_said(line: impl Iterator<Item = u8>, word: &str) -> bool {
-    words(line).any(|said| said.text() == word)
+    words(line).any(|said| said.bytes() == word.as_bytes())
 }
 
 /// What a user says after `name` and `=`, as `parse` has it; if nothing, `usual`. The first such word

@@ -76,6 +76,12 @@ fn a_value_that_is_none_ends_the_machine() {
 
 #[test]
 #[should_panic(expected = "the machine ends")]
+fn a_value_that_is_no_text_ends_the_machine() {
+    size(b"size=\xff".iter().copied());
+}
+
+#[test]
+#[should_panic(expected = "the machine ends")]
 fn no_value_is_cut() {
     size(bytes(&format!("size={}3", "0".repeat(80))));
 }
