@@ -109,11 +109,10 @@ fn fixed_table(read: &impl Fn(u64) -> Option<u8>) -> Option<u64> {
         is_at(read, *at, POINTER) && (*at..*at + CHECKED).try_fold(0, sum) == Some(0)
     };
     let found = FIRMWARE.step_by(STEP).find(is_valid)?;
-    let (list, width) = if u64::from(read(found + pointer::REVISION)?) < pointer::WIDE {
-        (number(read, found + pointer::LIST, 4)?, 4)
-    } else {
-        (number(read, found + pointer::WIDE_LIST, 8)?, 8)
-    };
+    let is_wide = u64::from(read(found + pointer::REVISION)?) >= pointer::WIDE;
+    let wide = if is_wide { number(read, found + pointer::WIDE_LIST, 8)? } else { 0 };
+    let (list, width) =
+        if wide == 0 { (number(read, found + pointer::LIST, 4)?, 4) } else { (wide, 8) };
     let count = number(read, list.checked_add(LENGTH)?, 4)?.checked_sub(HEADER)? / width;
     let first = list.checked_add(HEADER)?;
     (0..count.min(TABLES))
@@ -126,7 +125,7 @@ fn fixed_table(read: &impl Fn(u64) -> Option<u8>) -> Option<u64> {
 fn sleep_type(read: &impl Fn(u64) -> Option<u8>, program: u64) -> Option<u8> {
     let bytes = number(read, program.checked_add(LENGTH)?, 4)?.min(PROGRAM);
     let range = program.checked_add(HEADER)?..program.checked_add(bytes)?;
-    let package = range.into_iter().find(|at| is_at(read, *at, STATE))?;
+    let package = range.map_while(|at| read(at).map(|_| at)).find(|at| is_at(read, *at, STATE))?;
     // The package's length, of one to four bytes; how many things it has; the first of them.
     let length = package.checked_add(STATE.len() as u64)?;
     let first = length.checked_add(u64::from(read(length)? >> 6) + 2)?;

@@ -110,6 +110,28 @@ fn a_long_package_and_a_program_above_4_gib_are_read() {
 }
 
 #[test]
+fn a_list_of_64_bits_may_be_absent() {
+    let mut memory = machine(0, &package(b"\x0a\x05"));
+    let sum = memory.0[&(POINTER + 8)];
+    memory.put(POINTER + 8, &[sum.wrapping_sub(2)]);
+    memory.put(POINTER + 15, &[2]);
+    memory.put(POINTER + 24, &[0; 8]);
+    assert_eq!(memory.off(), Some(Off::Port(0x604, 0x3400)));
+}
+
+#[test]
+fn a_program_that_cannot_be_read_is_not_tried_byte_by_byte() {
+    let mut memory = machine(2, b"");
+    memory.put(PROGRAM + 4, &u32::MAX.to_le_bytes());
+    let reads = std::cell::Cell::new(0);
+    let found = off(&|at| {
+        reads.set(reads.get() + u32::from(at > PROGRAM));
+        memory.0.get(&at).copied()
+    });
+    assert_eq!((found, reads.get() < 200), (None, true));
+}
+
+#[test]
 fn what_is_not_there_turns_nothing_off() {
     assert_eq!(Memory::default().off(), None, "no pointer");
     assert_eq!(machine(2, b"").off(), None, "no package");
