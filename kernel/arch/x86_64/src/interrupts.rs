@@ -76,7 +76,9 @@ pub fn init(handlers: &[u64; VECTORS], has_pic: bool, apic: Option<Apic>) {
         pic::init();
         pic::set_enabled(TIMER_LINE, apic.is_none());
     } else if !apic.is_some_and(|apic| ioapic::init(apic.id())) {
-        refuse::<Pc>("no interrupts: there are neither the PC's controllers nor an I/O APIC")
+        refuse::<Pc>(
+            "no interrupts: there are no PC's controllers, and an I/O APIC needs a local APIC whose timer counts, without x2APIC",
+        )
     }
 }
 

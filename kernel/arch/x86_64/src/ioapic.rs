@@ -50,6 +50,10 @@ pub fn init(destination: u8) -> bool {
     if version == u32::MAX || (version >> 16 & 0xff) + 1 < pic::LINES as u32 {
         return false;
     }
+    // What firmware led to other vectors has no handler here.
+    for pin in pic::LINES as u32..=(version >> 16 & 0xff) {
+        write(PINS + 2 * pin, MASKED);
+    }
     for line in 0..pic::LINES as u32 {
         set_enabled(line, false);
         write(PINS + 2 * line + 1, u32::from(destination) << 24);
