@@ -50,7 +50,7 @@ impl MapRecord {
         rights: Rights,
     ) -> Self {
         let (selectors, low) = (fit(memory) << 16 | fit(space), (op & 15) << 8 | (rights.0 & 63));
-        Self([selectors as Word, (address & !0xfff) | low as Word, offset, length])
+        Self([selectors as Word, (address & !(crate::PAGE_SIZE - 1)) | low as Word, offset, length])
     }
     /// The operation.
     #[must_use]
@@ -83,7 +83,7 @@ impl MapRecord {
     /// Address in the Space, or offset in the Segment.
     #[must_use]
     pub const fn address(&self) -> UserAddr {
-        UserAddr(self.0[1] & !0xfff)
+        UserAddr(self.0[1] & !(crate::PAGE_SIZE - 1))
     }
     /// The same record, which maps RAM uncached.
     #[must_use]

@@ -18,7 +18,7 @@
 //!
 //! An R4600 needs less. QEMU has no hazards, so a test looks at the code instead (`malta.hazards`).
 //! The test cannot see two things. Up to five instructions after a write of Status may be executed
-//! in the old mode, so EXL is set before the mode is a user's (`entry.S`). And the ASID counts for
+//! in the new mode, so EXL is set before the mode is a user's (`entry.S`). And the ASID counts for
 //! the kernel's next access, but the kernel makes none by the TLB.
 
 use crate::layout::KSEG0;
