@@ -157,8 +157,8 @@ impl<P: Processor> Counter<P> {
         Self { processor, setup, ledger, base, now: 0, unknown: 0, accesses: 0 }
     }
 
-    /// Whether a rule was broken of which one time is enough: what comes after it does not matter
-    /// it.
+    /// Whether a rule was broken of which one time is enough: what comes after it does not
+    /// matter.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.ledger.is_enough()
