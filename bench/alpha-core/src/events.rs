@@ -2,7 +2,7 @@
 //! What happens next: mostly a system call of the thread that runs, with arguments that mostly make
 //! sense; seldom a page fault, an exception, a tick or an interrupt.
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::port::{LINES, Simulated};
 use abi::boot::slot::{IRQ, QUOTA, RAM, SPACE, THREAD};
 use abi::frame::vector;

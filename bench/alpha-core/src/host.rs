@@ -3,7 +3,8 @@
 
 extern crate std;
 
-use crate::{Outcome, POOL_BYTES, run};
+use crate::kernels::{POOL_BYTES, run};
+use crate::outcome::Outcome;
 use std::alloc::{Layout, alloc_zeroed};
 use std::vec::Vec;
 

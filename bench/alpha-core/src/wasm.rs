@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What C calls of it. WebAssembly's memory is the machine's: an address is a physical one.
 
-use crate::Outcome;
+use crate::kernels::run;
+use crate::outcome::Outcome;
 use core::panic::PanicInfo;
 
 #[link(wasm_import_module = "env")]
@@ -16,7 +17,7 @@ unsafe extern "C" {
 extern "C" fn core_run(seed: u64, events: u32, outcome: *mut Outcome) {
     let memory = core::ptr::with_exposed_provenance_mut(pool::BASE as usize);
     // SAFETY: nothing else is in the pool's memory, nor where the caller wants the outcome.
-    unsafe { outcome.write(crate::run(memory, seed, events)) };
+    unsafe { outcome.write(run(memory, seed, events)) };
 }
 
 #[panic_handler]
