@@ -193,7 +193,8 @@ fn microvm() -> Result<()> {
 
 /// Words of the kernel's command line count wherever they are, whichever loader gives it.
 fn long_line() -> Result<()> {
-    const REFUSED: &str = "the kernel's command line is wrong: smallspaces= takes force or no";
+    const REFUSED: &str =
+        "the kernel's command line is wrong: smallspaces= takes auto, force or no";
     let line = format!("{} smallspaces=some", "nothing ".repeat(100));
     let built = build::system(Path::new("systems/tutorial.toml"))?;
     words::with(&line, || emulator::session(&built))?.expect(REFUSED)?;
