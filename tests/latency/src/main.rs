@@ -50,8 +50,9 @@ pub const CONTROL: Rights = Rights::CONTROL;
 /// To read and write.
 pub const RW: Rights = Rights(3);
 
-/// Where the threads of a case have their code, in every space.
-pub const CODE: Word = image::layout::GRANTS_END as Word;
+/// Where the threads of a case have their code, in every space: after what cases map at [`PLACE`],
+/// which on PowerPC is where grants end.
+pub const CODE: Word = image::layout::GRANTS_END as Word + 64 * SPAN;
 /// Where in the component's memory that is: after two spans, of which the first can be a large
 /// page.
 const CODE_OFFSET: Word = 2 * SPAN;
