@@ -133,8 +133,11 @@ fn handler_changes_registers(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn without_a_handler(bed: &mut Bed) -> Result<(), Why> {
-    let thread = launch(bed, code::invalid())?;
+    good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
+    fill(ADDRESS, PAGE, code::invalid());
+    let thread = create(bed, SPACE)?;
     good(thread.set_handler(None))?;
+    good(thread.start(ADDRESS, ADDRESS + PAGE, 0))?;
     while good(thread.state())? == 1 {
         good(crate::object::yield_now())?;
     }
