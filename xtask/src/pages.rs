@@ -19,5 +19,5 @@ mod sound;
 
 pub use chapters::all;
 pub use links::commands;
-pub use made::{add_crates, document, document_boards, make};
+pub use made::{add_crates, document, make};
 pub use sound::check;

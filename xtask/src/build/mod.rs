@@ -179,18 +179,8 @@ pub fn cargo_check(subcommand: &str) -> Result<process::Command> {
     let mut cargo = without_library(subcommand, &board::chosen().target);
     // What separates flags is no character of a path.
     let flags = format!("--sysroot\x1f{}", sysroot()?.display());
-    cargo.env("CARGO_ENCODED_RUSTDOCFLAGS", format!("{flags}\x1f-D\x1fwarnings"));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
     Ok(cargo)
-}
-
-/// Where cargo puts the documentation of crates that are compiled for the board.
-///
-/// # Errors
-/// If the board's target has no name.
-pub fn documented() -> Result<PathBuf> {
-    let target = Path::new(&board::chosen().target).file_stem().context("a target has a name")?;
-    Ok(Path::new(FOLDER).join(target).join("doc"))
 }
 
 /// What cargo says of something that it made.

@@ -5,10 +5,7 @@
 use super::chapters::{FOLDER, Pages, SUMMARY, all, chapters};
 use super::links::{links, target};
 use super::sound::check;
-use crate::build::{cargo_check, documented};
-use crate::check::Crates;
 use crate::check::files::{files, read};
-use crate::machine::board;
 use crate::process::{cargo, run};
 use anyhow::{Context, Result, ensure};
 use std::ffi::OsStr;
@@ -84,51 +81,17 @@ pub fn document() -> Result<()> {
     run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Builds the documentation of what is compiled for each board: the kernel, its port, components
-/// and libraries. Returns the boards' names, each with the folder of its documentation.
-///
-/// # Errors
-/// If it has a warning.
-pub fn document_boards() -> Result<Vec<(String, PathBuf)>> {
-    let crates = Crates::read()?;
-    let mut made = Vec::new();
-    for board in board::all()? {
-        let name = board.name();
-        let folder = board::with(board, || {
-            let mut command = cargo_check("doc")?;
-            command.args(["--quiet", "--no-deps", "--lib", "--bins"]);
-            crates.programs(&name).for_each(|package| _ = command.args(["-p", package]));
-            run(&mut command).with_context(|| format!("for the board `{name}`"))?;
-            documented()
-        })?;
-        made.push((name, folder));
-    }
-    Ok(made)
-}
-
-/// Puts the documentation of all crates into the book's folder, that of a board's crates into a
-/// folder of the board, with a page that lists them. Returns that page.
+/// Puts the documentation of these crates into the book's folder, with a page that lists them.
+/// Returns that page.
 ///
 /// # Errors
 /// If it has a warning, or cannot be copied.
 pub fn add_crates() -> Result<PathBuf> {
     document()?;
-    let to = Path::new(CRATES);
+    let (from, to) = (Path::new(DOCUMENTED), Path::new(CRATES));
     if to.exists() {
         std::fs::remove_dir_all(to)?;
     }
-    let mut names = copied(Path::new(DOCUMENTED), to)?;
-    for (board, folder) in document_boards()? {
-        let of_board = copied(&folder, &to.join(&board))?;
-        names.extend(of_board.into_iter().map(|name| format!("{board}/{name}")));
-    }
-    let index = std::path::absolute(to.join("index.html"))?;
-    std::fs::write(&index, listed(names))?;
-    Ok(index)
-}
-
-/// Copies documentation, and returns the names of its crates.
-fn copied(from: &Path, to: &Path) -> Result<Vec<String>> {
     for file in files(from, &|_| true)? {
         let copy = to.join(file.strip_prefix(from)?);
         std::fs::create_dir_all(copy.parent().unwrap_or(to))?;
@@ -140,7 +103,9 @@ fn copied(from: &Path, to: &Path) -> Result<Vec<String>> {
         let is_crate = entry.path().join("all.html").is_file();
         names.extend(is_crate.then(|| entry.file_name().to_string_lossy().into_owned()));
     }
-    Ok(names)
+    let index = std::path::absolute(to.join("index.html"))?;
+    std::fs::write(&index, listed(names))?;
+    Ok(index)
 }
 
 /// A page with a link to each of these crates.

@@ -25,9 +25,6 @@ pub const ALL: &[Test] = &[
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
     }),
     test("source.docs", docs),
-    slow("source.bare-docs", "it documents each crate once for each board", || {
-        pages::document_boards().map(drop)
-    }),
     test("source.clippy.wide", || {
         cargo(&[
             "clippy",
