@@ -4,7 +4,8 @@
 //! in the entry area; interrupts with any stack; the way to ring 3.
 
 use super::server::{
-    AREA, CODE, DATA, FORGED, WORDS, launch, outcome, pair, server_again, serves, with_server,
+    AREA, CODE, DATA, FORGED, WORDS, are_refused, launch, outcome, pair, server_again, serves,
+    with_server,
 };
 use crate::exception::{WHOLE, next};
 use crate::{Bed, Case, OTHER, PAGE, Why, check, good};
@@ -43,15 +44,7 @@ const REFUSED: [(&str, &[u8]); 7] = [
 ];
 
 fn nothing_of_others(bed: &mut Bed, server: Space) -> Result<(), Why> {
-    for (what, code) in REFUSED {
-        let f = outcome(bed, server, &[code, code::invalid()].concat(), 0)?;
-        let stopped = f.rip.wrapping_sub(CODE) < code.len() as Word;
-        let refused = matches!(f.vector, vector::GENERAL_PROTECTION | vector::INVALID_OPCODE);
-        if !refused || !stopped {
-            return Err(format!("{what} came as {:#x} at {:#x}", f.vector, f.rip));
-        }
-    }
-    Ok(())
+    are_refused(bed, server, &REFUSED)
 }
 
 /// What a processor may refuse, or does without harm: it tells where tables are, or empties caches.

@@ -185,7 +185,12 @@ const PRIVILEGED: [(&str, &[u8]); 40] = [
 ];
 
 fn nothing_privileged(bed: &mut Bed, server: Space) -> Result<(), Why> {
-    for (what, code) in PRIVILEGED {
+    are_refused(bed, server, &PRIVILEGED)
+}
+
+/// That the server gets an exception of each of these attempts, by their names and code.
+pub fn are_refused(bed: &mut Bed, server: Space, attempts: &[(&str, &[u8])]) -> Result<(), Why> {
+    for (what, code) in attempts {
         let f = outcome(bed, server, &[code, code::invalid()].concat(), 0)?;
         // It did not get to the instruction after that.
         let stopped = f.rip.wrapping_sub(CODE) < code.len() as Word;
