@@ -83,6 +83,19 @@ pub struct Plan {
     pub tests: bool,
 }
 
+impl Plan {
+    /// The same with the configuration `full`: these files of choices besides.
+    pub const fn full(self, besides: &'static [&'static str]) -> Self {
+        Self {
+            package: "linux-full",
+            configuration: Configuration::Full,
+            besides,
+            folder: "full",
+            ..self
+        }
+    }
+}
+
 /// What Linux is built with.
 #[derive(Deserialize, Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]

@@ -64,13 +64,7 @@ const LINUX: Linux = Linux {
 
 const SERVERS: [Plan; 6] = [
     USUAL,
-    Plan {
-        package: "linux-full",
-        configuration: Configuration::Full,
-        besides: &["linux/config.full", "linux/config.screen"],
-        folder: "full",
-        ..USUAL
-    },
+    USUAL.full(&["linux/config.full", "linux/config.screen"]),
     Plan {
         package: "linux-1g",
         family: "linux",

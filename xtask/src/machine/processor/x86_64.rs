@@ -74,13 +74,7 @@ const LINUX: Linux = Linux {
 
 const SERVERS: [Plan; 3] = [
     USUAL,
-    Plan {
-        package: "linux-full",
-        configuration: Configuration::Full,
-        besides: &["linux/config.full", "linux/config.screen"],
-        folder: "full",
-        ..USUAL
-    },
+    USUAL.full(&["linux/config.full", "linux/config.screen"]),
     Plan { package: "linux-tests", family: "linux-tests", tests: true, ..USUAL },
 ];
 
