@@ -6,40 +6,35 @@
 //! emulator.
 
 mod area;
+mod commands;
 mod direct;
 mod flat;
 mod kept;
+mod model;
 mod pack;
 
 use crate::description::{self, Component, Contents, Description, Interface, OnDeath};
 use crate::linux::root::{self, Insert};
-use crate::linux::server::Layout;
 use crate::linux::{Part, building, debian, folder, programs, server};
 use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Qemu};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::machine::screen::{Screen, Wanted};
-use crate::machine::words;
 use crate::process::fresh;
 use crate::process::lock::{self, Lock};
 use crate::process::once::Once;
 use crate::process::tether::run_group;
-use crate::process::{aside, cargo, run};
+use crate::process::{aside, run};
 use anyhow::{Context, Result, bail, ensure};
+pub use commands::{FOLDER, cargo_bare, cargo_for};
 pub use flat::Flat;
-use model_core::Rule;
-use serde::Deserialize;
+pub use model::{Model, model};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-/// Where bare-metal builds go, apart from the host's.
-pub const FOLDER: &str = "target/bare";
-
-/// The crates of the standard library.
-const LIBRARY: [&str; 3] = ["core", "alloc", "compiler_builtins"];
 /// A system that all boards have.
 const SMALLEST: &str = "systems/hello.toml";
 
@@ -145,192 +140,24 @@ impl Built {
     }
 }
 
-/// A cargo command for the bare machine. Nightly options on a stable compiler, as
-/// the distribution has no other.
-pub fn cargo_bare(subcommand: &str) -> process::Command {
-    cargo_for(subcommand, &board::chosen().target)
-}
-
-/// The same for another target.
-pub fn cargo_for(subcommand: &str, target: &str) -> process::Command {
-    let mut cargo = without_library(subcommand, target);
-    cargo.arg(format!("-Zbuild-std={}", LIBRARY.join(",")));
-    cargo.arg("-Zbuild-std-features=compiler-builtins-mem");
-    cargo
-}
-
-/// The same without the standard library.
-fn without_library(subcommand: &str, target: &str) -> process::Command {
-    let mut cargo = cargo();
-    cargo
-        .arg(subcommand)
-        .env("RUSTC_BOOTSTRAP", "1")
-        .args(["--release", "--target", target, "--target-dir", FOLDER])
-        .arg("-Zjson-target-spec");
-    cargo
-}
-
 /// A cargo command for the board that only checks: with the standard library that programs are
 /// linked with, which cargo would otherwise compile once more for this.
 ///
 /// # Errors
 /// If the library does not compile.
 pub fn cargo_check(subcommand: &str) -> Result<process::Command> {
-    let mut cargo = without_library(subcommand, &board::chosen().target);
-    // What separates flags is no character of a path.
-    let flags = format!("--sysroot\x1f{}", sysroot()?.display());
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
-    Ok(cargo)
-}
-
-/// What cargo says of something that it made.
-#[derive(Deserialize)]
-struct Made {
-    #[serde(default)]
-    target: MadeFrom,
-    #[serde(default)]
-    filenames: Vec<PathBuf>,
-}
-
-#[derive(Deserialize, Default)]
-struct MadeFrom {
-    name: String,
-}
-
-/// A folder in which the compiler finds the standard library of the board that was chosen.
-fn sysroot() -> Result<PathBuf> {
-    let mut plan = plan(Path::new(SMALLEST), Options::default())?;
-    let _components = building(Part::Components)?;
-    let output = plan
-        .cargo
-        .arg("--message-format=json-render-diagnostics")
-        .stderr(process::Stdio::inherit())
-        .output()
-        .context("cannot run cargo")?;
-    ensure!(output.status.success(), "{SMALLEST} does not compile: see the messages above");
-    let target = Path::new(&board::chosen().target).file_stem().context("a target has a name")?;
-    let sysroot = std::path::absolute(FOLDER)?.join("sysroot").join(target);
-    let place = sysroot.join("lib/rustlib").join(target).join("lib");
-    if place.exists() {
-        std::fs::remove_dir_all(&place)?;
-    }
-    std::fs::create_dir_all(&place)?;
-    for line in std::str::from_utf8(&output.stdout)?.lines() {
-        let Made { target, filenames } = serde_json::from_str(line)?;
-        let is_library = |file: &&PathBuf| file.extension().is_some_and(|kind| kind == "rlib");
-        if !LIBRARY.contains(&target.name.as_str()) {
-            continue;
-        }
-        for file in filenames.iter().filter(is_library) {
-            std::fs::hard_link(file, place.join(file.file_name().context("a file has a name")?))?;
-        }
-    }
-    Ok(sysroot)
-}
-
-/// The machine model's plugin for QEMU, and what it is to look at (docs/model.md).
-#[derive(Clone)]
-pub struct Model {
-    /// The plugin.
-    pub plugin: PathBuf,
-    /// The CPU model whose TLBs and caches are modelled: `model/cpus/NAME.toml`, or a variant of it
-    /// as `NAME:VARIANT`.
-    pub cpu: Option<String>,
-    /// Whether it looks for missing flushes, from the machine's start.
-    pub check: bool,
-    /// Rules of which one that is broken is enough: then it ends the machine.
-    pub until: Vec<Rule>,
-    /// Arguments that make it take samples instead of counting (`profile`).
-    pub sampling: Option<String>,
-}
-
-impl Model {
-    /// The argument that makes QEMU load it. `report` is where its report goes, `place` where the
-    /// kernel's part of the linear addresses begins and how much of physical memory appears there,
-    /// `server` where a watched server is, `symbols` the kernel's, and where it checks for
-    /// interrupts.
-    pub fn argument(
-        &self,
-        report: &Path,
-        place: (u32, u32),
-        server: Option<Layout>,
-        symbols: Option<(&Path, Option<u32>)>,
-    ) -> String {
-        let (base, bytes) = place;
-        let mut text =
-            format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
-        if let Some(Layout { base, vmalloc_end, .. }) = server {
-            text += &format!(",server={base:08x}-{vmalloc_end:08x}");
-        }
-        if let Some(cpu) = &self.cpu {
-            let (cpu, variant) = cpu
-                .split_once(':')
-                .map_or((cpu.as_str(), None), |(cpu, variant)| (cpu, Some(variant)));
-            text += &format!(",cpu={}", Self::cpu_file(cpu).display());
-            text += &variant.map_or_else(String::new, |variant| format!(",variant={variant}"));
-        }
-        if self.check {
-            // Processes end where the server's window begins; those of Linux alone at 3 GiB, and so
-            // does what the tool maps for others.
-            let end = server.map_or(0xc000_0000, |server| server.window);
-            text += &format!(",check=on,user=0-{end:08x}");
-            // Whose a VSID is the checker tells by what made it.
-            let words = words::words();
-            if let Some(name) = words.split_whitespace().find_map(|word| word.strip_prefix("vsid="))
-            {
-                text += &format!(",vsid={name}");
-            }
-        }
-        self.until.iter().for_each(|rule| text += &format!(",until={rule:?}"));
-        if let Some(sampling) = &self.sampling {
-            text += &format!(",{sampling}");
-        }
-        if let Some((symbols, look)) = symbols {
-            // Where the symbols are known the kernel is ours, which opens interrupts only by
-            // `sti`, or checks for them.
-            text += &format!(",symbols={},latency=on", symbols.display());
-            if let Some(address) = look {
-                text += &format!(",look={address:08x}");
-            }
-        }
-        text
-    }
-
-    /// The file of a CPU model.
-    pub fn cpu_file(name: &str) -> PathBuf {
-        Path::new("model/cpus").join(name).with_extension("toml")
-    }
-}
-
-/// Builds the machine model's plugin for QEMU, once in a run. It counts what needs no CPU model and
-/// checks nothing.
-pub fn model() -> Result<Model> {
-    static BUILT: Once<()> = Once::new();
-    BUILT.get("model-plugin", || {
-        run_group(cargo().args([
-            "build",
-            "--quiet",
-            "--release",
-            "--target-dir",
-            "target",
-            "-p",
-            "model-plugin",
-        ]))
+    static LIBRARIES: Once<PathBuf> = Once::new();
+    let library = LIBRARIES.get(&board::chosen().target, || {
+        let mut smallest = plan(Path::new(SMALLEST), Options::default())?.cargo;
+        let _components = building(Part::Components)?;
+        commands::library(&mut smallest).context(SMALLEST)
     })?;
-    Ok(Model {
-        plugin: "./target/release/libmodel_plugin.so".into(),
-        cpu: None,
-        check: false,
-        until: Vec::new(),
-        sampling: None,
-    })
+    Ok(commands::with_library(subcommand, &library))
 }
 
 /// Where a package's ELF file is when it is built.
 pub fn elf(package: &str) -> PathBuf {
-    let target = Path::new(&board::chosen().target).file_stem().unwrap_or_default();
-    server::elf(package)
-        .unwrap_or_else(|| Path::new(FOLDER).join(target).join("release").join(package))
+    server::elf(package).unwrap_or_else(|| commands::place().join("release").join(package))
 }
 
 /// How a system is built and where its parts go.
