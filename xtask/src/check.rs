@@ -10,6 +10,7 @@ mod dependencies;
 mod examples;
 pub mod files;
 mod includes;
+mod metadata;
 mod modules;
 mod ports;
 pub mod prose;
@@ -18,6 +19,7 @@ mod words;
 pub use crates::Crates;
 pub use dependencies::check as dependencies;
 pub use examples::examples;
+pub use metadata::{HOST, Metadata, Package};
 pub use ports::ports;
 pub use words::words;
 

@@ -243,8 +243,8 @@ enum Command {
     Manual,
     /// Build the book of docs/, and print where its first page is: docs/book/index.html.
     Book {
-        /// Add the documentation of the crates, and print where the list of them is:
-        /// docs/book/rust/index.html.
+        /// Add the documentation of all crates, for the host and for each board, and print where the
+        /// list of them is: docs/book/rust/index.html. It takes some minutes.
         #[arg(long)]
         rust: bool,
     },

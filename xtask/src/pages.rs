@@ -12,12 +12,14 @@
 //! `test` checks the commands of pages.
 
 mod chapters;
+mod crates;
 mod excerpts;
 mod links;
 mod made;
 mod sound;
 
 pub use chapters::all;
+pub use crates::{add as add_crates, document, document_boards};
 pub use links::commands;
-pub use made::{add_crates, document, make};
+pub use made::make;
 pub use sound::check;

@@ -41,10 +41,12 @@ fn without_library(subcommand: &str, target: &str) -> Command {
 }
 
 /// A cargo command for the board that takes the standard library from a folder ([`library`]).
+/// Documentation has no warnings.
 pub(super) fn with_library(subcommand: &str, library: &Path) -> Command {
     let mut cargo = without_library(subcommand, &board::chosen().target);
     // What separates flags is no character of a path.
     let flags = format!("--sysroot\x1f{}", library.display());
+    cargo.env("CARGO_ENCODED_RUSTDOCFLAGS", format!("{flags}\x1f-D\x1fwarnings"));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags);
     cargo
 }
@@ -52,6 +54,11 @@ pub(super) fn with_library(subcommand: &str, library: &Path) -> Command {
 /// Where cargo puts what it makes for the board.
 pub(super) fn place() -> PathBuf {
     Path::new(FOLDER).join(target())
+}
+
+/// Where cargo puts the documentation of crates that are compiled for the board.
+pub fn documented() -> PathBuf {
+    place().join("doc")
 }
 
 /// The name of the board's target.

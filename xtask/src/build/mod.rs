@@ -26,7 +26,7 @@ use crate::process::once::Once;
 use crate::process::tether::run_group;
 use crate::process::{aside, run};
 use anyhow::{Context, Result, bail, ensure};
-pub use commands::{FOLDER, cargo_bare, cargo_for};
+pub use commands::{FOLDER, cargo_bare, cargo_for, documented};
 pub use flat::Flat;
 pub use model::{Model, model};
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,7 +140,7 @@ impl Built {
     }
 }
 
-/// A cargo command for the board that only checks: with the standard library that programs are
+/// A cargo command for the board that only checks or documents: with the standard library that programs are
 /// linked with, which cargo would otherwise compile once more for this.
 ///
 /// # Errors

@@ -3,9 +3,8 @@
 //! there in two versions; and whether each file of the project states its licence.
 
 use super::files::{files, has_extension, read};
-use crate::process::cargo;
+use super::metadata::{HOST, Metadata, Package};
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,68 +33,13 @@ const TAG: &str = "SPDX-License-Identifier:";
 /// interpreter.
 const FIRST_LINES: usize = 3;
 
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    workspace_members: BTreeSet<String>,
-    resolve: Resolve,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-    source: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-#[derive(Deserialize)]
-struct DependencyKind {
-    /// Nothing: a part of the program. Else it is for tests, or for what builds it.
-    kind: Option<String>,
-}
-
 /// Holds all crates against what is said above.
 ///
 /// # Errors
 /// If one is from elsewhere, under a licence that does not fit, or there twice.
 pub fn check() -> Result<()> {
-    let output = cargo()
-        .args([
-            "metadata",
-            "--locked",
-            "--format-version",
-            "1",
-            "--filter-platform",
-            "x86_64-unknown-linux-gnu",
-        ])
-        .output()
-        .context("cannot run cargo")?;
-    ensure!(
-        output.status.success(),
-        "cargo metadata failed: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
-    let wrong = metadata.wrong()?;
+    let metadata = Metadata::read(HOST)?;
+    let wrong = wrong(&metadata)?;
     ensure!(wrong.is_empty(), "what others wrote:\n{}", wrong.join("\n"));
     own_files()
 }
@@ -112,68 +56,46 @@ fn own_files() -> Result<()> {
     Ok(())
 }
 
-impl Metadata {
-    fn wrong(&self) -> Result<Vec<String>> {
-        let mut wrong = Vec::new();
-        for member in &self.workspace_members {
-            let own = self.package(member)?;
-            let allowed = |name: &str| {
-                let beside: &[&str] = match &*own.name {
-                    PLUGIN => &OF_PLUGIN,
-                    name if TOOLS.contains(&name) => &OF_TOOLS,
-                    _ => &[],
-                };
-                PERMISSIVE.contains(&name) || beside.contains(&name)
+/// What does not fit, a line for each.
+fn wrong(metadata: &Metadata) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for member in &metadata.workspace_members {
+        let own = metadata.package(member)?;
+        let allowed = |name: &str| {
+            let beside: &[&str] = match &*own.name {
+                PLUGIN => &OF_PLUGIN,
+                name if TOOLS.contains(&name) => &OF_TOOLS,
+                _ => &[],
             };
-            let mut versions = BTreeMap::<&str, BTreeSet<&str>>::new();
-            for id in self.parts(member) {
-                let Package { name, version, license, source, .. } = self.package(id)?;
-                if source.is_none() {
-                    continue;
-                }
-                versions.entry(name).or_default().insert(version);
-                if source.as_deref() != Some(REGISTRY) {
-                    wrong.push(format!("{}: {name} {version} comes from {source:?}", own.name));
-                }
-                let license = license.as_deref().unwrap_or_default();
-                if !fits(license, allowed).with_context(|| format!("{name} {version}"))? {
-                    wrong.push(format!("{}: {name} {version} is under `{license}`", own.name));
-                }
+            PERMISSIVE.contains(&name) || beside.contains(&name)
+        };
+        let mut versions = BTreeMap::<&str, BTreeSet<&str>>::new();
+        for id in metadata.parts(member) {
+            let Package { name, version, license, source, .. } = metadata.package(id)?;
+            if source.is_none() {
+                continue;
             }
-            // Tools may have what their libraries have.
-            let twice = versions
-                .iter()
-                .filter(|(name, versions)| versions.len() > 1 && !TWICE.contains(name));
-            if !TOOLS.contains(&&*own.name) {
-                wrong.extend(twice.map(|(name, versions)| {
-                    format!("{}: {name} is there in versions {versions:?}", own.name)
-                }));
+            versions.entry(name).or_default().insert(version);
+            if source.as_deref() != Some(REGISTRY) {
+                wrong.push(format!("{}: {name} {version} comes from {source:?}", own.name));
+            }
+            let license = license.as_deref().unwrap_or_default();
+            if !fits(license, allowed).with_context(|| format!("{name} {version}"))? {
+                wrong.push(format!("{}: {name} {version} is under `{license}`", own.name));
             }
         }
-        Ok(wrong)
-    }
-
-    fn package(&self, id: &str) -> Result<&Package> {
-        self.packages
+        // Tools may have what their libraries have.
+        let twice = versions
             .iter()
-            .find(|package| package.id == id)
-            .with_context(|| format!("no package {id}"))
-    }
-
-    /// Everything that a crate's program consists of, not what only builds or tests it.
-    fn parts<'a>(&'a self, member: &'a str) -> BTreeSet<&'a str> {
-        let (mut parts, mut open) = (BTreeSet::from([member]), vec![member]);
-        while let Some(id) = open.pop() {
-            let node = self.resolve.nodes.iter().find(|node| node.id == id);
-            let dependencies = node.into_iter().flat_map(|node| &node.deps);
-            let linked = dependencies
-                .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind.is_none()));
-            open.extend(linked.map(|dependency| &*dependency.pkg).filter(|id| parts.insert(id)));
+            .filter(|(name, versions)| versions.len() > 1 && !TWICE.contains(name));
+        if !TOOLS.contains(&&*own.name) {
+            wrong.extend(twice.map(|(name, versions)| {
+                format!("{}: {name} is there in versions {versions:?}", own.name)
+            }));
         }
-        parts
     }
+    Ok(wrong)
 }
-
 /// Whether a crate may be used under one of these licences. Old crates write `/` for `OR`.
 fn fits(license: &str, allowed: impl Fn(&str) -> bool) -> Result<bool> {
     if license.is_empty() {
@@ -187,6 +109,7 @@ fn fits(license: &str, allowed: impl Fn(&str) -> bool) -> Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::metadata::example;
     use super::*;
 
     #[test]
@@ -205,41 +128,23 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let package = |name: &str, version: &str, license: &str, source: Option<&str>| Package {
-            id: format!("{name} {version}"),
-            name: name.into(),
-            version: version.into(),
-            license: Some(license.into()),
-            source: source.map(String::from),
-        };
-        let node = |id: &str, deps: &[(&str, Option<&str>)]| Node {
-            id: id.into(),
-            deps: deps
-                .iter()
-                .map(|(pkg, kind)| Dependency {
-                    pkg: (*pkg).into(),
-                    dep_kinds: vec![DependencyKind { kind: kind.map(String::from) }],
-                })
-                .collect(),
-        };
-        let metadata = Metadata {
-            packages: vec![
-                package("kcore", "1", "MIT", None),
-                package("a", "1", "MIT", Some(REGISTRY)),
-                package("a", "2", "MIT", Some(REGISTRY)),
-                package("b", "1", "GPL-2.0-only", Some(REGISTRY)),
-                package("c", "1", "MIT", Some("git+https://example.org")),
-                package("tests", "1", "GPL-2.0-only", Some(REGISTRY)),
+        let registry = Some(REGISTRY);
+        let metadata = example(
+            &[
+                ("kcore", "1", "MIT", None),
+                ("a", "1", "MIT", registry),
+                ("a", "2", "MIT", registry),
+                ("b", "1", "GPL-2.0-only", registry),
+                ("c", "1", "MIT", Some("git+https://example.org")),
+                ("tests", "1", "GPL-2.0-only", registry),
             ],
-            workspace_members: BTreeSet::from(["kcore 1".into()]),
-            resolve: Resolve {
-                nodes: vec![
-                    node("kcore 1", &[("a 1", None), ("b 1", None), ("tests 1", Some("dev"))]),
-                    node("b 1", &[("a 2", None), ("c 1", None)]),
-                ],
-            },
-        };
-        let wrong = metadata.wrong().expect("packages").join("\n");
+            &["kcore 1"],
+            &[
+                ("kcore 1", &[("a 1", None), ("b 1", None), ("tests 1", Some("dev"))]),
+                ("b 1", &[("a 2", None), ("c 1", None)]),
+            ],
+        );
+        let wrong = wrong(&metadata).expect("packages").join("\n");
         for part in [
             "a is there in versions {\"1\", \"2\"}",
             "b 1 is under `GPL-2.0-only`",

@@ -14,11 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Where the book is, and the way from there to the project's folder.
-const BOOK: &str = "docs/book";
+pub const BOOK: &str = "docs/book";
 const UP: [&str; 2] = ["..", ".."];
-/// Where cargo puts the documentation of crates, and where it is in the book.
-const DOCUMENTED: &str = "target/doc";
-const CRATES: &str = "docs/book/rust";
 /// Its settings.
 const SETTINGS: &str = "docs/book.toml";
 /// Ends of names of pictures.
@@ -67,53 +64,6 @@ pub fn make() -> Result<PathBuf> {
     run(&mut command)?;
     std::fs::write(STAMP, stamp)?;
     Ok(first)
-}
-
-/// Builds the documentation of all crates that the host compiles.
-///
-/// # Errors
-/// If it has a warning.
-pub fn document() -> Result<()> {
-    let mut command = cargo();
-    // There are no examples: asked for them, cargo takes other crates with the features that they have
-    // for tests, as it does for Clippy, and compiles none of them once more.
-    command.args(["doc", "--quiet", "--no-deps", "--lib", "--bins", "--examples"]);
-    run(command.env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Puts the documentation of these crates into the book's folder, with a page that lists them.
-/// Returns that page.
-///
-/// # Errors
-/// If it has a warning, or cannot be copied.
-pub fn add_crates() -> Result<PathBuf> {
-    document()?;
-    let (from, to) = (Path::new(DOCUMENTED), Path::new(CRATES));
-    if to.exists() {
-        std::fs::remove_dir_all(to)?;
-    }
-    for file in files(from, &|_| true)? {
-        let copy = to.join(file.strip_prefix(from)?);
-        std::fs::create_dir_all(copy.parent().unwrap_or(to))?;
-        std::fs::copy(&file, &copy).with_context(|| format!("cannot copy {}", file.display()))?;
-    }
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(to)? {
-        let entry = entry?;
-        let is_crate = entry.path().join("all.html").is_file();
-        names.extend(is_crate.then(|| entry.file_name().to_string_lossy().into_owned()));
-    }
-    let index = std::path::absolute(to.join("index.html"))?;
-    std::fs::write(&index, listed(names))?;
-    Ok(index)
-}
-
-/// A page with a link to each of these crates.
-fn listed(mut names: Vec<String>) -> String {
-    names.sort();
-    let links = names.iter().map(|name| format!("<li><a href=\"{name}/index.html\">{name}</a>\n"));
-    let links: String = links.collect();
-    format!("<!DOCTYPE html>\n<title>Crates</title>\n<h1>Crates</h1>\n<ul>\n{links}</ul>\n")
 }
 
 /// What mdbook reads: a path below [`SOURCES`], and what is there.
@@ -213,13 +163,6 @@ fn mdbook() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn crates_are_listed_in_order() {
-        let page = listed(["b", "a"].map(String::from).into());
-        let (a, b) = (page.find(">a</a>"), page.find("\"b/index.html\""));
-        assert!(a.is_some() && a < b, "{page}");
-    }
 
     #[test]
     fn the_book_has_links_of_its_own() {

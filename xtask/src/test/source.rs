@@ -25,6 +25,9 @@ pub const ALL: &[Test] = &[
         cargo(&["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"])
     }),
     test("source.docs", docs),
+    slow("source.docs.bare", "minutes: each crate is documented for each board", || {
+        pages::document_boards().map(drop)
+    }),
     test("source.clippy.wide", || {
         cargo(&[
             "clippy",
@@ -114,7 +117,8 @@ fn fuzz() -> Result<()> {
     run(&mut bounded)
 }
 
-/// Documentation of crates has no warnings, and no examples, which tests leave out.
+/// Documentation of crates that run on the host has no warnings, and that of no crate has examples,
+/// which tests leave out.
 fn docs() -> Result<()> {
     check::examples()?;
     pages::document()
