@@ -22,6 +22,7 @@ mod chunk;
 mod corners;
 mod counter;
 mod cpu;
+mod crossing;
 mod doubt;
 mod events;
 mod fault;

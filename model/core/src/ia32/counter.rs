@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes intervals of what an IA-32 processor executes.
-//!
-//! QEMU reports no event for a kernel entry: it shows as kernel code where user code was due. That
-//! nearly means that the code before was user code. But the kernel may also return to user mode and
-//! be entered again before a user instruction begins: by a pending interrupt, or because that
-//! instruction cannot be fetched. So the counter also watches the instructions that leave the
-//! kernel.
 
 use super::checker::{Access, Checker, Verdict};
 use super::instruction::Class;
@@ -13,6 +7,7 @@ use super::machine::{Machine, Tables};
 use super::segment::{self, SegmentRegister};
 use super::walk::{Mapping, walk};
 use crate::counter::{Counter, Entry, Follow, Processor};
+use crate::crossing::Crossing;
 use crate::events::Owner;
 use crate::memory::Physical;
 use crate::violation::{Rule, Violation};
@@ -50,15 +45,7 @@ pub struct Ia32 {
     /// Whose code user mode executes in this space, which begins there: native or not, if that is
     /// known.
     native: Option<(u32, bool)>,
-    /// Privilege of the code that is executed.
-    privilege: Privilege,
-    /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is
-    /// [`Privilege::User`], too.
-    due: Privilege,
-    /// How user mode is about to enter the kernel.
-    gate: Option<Class>,
-    /// Words popped by the far return in progress, if there is one.
-    popped: Option<u32>,
+    crossing: Crossing,
     /// The last special instruction is `lgdt`.
     loads_table: bool,
     /// Base and limit of the global descriptor table, when an instruction has loaded them.
@@ -71,9 +58,6 @@ pub struct Ia32 {
     region: Option<RangeInclusive<u32>>,
     /// The tables with which ring 3 runs, or ran last, if that was in a small space.
     home: Option<u32>,
-    /// Where in the chunk the last special instruction is: what it reads may be the processor's own
-    /// tables, which user mode has no right to.
-    implicit: Option<u16>,
     /// A control register was written: what it holds is read when the next chunk begins.
     written: Option<(Class, u16)>,
     root: u32,
@@ -130,17 +114,13 @@ impl Processor for Ia32 {
         Self {
             limit: is_high.then_some(setup.kernel),
             native: None,
-            privilege: Privilege::User,
-            due: Privilege::User,
-            gate: None,
-            popped: None,
+            crossing: Crossing::new(),
             loads_table: false,
             table: None,
             blind: 0,
             large_code: None,
             region: None,
             home: None,
-            implicit: None,
             written: None,
             root: 0,
             paging: false,
@@ -148,7 +128,7 @@ impl Processor for Ia32 {
     }
 
     fn marked(&mut self) {
-        self.due = Privilege::User;
+        self.crossing.leaves();
     }
 
     fn modified(&self, address: u32) -> u32 {
@@ -179,7 +159,7 @@ impl<W: World> Follow<W> for Ia32 {
         if let Some((class, offset)) = counter.processor.written.take() {
             counter.control_written(class, offset, world);
         }
-        if counter.processor.privilege == Privilege::Kernel {
+        if counter.processor.crossing.privilege == Privilege::Kernel {
             match chunk.privilege {
                 Privilege::Kernel => {}
                 Privilege::Ring1 => counter.check_segments(world),
@@ -189,16 +169,7 @@ impl<W: World> Follow<W> for Ia32 {
         counter.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
         let owner = if kernel { Owner::Kernel } else { counter.user_owner(chunk, base, world) };
-        let processor = &mut counter.processor;
-        let entry =
-            (kernel && processor.due != Privilege::Kernel).then_some(match processor.gate {
-                Some(Class::Sysenter) => Entry::Sysenter,
-                Some(_) => Entry::Trap,
-                None => Entry::Fault,
-            });
-        (processor.privilege, processor.due) = (chunk.privilege, chunk.privilege);
-        (processor.gate, processor.popped, processor.implicit) = (None, None, None);
-        (owner, entry)
+        (owner, counter.processor.crossing.begins(chunk.privilege))
     }
 
     fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u32, world: &mut W) {
@@ -233,7 +204,7 @@ impl Counter<Ia32> {
     /// executed. `operand` is the address that an `invlpg` names.
     pub fn special(&mut self, class: Class, offset: u16, operand: u32) {
         let events = self.ledger.events();
-        self.processor.implicit = Some(offset);
+        self.processor.crossing.implicit = Some(offset);
         self.processor.loads_table = class == Class::LoadTable;
         match class {
             Class::Plain
@@ -257,13 +228,14 @@ impl Counter<Ia32> {
             }
             Class::FarReturn => {
                 events.far_returns += 1;
-                self.processor.popped = Some(0);
+                self.processor.crossing.far_return();
             }
             Class::Sysexit => {
                 events.sysexits += 1;
-                self.processor.due = Privilege::User;
+                self.processor.crossing.leaves();
             }
-            Class::Int | Class::Sysenter => self.processor.gate = Some(class),
+            Class::Int => self.processor.crossing.asks(Entry::Trap),
+            Class::Sysenter => self.processor.crossing.asks(Entry::Sysenter),
             Class::LoadSegment => events.segment_loads += 1,
             Class::Port => events.port_accesses += 1,
         }
@@ -284,13 +256,12 @@ impl Counter<Ia32> {
         value: impl FnOnce() -> u32,
         world: &mut impl World,
     ) {
-        // A far return reads EIP first and CS second.
-        if let Some(popped) = &mut self.processor.popped {
-            *popped += 1;
-            if *popped == 2 && value() & 3 != 0 {
-                self.processor.due = Privilege::User;
-            }
-        } else if self.processor.loads_table && self.processor.implicit == Some(offset) {
+        let crossing = &mut self.processor.crossing;
+        let is_implicit = crossing.implicit == Some(offset);
+        let user = crossing.is_users(offset);
+        if crossing.is_returning() {
+            crossing.access(|| value().into());
+        } else if self.processor.loads_table && is_implicit {
             // The limit comes first.
             self.processor.table = match self.processor.table {
                 Some((_, limit)) if bytes == 4 => Some((value(), limit)),
@@ -298,8 +269,6 @@ impl Counter<Ia32> {
             };
         }
         let kernel = self.ledger.owner() == Owner::Kernel;
-        let user =
-            self.processor.privilege == Privilege::User && self.processor.implicit != Some(offset);
         let instruction = self.instruction(offset);
         if kernel {
             self.ledger.each(|repetition| repetition.access(address, bytes));
@@ -321,7 +290,7 @@ impl Counter<Ia32> {
         if self.setup.checker.is_some() {
             self.accesses += u64::from(self.processor.paging);
             let last = address.wrapping_add(bytes - 1);
-            if self.processor.implicit != Some(offset) {
+            if !is_implicit {
                 self.check_reach(instruction, (address, last), Some(write), world);
             }
             self.check(instruction, Access { address, write, user }, world);
@@ -432,7 +401,8 @@ impl Counter<Ia32> {
         world: &mut impl World,
     ) {
         let (rule, address) =
-            match (self.processor.privilege, self.processor.limit, &self.processor.region) {
+            match (self.processor.crossing.privilege, self.processor.limit, &self.processor.region)
+            {
                 (Privilege::Ring1, Some(limit), _) if first.max(last) >= limit => {
                     (Rule::BeyondLimit, first.max(limit))
                 }
@@ -477,7 +447,7 @@ impl Counter<Ia32> {
 
     /// The instruction by which the kernel was left.
     fn returned(&self) -> u32 {
-        self.base.wrapping_add(u32::from(self.processor.implicit.unwrap_or(0)))
+        self.base.wrapping_add(u32::from(self.processor.crossing.implicit.unwrap_or(0)))
     }
 
     /// The kernel has been left for ring 3, whose code segment begins at `base`.

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes intervals of what an x86-64 processor executes.
-//!
-//! As on IA-32, an entry of the kernel shows as kernel code where user code was due, so the counter
-//! also watches the instructions that leave the kernel.
 
 use super::checker::{Access, Checker, Verdict};
 use super::instruction::Class;
 use super::machine::{Machine, Tables};
 use super::walk::{Mapping, Memory, walk};
 use crate::counter::{Counter, Entry, Follow, Processor};
+use crate::crossing::Crossing;
 use crate::events::Owner;
 use crate::violation::Rule;
 use crate::{Chunk, Privilege};
@@ -31,18 +29,7 @@ pub type Setup = crate::counter::Setup<Machine, Checker>;
 pub struct X86_64 {
     /// Whether user mode executes a native component's code in this space, if that is known.
     native: Option<bool>,
-    /// Privilege of the code that is executed.
-    privilege: Privilege,
-    /// Privilege of the instruction that is due if nothing intervenes. After a far return ring 1 is
-    /// [`Privilege::User`], too.
-    due: Privilege,
-    /// How user mode is about to enter the kernel.
-    gate: Option<Class>,
-    /// Words popped by the far return in progress, if there is one.
-    popped: Option<u32>,
-    /// Where in the chunk the last special instruction is: what it reads may be the processor's own
-    /// tables, which user mode has no right to.
-    implicit: Option<u16>,
+    crossing: Crossing,
     /// A control register was written: what it holds is read when the next chunk begins.
     written: Option<(Class, u16)>,
     /// Whether user mode was executed: boot is over.
@@ -86,11 +73,7 @@ impl Processor for X86_64 {
     fn new(_: &Setup) -> Self {
         Self {
             native: None,
-            privilege: Privilege::User,
-            due: Privilege::User,
-            gate: None,
-            popped: None,
-            implicit: None,
+            crossing: Crossing::new(),
             written: None,
             has_started: false,
             root: 0,
@@ -99,7 +82,7 @@ impl Processor for X86_64 {
     }
 
     fn marked(&mut self) {
-        self.due = Privilege::User;
+        self.crossing.leaves();
     }
 
     fn modified(&self, address: u64) -> u64 {
@@ -126,17 +109,8 @@ impl<W: World> Follow<W> for X86_64 {
         counter.base = base;
         let kernel = chunk.privilege == Privilege::Kernel;
         let owner = if kernel { Owner::Kernel } else { counter.user_owner(chunk, base, world) };
-        let processor = &mut counter.processor;
-        let entry =
-            (kernel && processor.due != Privilege::Kernel).then_some(match processor.gate {
-                Some(Class::Syscall) => Entry::Sysenter,
-                Some(_) => Entry::Trap,
-                None => Entry::Fault,
-            });
-        (processor.privilege, processor.due) = (chunk.privilege, chunk.privilege);
-        (processor.gate, processor.popped, processor.implicit) = (None, None, None);
-        processor.has_started |= !kernel;
-        (owner, entry)
+        counter.processor.has_started |= !kernel;
+        (owner, counter.processor.crossing.begins(chunk.privilege))
     }
 
     fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: u64, world: &mut W) {
@@ -159,7 +133,7 @@ impl Counter<X86_64> {
     /// executed. `operand` is the address that an `invlpg` names.
     pub fn special(&mut self, class: Class, offset: u16, operand: u64) {
         let events = self.ledger.events();
-        self.processor.implicit = Some(offset);
+        self.processor.crossing.implicit = Some(offset);
         match class {
             Class::Plain | Class::Descriptor | Class::OpenInterrupts | Class::Halt => {}
             Class::WriteCr0 | Class::WriteCr3 | Class::WriteCr4 => {
@@ -178,13 +152,14 @@ impl Counter<X86_64> {
             }
             Class::FarReturn => {
                 events.far_returns += 1;
-                self.processor.popped = Some(0);
+                self.processor.crossing.far_return();
             }
             Class::Sysret => {
                 events.sysexits += 1;
-                self.processor.due = Privilege::User;
+                self.processor.crossing.leaves();
             }
-            Class::Int | Class::Syscall => self.processor.gate = Some(class),
+            Class::Int => self.processor.crossing.asks(Entry::Trap),
+            Class::Syscall => self.processor.crossing.asks(Entry::Sysenter),
             Class::LoadSegment => events.segment_loads += 1,
             Class::Port => events.port_accesses += 1,
         }
@@ -204,13 +179,7 @@ impl Counter<X86_64> {
         value: impl FnOnce() -> u64,
         world: &mut impl World,
     ) {
-        // A far return reads RIP first and CS second.
-        if let Some(popped) = &mut self.processor.popped {
-            *popped += 1;
-            if *popped == 2 && value() & 3 != 0 {
-                self.processor.due = Privilege::User;
-            }
-        }
+        self.processor.crossing.access(value);
         if self.ledger.owner() == Owner::Kernel {
             self.ledger.each(|repetition| repetition.access(address, bytes));
         }
@@ -221,8 +190,7 @@ impl Counter<X86_64> {
         }
         if self.setup.checker.is_some() {
             self.accesses += u64::from(self.processor.paging);
-            let user = self.processor.privilege == Privilege::User
-                && self.processor.implicit != Some(offset);
+            let user = self.processor.crossing.is_users(offset);
             let last = address.wrapping_add(u64::from(bytes) - 1);
             let access = Access { address, write, user, fetch: false };
             self.check_pages(self.instruction(offset), access, last, world);
@@ -314,7 +282,7 @@ impl X86_64 {
     /// executes none of theirs.
     fn broken(&self, access: Access, mapping: Mapping) -> [Option<Rule>; 3] {
         let is_kernels = access.address >> 63 != 0;
-        let executes = access.fetch && self.privilege == Privilege::Kernel;
+        let executes = access.fetch && self.crossing.privilege == Privilege::Kernel;
         let writable = is_kernels && mapping.writable && mapping.executable;
         [
             (mapping.global && mapping.user).then_some(Rule::GlobalUserPage),
