@@ -12,6 +12,7 @@ pub mod alpha;
 pub mod area;
 pub mod armv5;
 pub mod block;
+pub mod debug;
 pub mod descriptor;
 pub mod fass;
 pub mod format;

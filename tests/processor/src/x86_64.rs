@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64.
 
-use abi::state::{DEBUG, THREAD_POINTER};
+use abi::state::THREAD_POINTER;
 use abi::{Frame, Op, Tag, Word, call};
 use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
@@ -257,14 +257,4 @@ pub mod code {
 pub fn set_thread_pointer(thread: Thread, address: Word) -> Result<()> {
     let part = THREAD_POINTER.into();
     sys::call(call::SetState { thread: thread.into(), part, values: [address, 0] }).map(|_| ())
-}
-
-/// Sets a debug register of a thread; the last status.
-///
-/// # Errors
-/// What the kernel says.
-pub fn set_debug(thread: Thread, index: Word, value: Word) -> Result<Word> {
-    let part = Word::from(DEBUG) + index;
-    sys::call(call::SetState { thread: thread.into(), part, values: [value, 0] })
-        .map(|[status, ..]| status)
 }

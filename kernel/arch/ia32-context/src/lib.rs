@@ -10,11 +10,12 @@
 
 use abi::frame::{BY_SYSEXIT, CHANGED_SEGMENTS, Frame, USER_FLAGS, vector};
 use abi::state::{DEBUG, TLS, TLS_COUNT};
-use abi::{Error, USER_END, UserAddr};
+use abi::{Error, UserAddr};
 use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
 use kcore::port::{CONTEXT_WORDS, Context, Registers, STATE_WORDS};
 use kcore::space::HW_WORDS;
+use mmu::debug;
 
 /// EFLAGS while a thread runs, in addition to its own flags: bit 1 is always set, and interrupts
 /// are open.
@@ -239,7 +240,7 @@ pub struct State {
     /// TLS descriptors.
     pub tls: [[u32; 2]; TLS_COUNT as usize],
     /// Debug registers 0 to 3, 6 and 7.
-    pub debug: [u32; 6],
+    pub debug: debug::Registers,
     /// Of an alien in a small space: the first TLS descriptor as it was last in the processor.
     pub shown: [u32; 2],
     /// The segment descriptor that the space had then. If it has that still, the other may be
@@ -307,26 +308,15 @@ fn set_tls(thread: &mut Thread, index: u32, [base, limit]: [u32; 2]) -> Result<(
 
 /// Sets a debug register, and returns and clears the status register.
 fn set_debug(thread: &mut Thread, index: u32, value: u32) -> Result<u32, Error> {
-    /// DR7: local enables, conditions and lengths; not general detect, not global enables.
-    const CONTROL: u32 = 0xffff_0055;
-    let slot = match index {
-        0..=3 if value < USER_END => index as usize,
-        7 if value & !(CONTROL | 0x3ff) == 0 => 5,
-        _ => return Err(Error::BadArgument),
-    };
-    // Breakpoints at I/O ports would want CR4.DE. Nobody needs them.
-    if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
-        return Err(Error::BadArgument);
-    }
-    let debug = &mut state_mut(thread).debug;
-    debug[slot] = if slot == 5 { value & CONTROL } else { value };
-    let (status, used) = (core::mem::take(&mut debug[4]), debug[5] != 0);
+    let registers = &mut state_mut(thread).debug;
+    let status = debug::set(registers, index, value)?;
+    let used = debug::are_used(registers);
     set_part(thread, lazy::DEBUG, used);
     Ok(status)
 }
 
 /// Switches off those breakpoints of a set of debug registers that lie at `end` or above.
-pub fn limit_debug(debug: &mut [u32; 6], end: UserAddr) {
+pub fn limit_debug(debug: &mut debug::Registers, end: UserAddr) {
     for index in 0..4 {
         if debug[index] >= end.0 {
             debug[5] &= !(3 << (2 * index));

@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
 use kcore::port::{CONTEXT_WORDS, Context, Registers, STATE_WORDS};
 use kcore::space::HW_WORDS;
+use mmu::debug;
 
 /// Where the words of a system call are: the tag, `a0`, and the words of a message.
 const CALL: [usize; 10] = [
@@ -43,7 +44,7 @@ pub struct State {
     /// The base of FS.
     pub fs_base: u64,
     /// Debug registers 0 to 3, 6 and 7.
-    pub debug: [u64; 6],
+    pub debug: debug::Registers,
 }
 const _: () = assert!(size_of::<State>() == STATE_WORDS * size_of::<Word>());
 
@@ -73,23 +74,11 @@ fn set_fs_base(thread: &mut Thread, base: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets a debug register, and returns and clears the status register. A breakpoint that is not
-/// aligned covers the aligned bytes around its address, all of them users'.
+/// Sets a debug register, and returns and clears the status register.
 fn set_debug(thread: &mut Thread, index: u64, value: u64) -> Result<u64, Error> {
-    /// DR7: local enables, conditions and lengths; not general detect, not global enables.
-    const CONTROL: u64 = 0xffff_0055;
-    let slot = match index {
-        0..=3 if value < USER_END => index as usize,
-        7 if value & !(CONTROL | 0x3ff) == 0 => 5,
-        _ => return Err(Error::BadArgument),
-    };
-    // Breakpoints at I/O ports would want CR4.DE. Nobody needs them.
-    if slot == 5 && (0..4).any(|i| value >> (16 + 4 * i) & 3 == 2) {
-        return Err(Error::BadArgument);
-    }
-    let debug = &mut state_mut(thread).debug;
-    debug[slot] = if slot == 5 { value & CONTROL } else { value };
-    let (status, used) = (core::mem::take(&mut debug[4]), debug[5] != 0);
+    let registers = &mut state_mut(thread).debug;
+    let status = debug::set(registers, index, value)?;
+    let used = debug::are_used(registers);
     set_part(thread, lazy::DEBUG, used);
     Ok(status)
 }

@@ -15,7 +15,7 @@ use macadamia::alloc::format;
 use macadamia::cap::{delete, frame, set_frame};
 use macadamia::ipc::{receive, reply_wait};
 use macadamia::{Space, println, time};
-use processor::{Words, code, set_debug};
+use processor::{Words, code};
 
 pub const CASES: &[Case] = &[
     ("it_does_nothing_that_other_processors_have", |bed| with_server(bed, nothing_of_others)),
@@ -116,8 +116,8 @@ fn stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let tag = Tag::new(Op::Identify, 0, 0).0.into();
     let thread = launch(bed, server, code::loads_stack_selector(), DATA)?;
     let (r, mut f) = next()?;
-    good(set_debug(thread, 0, DATA))?;
-    good(set_debug(thread, CONTROL, READ))?;
+    good(thread.set_debug(0, DATA))?;
+    good(thread.set_debug(CONTROL, READ))?;
     f.skip_invalid();
     f.r[0] = tag;
     set_frame(&f);
@@ -198,8 +198,8 @@ fn serves_somehow(
 ) -> Result<(), Why> {
     let [thread, alien] = pair(bed, server, (code::serves(), alien_code), (100, 0))?;
     if let Some(at) = breakpoint {
-        good(set_debug(alien, 0, at))?;
-        good(set_debug(alien, CONTROL, READ))?;
+        good(alien.set_debug(0, at))?;
+        good(alien.set_debug(CONTROL, READ))?;
     }
     let (_, f) = next()?;
     check("the server came to its end", f.vector == vector::INVALID_OPCODE)?;

@@ -11,7 +11,7 @@ use macadamia::cap::{frame, set_frame};
 use macadamia::ipc::{Received, reply_wait};
 use macadamia::map::map;
 use macadamia::sys;
-use processor::{INVALID_BYTES, Words, code, set_debug, set_thread_pointer};
+use processor::{INVALID_BYTES, Words, code, set_thread_pointer};
 
 pub const CASES: &[Case] = &[
     ("each_thread_has_its_own_thread_pointer", pointers),
@@ -137,10 +137,10 @@ fn bad_breakpoints(bed: &mut Bed) -> Result<(), Why> {
     let thread = launch(bed, code::invalid())?;
     next()?;
     let refused =
-        |index, value| fails(set_debug(thread, index, value).map(|_| ()), Error::BadArgument);
+        |index, value| fails(thread.set_debug(index, value).map(|_| ()), Error::BadArgument);
     for index in 0..4 {
         [USER_END, !USER_END, Word::MAX].into_iter().try_for_each(|at| refused(index, at))?;
-        good(set_debug(thread, index, USER_END - 1))?;
+        good(thread.set_debug(index, USER_END - 1))?;
         // Of I/O ports.
         refused(CONTROL, EXECUTED | 2 << (16 + 4 * index))?;
     }
@@ -157,8 +157,8 @@ fn breakpoint(bed: &mut Bed) -> Result<(), Why> {
     let code = [code::invalid(), code::nop(), code::nop(), code::invalid()].concat();
     let first = launch(bed, &code)?;
     let one = next()?;
-    good(set_debug(first, 0, AT))?;
-    check("nothing was met yet", good(set_debug(first, CONTROL, EXECUTED))? & MET == 0)?;
+    good(first.set_debug(0, AT))?;
+    check("nothing was met yet", good(first.set_debug(CONTROL, EXECUTED))? & MET == 0)?;
     start(bed, SPACE, 0)?;
     go_on(next()?)?;
     let (r, mut f) = one;
@@ -170,8 +170,8 @@ fn breakpoint(bed: &mut Bed) -> Result<(), Why> {
     set_frame(&Frame { rflags: f.rflags | RESUME, ..f });
     let r = good(reply_wait(r.handle, WHOLE))?;
     check("it goes on", r.words[0] == vector::INVALID_OPCODE)?;
-    check("the status tells which", good(set_debug(first, CONTROL, 0))? & MET != 0)?;
-    check("once", good(set_debug(first, CONTROL, 0))? & MET == 0)
+    check("the status tells which", good(first.set_debug(CONTROL, 0))? & MET != 0)?;
+    check("once", good(first.set_debug(CONTROL, 0))? & MET == 0)
 }
 
 fn watched(bed: &mut Bed) -> Result<(), Why> {
@@ -179,14 +179,14 @@ fn watched(bed: &mut Bed) -> Result<(), Why> {
     let thread = launch_with(bed, code::writes(), DATA + 4)?;
     let (r, mut f) = next()?;
     let after = f.rip;
-    good(set_debug(thread, 0, DATA))?;
-    good(set_debug(thread, CONTROL, WRITTEN))?;
+    good(thread.set_debug(0, DATA))?;
+    good(thread.set_debug(CONTROL, WRITTEN))?;
     f.skip_invalid();
     set_frame(&f);
     let r = good(reply_wait(r.handle, WHOLE))?;
     let f = frame();
     check("after the write", r.words[0] == vector::DEBUG && f.rip == after)?;
-    check("which was met", good(set_debug(thread, CONTROL, 0))? & MET != 0)?;
+    check("which was met", good(thread.set_debug(CONTROL, 0))? & MET != 0)?;
     set_frame(&f);
     let r = good(reply_wait(r.handle, WHOLE))?;
     check("then the next instruction", r.words[0] == vector::INVALID_OPCODE)
@@ -199,8 +199,8 @@ fn stack_selector(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
     let thread = launch_with(bed, code::loads_stack_selector(), DATA)?;
     let (r, mut f) = next()?;
-    good(set_debug(thread, 0, DATA))?;
-    good(set_debug(thread, CONTROL, READ))?;
+    good(thread.set_debug(0, DATA))?;
+    good(thread.set_debug(CONTROL, READ))?;
     f.skip_invalid();
     f.r[0] = Tag::new(Op::Identify, 0, 0).0.into();
     set_frame(&f);
@@ -217,8 +217,8 @@ fn stack_selector(bed: &mut Bed) -> Result<(), Why> {
 fn alien_breakpoint(bed: &mut Bed) -> Result<(), Why> {
     const PLACE: Word = ADDRESS + PAGE - 8;
     let alien = alien::launch(bed, code::system_calls())?;
-    good(set_debug(alien.thread, 0, PLACE))?;
-    good(set_debug(alien.thread, CONTROL, WRITTEN))?;
+    good(alien.thread.set_debug(0, PLACE))?;
+    good(alien.thread.set_debug(CONTROL, WRITTEN))?;
     let mut handle = alien.bound.handle;
     for _ in 0..3 {
         let r = alien.run(handle)?;
@@ -226,7 +226,7 @@ fn alien_breakpoint(bed: &mut Bed) -> Result<(), Why> {
         fill(PLACE, 8, &[1; 8]);
         handle = r.handle;
     }
-    check("nobody met it", good(set_debug(alien.thread, CONTROL, 0))? & MET == 0)
+    check("nobody met it", good(alien.thread.set_debug(CONTROL, 0))? & MET == 0)
 }
 
 /// The registers of AVX, if the processor has them and the kernel lets users have them.

@@ -6,7 +6,7 @@ use crate::{Result, STACK_BYTES, Thread};
 use abi::arch::ia32::kip::{FEATURE_SERVERS, FEATURE_SYSENTER, INT_VECTOR};
 pub use abi::arch::ia32::marker::{BEGIN, BEGIN_FREE, END};
 use abi::arch::ia32::marker::{CASE, immediate};
-use abi::state::{DEBUG, TLS, TLS_COUNT};
+use abi::state::{TLS, TLS_COUNT};
 use abi::{Error, call};
 use core::arch::{asm, global_asm};
 use image::layout::MESSAGES;
@@ -228,14 +228,5 @@ impl Thread {
         }
         sys::call(call::SetState { thread: self.into(), part: TLS + index, values: [base, limit] })
             .map(|_| ())
-    }
-    /// Sets a debug register; returns the last status.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn set_debug(self, index: u32, value: u32) -> Result<u32> {
-        let part = DEBUG.checked_add(index).ok_or(Error::BadArgument)?;
-        sys::call(call::SetState { thread: self.into(), part, values: [value, 0] })
-            .map(|[status, _, _]| status)
     }
 }

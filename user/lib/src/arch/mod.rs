@@ -8,6 +8,9 @@
 //! `SERVERS` is the bit of the information page that says whether there are servers, if there can be
 //! any. `board` is what is known of the board.
 
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod debug;
+
 #[cfg(target_arch = "x86")]
 mod ia32;
 #[cfg(target_arch = "x86")]
