@@ -27,6 +27,8 @@ mod object;
 mod pager;
 #[cfg(target_arch = "powerpc")]
 mod powerpc;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod server;
 mod thread;
 #[cfg(not(target_arch = "arm"))]
 mod unlocked;

@@ -3,14 +3,14 @@
 //! another home, and of the server that homes show. Where the machine has no small spaces, each
 //! case checks that it says so.
 
-use super::server::{self, limits_hold};
+use super::server::limits_hold;
 use super::small::{
     CODE, DATA, FIRST, SECOND, SERVER, SIZE, changer, jump, launch, native, new_home, seen,
     with_home, word, write,
 };
 use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
-use crate::{Bed, Case, PAGE, QUOTA, SELF, Why, check, good};
+use crate::{Bed, Case, PAGE, QUOTA, SELF, Why, check, good, server};
 use abi::frame::{Frame, vector};
 use abi::state::tls::{PAGES, PRESENT};
 use abi::{MessageKind, Op, Rights, TABLE_SPAN, Tag};

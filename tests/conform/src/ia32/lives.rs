@@ -3,12 +3,11 @@
 //! all the time and is not affected, and the Quota has everything back each time. Where the machine
 //! has no servers, `server` checks that it says so.
 
-use super::server::{self, has_servers};
 use super::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
 use super::state::has_sysenter;
 use super::ways::native_call;
 use crate::exception::create;
-use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
+use crate::{Bed, Case, PAGE, QUOTA, Why, check, good, server};
 use abi::frame::{Frame, vector};
 use abi::{Op, Rights, TABLE_SPAN};
 use core::mem::offset_of;
@@ -17,6 +16,7 @@ use macadamia::alloc::format;
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::delete;
 use macadamia::map::{Window, map, unmap};
+use macadamia::time::has_servers;
 use macadamia::{Memory, Space, Thread, ipc, result, time};
 
 pub const CASES: &[Case] = &[("many_die_beside_one_that_works", many)];

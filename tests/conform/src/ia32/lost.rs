@@ -5,14 +5,13 @@
 //! has no servers, `server` checks that it says so.
 
 use super::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
-use super::server::{self, has_servers};
 use super::small::{
     CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word,
     write,
 };
 use super::state::has_sysenter;
 use crate::exception::{create, next};
-use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
+use crate::{Bed, Case, PAGE, QUOTA, Why, check, good, server};
 use abi::frame::{Frame, WORDS, vector};
 use abi::{MapRecord, MessageKind, Op, Rights, TABLE_SPAN};
 use macadamia::alien::Alien;
@@ -21,6 +20,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete, set_frame};
 use macadamia::ipc::{Message, reply, run};
 use macadamia::map::map;
+use macadamia::time::has_servers;
 use macadamia::{Memory, Space, Thread};
 
 pub const CASES: &[Case] = &[

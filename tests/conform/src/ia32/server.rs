@@ -3,8 +3,9 @@
 //! servers, each case checks that it says so.
 
 use crate::exception::{create, next};
+use crate::server::{START, placed, showing, shown_once, with_server};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, good};
-use abi::arch::ia32::kip::{FEATURE_SERVERS, FEATURE_SYSENTER};
+use abi::arch::ia32::kip::FEATURE_SYSENTER;
 use abi::frame::{Frame, fault, vector};
 use abi::state::tls::{PAGES, PRESENT};
 use abi::{Error, MessageKind, Rights, TABLE_SPAN, USER_END};
@@ -12,6 +13,7 @@ use macadamia::alien::Alien;
 use macadamia::cap::{copy, delete};
 use macadamia::map::{map, unmap};
 use macadamia::start::fill;
+use macadamia::time::has_servers;
 use macadamia::{Space, Thread, result, time};
 
 pub const CASES: &[Case] = &[
@@ -32,32 +34,9 @@ pub const CASES: &[Case] = &[
     ("what_it_maps_is_there_at_once", |bed| with_server(bed, there_at_once)),
 ];
 
-/// The start of the window, and where its code and its data are: after the kernel's part.
-pub const START: u32 = USER_END - (512 << 20);
+/// Where its code and its data are: after the kernel's part of the window.
 const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;
-
-/// Whether this machine has servers.
-pub fn has_servers() -> bool {
-    time::kip().features & FEATURE_SERVERS != 0
-}
-
-/// A space with its kernel's part where the window begins.
-pub fn placed(bed: &mut Bed) -> Result<Space, Why> {
-    let slot = bed.slot();
-    good(QUOTA.create_space_at(16, slot, START))
-}
-
-/// Carries out a case with a server; without servers, looks that there are none.
-fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
-    let server = placed(bed)?;
-    if !has_servers() {
-        result!("# no servers on this machine: the case only sees that there are none");
-        return fails(server.serve(bed.window, false), Error::Unsupported);
-    }
-    good(server.serve(bed.window, false))?;
-    case(bed, server)
-}
 
 /// A thread of the server that runs this code; its exceptions come here.
 fn launch(bed: &mut Bed, server: Space, code: &[u8]) -> Result<Thread, Why> {
@@ -282,34 +261,6 @@ fn interrupt_numbers(bed: &mut Bed, server: Space) -> Result<(), Why> {
         }
     }
     Ok(())
-}
-
-/// A space of aliens, and what shows the server in it.
-fn showing(bed: &mut Bed, server: Space) -> Result<Space, Why> {
-    let slot = bed.slot();
-    let space = good(QUOTA.create_space(0, slot))?;
-    good(space.show(START, server))?;
-    Ok(space)
-}
-
-fn shown_once(bed: &mut Bed, server: Space) -> Result<(), Why> {
-    let slot = bed.slot();
-    let space = good(QUOTA.create_space(0, slot))?;
-    fails(space.show(START - TABLE_SPAN, server), Error::BadAddress)?;
-    fails(space.show(START, SPACE), Error::BadState)?;
-    fails(server.show(START, server), Error::BadState)?;
-    good(space.show(START, server))?;
-    fails(space.show(START, server), Error::Occupied)?;
-    fails(map(space, START, bed.ram, 0, PAGE, Rights(3)), Error::BadAddress)?;
-    fails(map(space, START - PAGE, bed.ram, 0, 2 * PAGE, Rights(3)), Error::BadAddress)?;
-    good(map(space, START - PAGE, bed.ram, 0, PAGE, Rights(3)))?;
-    let second = placed(bed)?;
-    good(second.serve(bed.window, false))?;
-    fails(space.show(START, second), Error::Occupied)?;
-    good(space.detach(START))?;
-    fails(space.detach(START), Error::NotThere)?;
-    good(map(space, START, bed.ram, 0, PAGE, Rights(3)))?;
-    fails(space.show(START, second), Error::Occupied)
 }
 
 /// An alien in a space that shows the server, with its reply handle. It begins at [`ADDRESS`].

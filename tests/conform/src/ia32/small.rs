@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small spaces and their homes. Where the machine has none, each case checks that it says so.
 
-use super::server::{has_servers, limits_hold};
+use super::server::limits_hold;
 use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, Why, check, fails, good};
@@ -15,6 +15,7 @@ use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete};
 use macadamia::map::{Window, map, unmap};
 use macadamia::start::fill;
+use macadamia::time::has_servers;
 use macadamia::{Space, Thread, result};
 
 pub const CASES: &[Case] = &[

@@ -4,11 +4,10 @@
 //! and with a small one, by `sysenter` and by `int`. The other ways are those of Linux's programs
 //! (`tests/linux/ways.c`). Where the machine has no servers, `server` checks that it says so.
 
-use super::server::{self, has_servers};
 use super::small::{CODE, DATA, FIRST, SIZE, new_home, write};
 use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
-use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
+use crate::{Bed, Case, PAGE, QUOTA, Why, check, good, server};
 use abi::arch::ia32::kip::INT_VECTOR;
 use abi::frame::{Frame, WORDS, vector};
 use abi::state::tls::{PAGES, PRESENT};
@@ -20,6 +19,7 @@ use macadamia::cap::{copy, set_frame};
 use macadamia::ipc::{Message, Received, reply};
 use macadamia::map::{Window, map};
 use macadamia::start::fill;
+use macadamia::time::has_servers;
 use macadamia::utcb;
 
 pub const CASES: &[Case] = &[

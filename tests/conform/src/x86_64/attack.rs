@@ -5,9 +5,9 @@
 
 use super::server::{
     AREA, CODE, DATA, FORGED, WORDS, are_refused, launch, outcome, pair, server_again, serves,
-    with_server,
 };
 use crate::exception::{WHOLE, next};
+use crate::server::with_server;
 use crate::{Bed, Case, OTHER, PAGE, Why, check, good};
 use abi::frame::{fault, vector};
 use abi::{MessageKind, Op, Tag, Word};

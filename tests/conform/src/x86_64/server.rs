@@ -4,8 +4,8 @@
 //! has no servers, each case checks that it says so.
 
 use crate::exception::{WHOLE, create, next};
+use crate::server::{START, showing, shown_once, with_server};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, check, fails, fill, good};
-use abi::arch::x86_64::kip::FEATURE_SERVERS;
 use abi::frame::{fault, vector};
 use abi::{Error, Frame, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END, Word};
 use core::mem::offset_of;
@@ -14,7 +14,7 @@ use macadamia::alloc::format;
 use macadamia::cap::{copy, delete, frame, set_frame};
 use macadamia::ipc::{receive, reply_wait, run};
 use macadamia::map::{map, unmap};
-use macadamia::{Space, Thread, result, time};
+use macadamia::{Space, Thread, time};
 use processor::code;
 
 pub const CASES: &[Case] = &[
@@ -40,8 +40,7 @@ pub const CASES: &[Case] = &[
     ("it_misleads_only_itself_about_its_alien", |bed| with_server(bed, forges_a_crossing)),
 ];
 
-/// The start of the window, and where its code and its data are: after the kernel's part.
-const START: Word = USER_END - (512 << 20);
+/// Where its code and its data are: after the kernel's part of the window.
 pub const CODE: Word = START + 2 * TABLE_SPAN;
 pub const DATA: Word = CODE + PAGE;
 
@@ -70,28 +69,6 @@ const KERNELS: [Word; 7] = [
     0xffff_ffff_c000_0000,
     0xffff_8000_0000_0000,
 ];
-
-/// Whether this machine has servers.
-fn has_servers() -> bool {
-    time::kip().features & FEATURE_SERVERS != 0
-}
-
-/// A space with its kernel's part where the window begins.
-fn placed(bed: &mut Bed) -> Result<Space, Why> {
-    let slot = bed.slot();
-    good(QUOTA.create_space_at(16, slot, START))
-}
-
-/// Carries out a case with a server; without servers, looks that there are none.
-pub fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
-    let server = placed(bed)?;
-    if !has_servers() {
-        result!("# no servers on this machine: the case only sees that there are none");
-        return fails(server.serve(bed.window, false), Error::Unsupported);
-    }
-    good(server.serve(bed.window, false))?;
-    case(bed, server)
-}
 
 /// A thread of the server that runs this code, with an argument; its exceptions come here.
 pub fn launch(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<Thread, Why> {
@@ -360,33 +337,6 @@ fn own_flags(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let code = [code::sets_flags(), code::invalid_call(), code::invalid()].concat();
     let f = outcome(bed, server, &code, 0x100)?;
     check("a step", matches!(f.vector, vector::DEBUG | vector::INVALID_OPCODE))
-}
-
-/// A space of aliens, and what shows the server in it.
-fn showing(bed: &mut Bed, server: Space) -> Result<Space, Why> {
-    let slot = bed.slot();
-    let space = good(QUOTA.create_space(0, slot))?;
-    good(space.show(START, server))?;
-    Ok(space)
-}
-
-fn shown_once(bed: &mut Bed, server: Space) -> Result<(), Why> {
-    let slot = bed.slot();
-    let space = good(QUOTA.create_space(0, slot))?;
-    fails(space.show(START - TABLE_SPAN, server), Error::BadAddress)?;
-    fails(space.show(START, SPACE), Error::BadState)?;
-    fails(server.show(START, server), Error::BadState)?;
-    good(space.show(START, server))?;
-    fails(space.show(START, server), Error::Occupied)?;
-    fails(map(space, START, bed.ram, 0, PAGE, Rights(3)), Error::BadAddress)?;
-    good(map(space, START - PAGE, bed.ram, 0, PAGE, Rights(3)))?;
-    let second = placed(bed)?;
-    good(second.serve(bed.window, false))?;
-    fails(space.show(START, second), Error::Occupied)?;
-    good(space.detach(START))?;
-    fails(space.detach(START), Error::NotThere)?;
-    good(map(space, START, bed.ram, 0, PAGE, Rights(3)))?;
-    fails(space.show(START, second), Error::Occupied)
 }
 
 /// An alien that this component handles, in a space that shows the server, with its reply handle. It
