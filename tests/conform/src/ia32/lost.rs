@@ -5,10 +5,8 @@
 //! has no servers, `server` checks that it says so.
 
 use super::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
-use super::small::{
-    CODE, FIRST, SECOND, SIZE, Step, alien, changer, its, native, new_home, reader, seen, word,
-    write,
-};
+use super::neighbours::{Step, changer, its, reader};
+use super::small::{CODE, FIRST, SECOND, SIZE, alien, native, new_home, seen, word, write};
 use super::state::has_sysenter;
 use crate::exception::{create, next};
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good, server};

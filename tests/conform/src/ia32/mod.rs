@@ -8,6 +8,7 @@ mod kinds;
 mod lazy;
 mod lives;
 mod lost;
+mod neighbours;
 mod own;
 mod server;
 mod small;
@@ -36,5 +37,6 @@ pub const GROUPS: &[(&str, &[Case])] = &[
     ("lives", lives::CASES),
     ("lost", lost::CASES),
     ("small", small::CASES),
+    ("small", neighbours::CASES),
     ("kinds", kinds::CASES),
 ];
