@@ -4,7 +4,8 @@
 //! It owns the kernel's only instance.
 
 use crate::layout::CPU;
-use crate::space::{Directory, places};
+use crate::space::Directory;
+use crate::tables::places;
 use crate::{cache, paging, regs, time};
 use abi::arch::armv5::layout::{LOCKED_RANGES, RELOCATION_SLOTS};
 use abi::arch::armv5::place::RELOCATED;

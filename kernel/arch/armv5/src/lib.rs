@@ -15,6 +15,7 @@
 //! | [`mod@panic`] | what the kernel prints when it panics |
 //! | `paging` | the processor's one first-level table, and the kernel's part of it |
 //! | `shadow` | tables of Segments that a space may only read |
+//! | `tables` | what a space's tables say, and by which addresses the processor knows what is in them |
 //! | `space` | what the port records for a space, and which owner's entries are in that table: the caching page directory |
 //! | `time` | the counter, and what the information page says of it |
 //! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
@@ -37,5 +38,6 @@ mod regs;
 mod shadow;
 mod space;
 mod start;
+mod tables;
 mod time;
 mod trap;

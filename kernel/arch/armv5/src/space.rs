@@ -14,21 +14,21 @@ use crate::layout::{UTCB_BYTES, UTCBS, section};
 use crate::locks::Locks;
 use crate::paging;
 use crate::shadow::Shadows;
+use crate::tables::{Found, attached, can_lock, is_anothers_matter, places, relocated, top_entry};
 use crate::{cache, locks, regs};
 use abi::arch::armv5::layout::{RELOCATION_SLOTS, SLOT_BYTES};
 use abi::arch::armv5::place::{RELOCATED, VSPACE_SHIFT};
-use abi::{Error, PAGE_SIZE, Rights, TABLE_SPAN, UserAddr};
+use abi::{Error, PAGE_SIZE, TABLE_SPAN, UserAddr};
 use arch_common::place;
 use arch_common::shared::Shared;
-use armv5_context::hw::{self, AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
+use armv5_context::hw::{AREA, DACR, DOMAIN, INDIFFERENT, PID, VSPACE};
 use core::ops::Range;
-use kcore::attach::{attached_at, attachment, first_with};
 use kcore::port::{Area, FaultIn};
 use kcore::{Charge, Owner, Quota, Segment, Space, Table};
+use mmu::Format;
 use mmu::armv5::{self, Armv5, COARSE_BYTES, SECTION_BYTES, SECTIONS};
 use mmu::fass::{self, BASE, DOMAINS, FIRST, Fass, GLOBAL, Grant, Hardware, PARKED, client};
 use mmu::slots::Slots;
-use mmu::{Attributes, Format, Leaf};
 use pool::{Link, Pool, Ref};
 
 /// Tables of a space whose addresses are relocated.
@@ -37,17 +37,8 @@ const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
 /// How many spaces can use only a Segment's domain, as long as they have nothing else.
 const GUESTS: usize = 4;
-/// This many tables of a Segment, 128 MiB, can have a domain of its own: that many places are
-/// looked at for its start.
-const SEGMENT_TABLES: u32 = 32;
 /// More pages than this are dropped with the whole TLB.
 const PAGES: u32 = 8;
-/// More pages than this are cleaned with the whole cache, ...
-const CLEANED: usize = 24;
-/// ... and more than this dropped with it, line by line: so much is done between two checks
-/// for interrupts.
-const DROPPED: usize = 10;
-
 /// Of a Segment, in `Segment::hw`: its domain.
 const SEGMENT_DOMAIN: u32 = 0xf;
 /// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has
@@ -333,8 +324,7 @@ impl Directory {
                 return;
             }
         }
-        let mut found =
-            Found { pages: [0; CLEANED], count: 0, most: if drops { DROPPED } else { CLEANED } };
+        let mut found = Found::new(drops);
         if range.end.0 - range.start.0 > TABLE_SPAN || !found.look(pool, space, &range, drops) {
             if drops {
                 self.fass.clean(&mut Processor);
@@ -344,7 +334,7 @@ impl Directory {
             }
             return;
         }
-        for page in &found.pages[..found.count] {
+        for page in found.pages() {
             let start = relocated(pool, space, *page);
             let lines = start..start + PAGE_SIZE;
             if drops { cache::clean_and_drop(lines) } else { cache::clean(lines) }
@@ -514,11 +504,6 @@ const fn repaired(is: bool) -> FaultIn {
     if is { FaultIn::Repaired } else { FaultIn::Report }
 }
 
-/// The entry of a space's directory for its leaf table `index`.
-fn top_entry(pool: &Pool, space: Ref<Space>, index: usize) -> u32 {
-    pool[space].region.top.get().map_or(0, |top| pool[top].entries::<Armv5>()[index])
-}
-
 fn domain(pool: &Pool, space: Ref<Space>) -> Option<u32> {
     Some(pool[space].hw[DOMAIN]).filter(|domain| *domain > GLOBAL)
 }
@@ -533,162 +518,4 @@ fn owner(pool: &Pool, space: Ref<Space>) -> Tagged {
 
 fn segment_owner(pool: &Pool, segment: Ref<Segment>) -> Tagged {
     Tagged { who: Owner::Segment(segment), holder: pool[segment].region.header.quota, vspace: 0 }
-}
-
-/// A space's address as the caches and the TLB know it: the *modified* virtual address.
-pub fn relocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
-    let pid = pool[space].hw[hw::PID];
-    if address < SLOT_BYTES && pid != INDIFFERENT { pid | address } else { address }
-}
-
-/// The same for a range, which may begin below a slot's end and continue above it.
-pub fn places(
-    pool: &Pool,
-    space: Ref<Space>,
-    Range { start, end }: Range<UserAddr>,
-) -> impl Iterator<Item = Range<u32>> {
-    let middle = SLOT_BYTES.clamp(start.0, end.0);
-    let part = move |from: u32, to: u32| {
-        let start = relocated(pool, space, from);
-        start..start + (to - from)
-    };
-    [part(start.0, middle), part(middle, end.0)].into_iter().filter(|part| !part.is_empty())
-}
-
-/// Whether the Segment that a space has at a range is attached to another one that has it at the
-/// same modified addresses, and that comes first of those that have all of the range: what is done
-/// for that one is done for this one, too. It has to have all: what goes while it is being attached
-/// would be seen nowhere.
-fn is_anothers_matter(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) -> bool {
-    let Some((segment, start)) = attached(pool, space, range.start) else { return false };
-    let tables = (range.end.0 - start.0).div_ceil(TABLE_SPAN);
-    let Some(first) = first_with(pool, segment, tables) else { return false };
-    let other: Ref<Space> = Ref::new(pool[first].owner);
-    let there = Armv5::table_start(pool[first].index as usize);
-    other != space && relocated(pool, other, there.0) == relocated(pool, space, start.0)
-}
-
-/// Entries that are looked at together, as most are empty.
-const STRIDE: usize = 16;
-
-/// Pages of a table that may have lines.
-struct Found {
-    pages: [u32; CLEANED],
-    count: usize,
-    /// This many fit.
-    most: usize,
-}
-
-impl Found {
-    /// Looks for pages of a range that can have lines; if only what was written matters, for those
-    /// that can be. False if they do not fit.
-    fn look(&mut self, pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>, all: bool) -> bool {
-        let mut at = range.start;
-        while at < range.end {
-            let end = UserAddr((at.align_down(TABLE_SPAN).0 + TABLE_SPAN).min(range.end.0));
-            let entry = top_entry(pool, space, Armv5::table_index(at));
-            if Armv5::decode_large(entry).is_some() {
-                return false;
-            }
-            if let Some((table, _)) = Armv5::decode_table(entry) {
-                let entries =
-                    pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>();
-                let first = Armv5::leaf_index(at);
-                if !self.take(
-                    at.0,
-                    &entries[first..first + ((end.0 - at.0) / PAGE_SIZE) as usize],
-                    all,
-                ) {
-                    return false;
-                }
-            }
-            at = end;
-        }
-        true
-    }
-
-    /// Takes from these entries, of the pages from an address on.
-    fn take(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
-        let (strides, rest) = entries.as_chunks::<STRIDE>();
-        for stride in strides {
-            let is_empty = stride.iter().fold(0, |some, entry| some | entry) == 0;
-            if !is_empty && !self.take_each(page, stride, all) {
-                return false;
-            }
-            page += STRIDE as u32 * PAGE_SIZE;
-        }
-        self.take_each(page, rest, all)
-    }
-
-    #[inline(never)]
-    fn take_each(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
-        for entry in entries {
-            let has_lines = |leaf: Leaf| {
-                leaf.attributes == Attributes::Cached
-                    && (all || leaf.rights.contains(Rights::WRITE))
-            };
-            if Armv5::decode(*entry).is_some_and(has_lines) {
-                if self.count == self.most {
-                    return false;
-                }
-                self.pages[self.count] = page;
-                self.count += 1;
-            }
-            page += PAGE_SIZE;
-        }
-        true
-    }
-}
-
-/// The address that a space's thread used: some processors report it as it is relocated. (Another
-/// space's identifier may be in the register while an indifferent one runs.)
-pub fn unrelocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
-    let pid = pool[space].hw[hw::PID];
-    if pid != INDIFFERENT && address & !(SLOT_BYTES - 1) == pid {
-        address & (SLOT_BYTES - 1)
-    } else {
-        address
-    }
-}
-
-/// The Segment that a space has attached at an address, and where it begins there; of a large one
-/// only in its first part.
-fn attached(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<(Ref<Segment>, UserAddr)> {
-    let last = Armv5::table_index(address) as u32;
-    let mut places = (last.saturating_sub(SEGMENT_TABLES - 1)..=last).rev();
-    let record = &pool[places.find_map(|index| attached_at(pool, space, index))?];
-    let start = Armv5::table_start(record.index as usize);
-    let segment: Ref<Segment> = Ref::new(record.source);
-    // That all can be executed which can be read is the processor's.
-    let is_whole = record.kind == attachment::SEGMENT_IN_SPACE
-        && Rights(record.rights).contains(Rights::READ.union(Rights::WRITE));
-    (is_whole && address - start < pool[segment].region.end.0).then_some((segment, start))
-}
-
-/// What a space can do with a page: what its tables say, or what the kernel shows to all.
-pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Rights> {
-    if paging::is_global(address.0) {
-        return Some(Rights::READ.union(Rights::EXECUTE));
-    }
-    leaf(pool, space, address).map(|leaf| leaf.rights)
-}
-
-/// Whether lines of a page of a space can stay in the cache: it can be read, through the cache.
-fn can_lock(pool: &Pool, space: Ref<Space>, address: UserAddr) -> bool {
-    leaf(pool, space, address).is_some_and(|leaf| {
-        leaf.rights.contains(Rights::READ) && leaf.attributes == Attributes::Cached
-    })
-}
-
-/// What a space's tables say of a page.
-fn leaf(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Leaf> {
-    let entry = top_entry(pool, space, Armv5::table_index(address));
-    if let Some((leaf, _)) = Armv5::decode_large(entry) {
-        return Some(leaf);
-    }
-    let (table, _) = Armv5::decode_table(entry)?;
-    let leaf = pool[Ref::<Table>::new(place::pool_address(table.0))].entries::<Armv5>()
-        [Armv5::leaf_index(address)];
-    let leaf = Armv5::decode(leaf)?;
-    Some(Leaf { rights: leaf.rights.intersection(Armv5::table_rights(entry)), ..leaf })
 }

@@ -4,7 +4,7 @@
 //! It does not decide which thread that is: `kcore` does.
 
 use crate::contract::{Armv5, KERNEL};
-use crate::{cache, panic, regs, space, time};
+use crate::{cache, panic, regs, tables, time};
 use abi::arch::armv5::frame::{fault, vector as named};
 use abi::{Rights, UserAddr};
 use arch_common::leave;
@@ -97,7 +97,7 @@ fn page_fault(
     let there = kernel.pool[current]
         .space
         .get()
-        .and_then(|space| space::lookup(&kernel.pool, space, UserAddr(address)));
+        .and_then(|space| tables::lookup(&kernel.pool, space, UserAddr(address)));
     let context = &mut kernel.pool[current].context;
     context[word::VECTOR] = named::PAGE_FAULT;
     context[word::ERROR] = error
@@ -108,7 +108,7 @@ fn page_fault(
 fn fetch_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     let pc = kernel.pool[current].context[word::PC];
     let readable = kernel.pool[current].space.get().and_then(|space| {
-        let there = space::lookup(&kernel.pool, space, UserAddr(pc))
+        let there = tables::lookup(&kernel.pool, space, UserAddr(pc))
             .is_some_and(|rights| rights.contains(Rights::EXECUTE));
         let has_come = there
             && kernel.port.fault_in(&mut kernel.pool, space, UserAddr(pc), Rights::EXECUTE)
@@ -140,7 +140,7 @@ fn access_failed(kernel: &mut Kernel<Armv5>, current: Ref<Thread>) {
     let address = kernel.pool[current]
         .space
         .get()
-        .map_or(address, |space| space::unrelocated(&kernel.pool, space, address));
+        .map_or(address, |space| tables::unrelocated(&kernel.pool, space, address));
     let is_thumb = kernel.pool[current].context[word::CPSR] & THUMB != 0;
     let instruction = instruction(kernel, current, kernel.pool[current].context[word::PC]);
     restart_helper(&mut kernel.pool[current].context);
