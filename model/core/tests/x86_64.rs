@@ -210,6 +210,29 @@ fn the_kernel_executes_no_page_of_users() {
     assert_eq!((&found.rule, &found.address[..]), (&Rule::WritableCode.to_string(), "0x00400000"));
 }
 
+/// What ring 1 reaches of the upper half is the entry area.
+#[test]
+fn a_server_reaches_nothing_of_the_kernel_but_the_entry_area() {
+    for (address, rules) in [(DATA, vec![Rule::BeyondLimit.to_string()]), (mmu::area::BASE, vec![])]
+    {
+        let setup = Setup { checker: Some(Checker::default()), ..Setup::default() };
+        let mut system = System::new(setup, Fault::Nothing);
+        // The area is the last 2 MiB, which the last directory has.
+        let table = 0xc000;
+        system.guest.words.extend([
+            (0x3000 + index(mmu::area::BASE, 21), table | 3),
+            (table, 0x20_2001 | NO_EXECUTE),
+        ]);
+        system.call(|_| {});
+        system.step(Privilege::Ring1, CODE);
+        system.access(address, false);
+        let report = system.counter.report();
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
+        let found: Vec<String> = report.violations.into_iter().map(|found| found.rule).collect();
+        assert_eq!(found, rules, "{address:#x}");
+    }
+}
+
 /// An interval's events with a CPU model, by owner.
 fn counted(act: impl Fn(&mut System)) -> ByOwner<Events> {
     let text = std::fs::read_to_string("../cpus/skylake-3400.toml").expect("a text");

@@ -11,6 +11,9 @@ use crate::events::Owner;
 use crate::violation::Rule;
 use crate::{Chunk, Privilege};
 
+/// The entry area: all that a server at ring 1 has of the upper half (`mmu::area`), up to its end.
+const AREA: u64 = 0xffff_ffff_ffe0_0000;
+
 /// What the counter asks of the emulator.
 pub trait World: Memory {
     /// CR3.
@@ -278,17 +281,19 @@ impl Counter<X86_64> {
 
 impl X86_64 {
     /// What is wrong with an access by this mapping: users have the lower half of the addresses and
-    /// nothing that is global; no page of the kernel's is written and executed, and the kernel
-    /// executes none of theirs.
-    fn broken(&self, access: Access, mapping: Mapping) -> [Option<Rule>; 3] {
+    /// nothing that is global, servers also the entry area; no page of the kernel's is written and
+    /// executed, and the kernel executes none of theirs.
+    fn broken(&self, access: Access, mapping: Mapping) -> [Option<Rule>; 4] {
         let is_kernels = access.address >> 63 != 0;
         let executes = access.fetch && self.crossing.privilege == Privilege::Kernel;
         let writable = is_kernels && mapping.writable && mapping.executable;
+        let is_servers = self.crossing.privilege == Privilege::Ring1;
         [
             (mapping.global && mapping.user).then_some(Rule::GlobalUserPage),
             (self.has_started && (writable || executes && mapping.user))
                 .then_some(Rule::WritableCode),
             (is_kernels && access.user).then_some(Rule::OutsideWindow),
+            (is_kernels && is_servers && access.address < AREA).then_some(Rule::BeyondLimit),
         ]
     }
 }

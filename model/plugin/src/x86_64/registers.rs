@@ -13,6 +13,7 @@ pub const RSP: u8 = 4;
 /// Handles of the registers that are read. Its functions are called where [`Reader`]'s are.
 pub struct Registers {
     rip: Handle,
+    rflags: Handle,
     cs: Handle,
     cr0: Handle,
     cr3: Handle,
@@ -25,11 +26,11 @@ impl Registers {
     /// Looks the registers up, as [`find`] does.
     pub fn find() -> Option<Self> {
         let names = [
-            "rip", "cs", "cr0", "cr3", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-            "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+            "rip", "eflags", "cs", "cr0", "cr3", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi",
+            "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
         ];
-        let [rip, cs, cr0, cr3, general @ ..] = find(names)?;
-        Some(Self { rip, cs, cr0, cr3, general, reader: Reader::new() })
+        let [rip, rflags, cs, cr0, cr3, general @ ..] = find(names)?;
+        Some(Self { rip, rflags, cs, cr0, cr3, general, reader: Reader::new() })
     }
 
     /// The 64 bits at a linear address, if the present tables map them.
@@ -46,6 +47,10 @@ impl Registers {
     /// The instruction pointer.
     pub fn rip(&self) -> u64 {
         self.reader.wide(self.rip)
+    }
+    /// The flags, as QEMU has them: the lower half.
+    pub fn rflags(&self) -> u64 {
+        self.reader.register(self.rflags).into()
     }
     /// The code segment's selector.
     pub fn cs(&self) -> u32 {
