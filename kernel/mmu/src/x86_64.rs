@@ -4,6 +4,10 @@
 //! What can be reached can be read. A page without any right is an entry with the present bit
 //! clear, which keeps its address so that `protect` can give rights back; so does a directory's
 //! entry of a 2 MiB page. Processors without the bit that forbids execution are refused at boot.
+//!
+//! Some processors read by speculation at the address of an entry whose present bit is clear (L1TF,
+//! Intel's *Deep Dive: L1 Terminal Fault*). There the highest bits of the address are inverted, so
+//! that no RAM is at it.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -36,6 +40,8 @@ pub mod bits {
     pub const NO_EXECUTE: u64 = 1 << 63;
     /// Address part.
     pub const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+    /// What is inverted of it where an entry is not present: bits that an address of RAM has not.
+    pub const AWAY: u64 = 0x000f_ff00_0000_0000;
 }
 use bits::*;
 
@@ -57,6 +63,8 @@ impl Format for X86_64 {
         let mut entry = leaf.physical.0 as u64 & ADDRESS | HELD;
         if leaf.rights.intersection(Rights::RWX) != Rights::NONE {
             entry |= PRESENT | USER;
+        } else {
+            entry ^= AWAY;
         }
         for (has, bit) in [
             (leaf.rights.contains(Rights::WRITE), WRITABLE),
@@ -84,10 +92,10 @@ impl Format for X86_64 {
         if entry & HELD == 0 {
             return None;
         }
-        let rights = if entry & PRESENT == 0 {
-            Rights::NONE
+        let (rights, address) = if entry & PRESENT == 0 {
+            (Rights::NONE, entry ^ AWAY)
         } else {
-            with(entry & WRITABLE != 0, entry & NO_EXECUTE == 0)
+            (with(entry & WRITABLE != 0, entry & NO_EXECUTE == 0), entry)
         };
         let attributes = match entry & (CACHE_DISABLE | WRITE_THROUGH) {
             0 => Attributes::Cached,
@@ -95,7 +103,7 @@ impl Format for X86_64 {
             _ => Attributes::Device,
         };
         let most = with(entry & MOST_WRITE != 0, entry & MOST_EXECUTE != 0);
-        let (physical, global) = (PhysAddr((entry & ADDRESS) as Word), entry & GLOBAL != 0);
+        let (physical, global) = (PhysAddr((address & ADDRESS) as Word), entry & GLOBAL != 0);
         Some(Leaf { physical, rights, most, attributes, global })
     }
 

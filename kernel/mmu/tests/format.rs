@@ -102,6 +102,13 @@ proptest! {
         prop_assert_eq!(entry & wide::PRESENT != 0, leaf.rights != Rights::NONE);
         prop_assert_eq!(entry & wide::WRITABLE != 0, leaf.rights.contains(Rights::WRITE));
         prop_assert_eq!(entry & wide::NO_EXECUTE == 0, leaf.rights.contains(Rights::EXECUTE));
+        // Without the present bit its address is none of RAM.
+        let is_away = entry & wide::AWAY == wide::AWAY;
+        prop_assert_eq!(is_away, leaf.rights == Rights::NONE);
+        if let Some(after) = leaf.physical.0.checked_add(abi::PAGE_SIZE) {
+            let after = Leaf { physical: PhysAddr(after), ..leaf };
+            prop_assert_eq!(X86_64::next(entry), X86_64::leaf(after));
+        }
         prop_assert_eq!(X86_64::decode_table(X86_64::table(leaf.physical)), Some((leaf.physical, false)));
         prop_assert_eq!(X86_64::decode_large(X86_64::table(leaf.physical)), None);
         let leaf = Leaf { physical: leaf.physical.align_down(X86_64::SPAN), ..leaf };
