@@ -29,7 +29,8 @@ use pool::{Link, Ref};
 
 /// Spaces that get a changed entry in one step. If they are small, so do their homes.
 const SPREAD: u32 = 4;
-/// Entries that a space gets in one step when a directory is attached.
+/// Entries that a space gets in one step when a directory is attached, where there are two levels
+/// of tables. Where there are four, it gets half as many, as the way to each is twice as long.
 const FILL: u32 = 32;
 
 /// A directory to be attached, checked.
@@ -292,7 +293,7 @@ impl<P: Port> Kernel<P> {
         let source = self.pool[at].directory();
         let level = self.shared_level(source);
         let span = P::Format::tables_of_entry(level);
-        let end = (first + FILL * span as u32).min(last);
+        let end = (first + FILL / (P::Format::LEVELS / 2) * span as u32).min(last);
         for index in (first as usize..end as usize).step_by(span) {
             let entry = self.upper_entry(source, level, index);
             if !P::Format::is_empty(entry) {
