@@ -257,6 +257,8 @@ pub mod slot {
     /// The addresses at which servers may have their windows ([`Op::Serve`](crate::Op::Serve)),
     /// where the processor can have any.
     pub const WINDOWS: u32 = 8;
+    /// The firmware's tables, read-only, if it keeps them in RAM that is not free.
+    pub const TABLES: u32 = 9;
     /// First of the free RAM ranges; see [`super::Info`].
     pub const RAM: u32 = 16;
     /// Interrupt line 0; line n is at `IRQ + n`. How many there are is the board's
@@ -297,6 +299,11 @@ pub struct Info {
     pub unused: [u32; PADDING],
     /// Physical address of each RAM capability's first byte: devices that reach memory want it.
     pub ram: [PhysAddr; RAM_RANGES],
+    /// Physical address of the first byte of [`slot::TABLES`].
+    pub tables: PhysAddr,
+    /// Physical address of the list of the firmware's tables (ACPI's XSDT, or its RSDT), in that
+    /// Memory or in one of devices; 0 if the boot loader named none.
+    pub list: PhysAddr,
 }
 
 #[cfg(test)]

@@ -43,6 +43,10 @@ pub struct Machine<'a> {
     pub special: Range,
     /// Addresses at which servers may have their windows, if there can be any (`server.rs`).
     pub windows: Range,
+    /// The firmware's tables, if they are in RAM that is not free.
+    pub tables: Range,
+    /// Where the list of them is; 0: that is not known.
+    pub list: PhysAddr,
     /// Where the boot image lies.
     pub image: PhysAddr,
     /// Its checked header.
@@ -143,6 +147,8 @@ impl<P: Port> Kernel<P> {
         give(self, slot::LEGACY, class::DEVICE, machine.devices[1], all)?;
         give(self, slot::PORTS, class::SPECIAL, machine.special, all)?;
         give(self, slot::WINDOWS, class::WINDOW, machine.windows, all)?;
+        let read = Rights::READ.union(Rights::CONTROL);
+        give(self, slot::TABLES, class::DEVICE, machine.tables, read)?;
         give(
             self,
             slot::IMAGE,
@@ -173,6 +179,8 @@ impl<P: Port> Kernel<P> {
             slots: self.pool[space].slots,
             unused: Default::default(),
             ram,
+            tables: machine.tables.base,
+            list: machine.list,
         };
         let (utcb, address) = (self.pool[thread].utcb, self.pool[thread].utcb_address);
         self.pool

@@ -35,9 +35,14 @@ mod pointer {
     pub const WIDE: u64 = 2;
 }
 
+/// What the two lists begin with, and the bytes of an address in each (5.2.7, 5.2.8).
+const LISTS: [(&[u8], u64); 2] = [(b"XSDT", 8), (b"RSDT", 4)];
+
 /// In each table: how many bytes it has; where what is its own begins (5.2.6).
 const LENGTH: u64 = 4;
 const HEADER: u64 = 36;
+/// No table begins after this address: so no offset in one is beyond all addresses.
+const LAST: u64 = u64::MAX >> 1;
 /// More tables than any machine has, and bytes of a program.
 const TABLES: u64 = 256;
 const PROGRAM: u64 = 1 << 20;
@@ -71,9 +76,16 @@ const BYTE: u8 = 0x0a;
 /// Types of sleep are less.
 const TYPES: u8 = 8;
 
-/// How this machine is turned off, if it says so.
-pub fn off(read: &impl Fn(u64) -> Option<u8>) -> Option<Off> {
-    let table = fixed_table(read)?;
+/// How this machine is turned off, if it says so. The list of tables is at this address, as a boot
+/// loader says; if there is none, it is found as on a machine with a BIOS.
+pub fn off(read: &impl Fn(u64) -> Option<u8>, list: Option<u64>) -> Option<Off> {
+    let named = list.filter(|list| *list <= LAST).and_then(|list| {
+        let known = LISTS.into_iter().find(|(name, _)| is_at(read, list, name));
+        known.map(|(_, width)| (list, width))
+    });
+    let table = named
+        .and_then(|list| fixed_table(read, list))
+        .or_else(|| fixed_table(read, find_list(read)?))?;
     let wide = number(read, table + LENGTH, 4)
         .filter(|bytes| *bytes >= fixed::WIDE_PROGRAM + 8)
         .and_then(|_| number(read, table + fixed::WIDE_PROGRAM, 8))
@@ -102,8 +114,8 @@ fn is_at(read: &impl Fn(u64) -> Option<u8>, at: u64, bytes: &[u8]) -> bool {
     (at..).zip(bytes).all(|(at, byte)| read(at) == Some(*byte))
 }
 
-/// Where the table of fixed registers is.
-fn fixed_table(read: &impl Fn(u64) -> Option<u8>) -> Option<u64> {
+/// Where the list of tables is on a machine with a BIOS, and the bytes of an address in it.
+fn find_list(read: &impl Fn(u64) -> Option<u8>) -> Option<(u64, u64)> {
     let is_valid = |at: &u64| {
         let sum = |sum: u8, at| Some(sum.wrapping_add(read(at)?));
         is_at(read, *at, POINTER) && (*at..*at + CHECKED).try_fold(0, sum) == Some(0)
@@ -111,14 +123,16 @@ fn fixed_table(read: &impl Fn(u64) -> Option<u8>) -> Option<u64> {
     let found = FIRMWARE.step_by(STEP).find(is_valid)?;
     let is_wide = u64::from(read(found + pointer::REVISION)?) >= pointer::WIDE;
     let wide = if is_wide { number(read, found + pointer::WIDE_LIST, 8)? } else { 0 };
-    let (list, width) =
-        if wide == 0 { (number(read, found + pointer::LIST, 4)?, 4) } else { (wide, 8) };
+    Some(if wide == 0 { (number(read, found + pointer::LIST, 4)?, 4) } else { (wide, 8) })
+}
+
+/// Where the table of fixed registers is, by a list and the bytes of an address in it.
+fn fixed_table(read: &impl Fn(u64) -> Option<u8>, (list, width): (u64, u64)) -> Option<u64> {
     let count = number(read, list.checked_add(LENGTH)?, 4)?.checked_sub(HEADER)? / width;
     let first = list.checked_add(HEADER)?;
     (0..count.min(TABLES))
         .filter_map(|index| number(read, first.checked_add(index * width)?, width))
-        // So that no offset in it is beyond all addresses.
-        .find(|table| *table <= u64::MAX >> 1 && is_at(read, *table, FIXED))
+        .find(|table| *table <= LAST && is_at(read, *table, FIXED))
 }
 
 /// The type of the sleep state "off", by the firmware's program.

@@ -14,7 +14,11 @@ impl Memory {
     }
 
     fn off(&self) -> Option<Off> {
-        off(&|at| self.0.get(&at).copied())
+        self.off_by(None)
+    }
+
+    fn off_by(&self, list: Option<u64>) -> Option<Off> {
+        off(&|at| self.0.get(&at).copied(), list)
     }
 }
 
@@ -120,14 +124,31 @@ fn a_list_of_64_bits_may_be_absent() {
 }
 
 #[test]
+fn a_list_that_a_boot_loader_names_needs_no_bios() {
+    for (revision, name) in [(0, b"RSDT"), (2, b"XSDT")] {
+        let mut memory = machine(revision, &package(b"\x0a\x05"));
+        memory.put(LIST, name);
+        let mut without = memory.clone();
+        without.0.retain(|at, _| *at >= LIST);
+        assert_eq!(without.off(), None, "there is no BIOS");
+        assert_eq!(without.off_by(Some(LIST)), Some(Off::Port(0x604, 0x3400)));
+        assert_eq!(without.off_by(Some(TABLE)), None, "another table");
+        // What is wrong does not hide what a BIOS has.
+        assert_eq!(memory.off_by(Some(TABLE)), Some(Off::Port(0x604, 0x3400)));
+        assert_eq!(memory.off_by(Some(u64::MAX)), Some(Off::Port(0x604, 0x3400)));
+    }
+}
+
+#[test]
 fn a_program_that_cannot_be_read_is_not_tried_byte_by_byte() {
     let mut memory = machine(2, b"");
     memory.put(PROGRAM + 4, &u32::MAX.to_le_bytes());
     let reads = std::cell::Cell::new(0);
-    let found = off(&|at| {
+    let read = |at| {
         reads.set(reads.get() + u32::from(at > PROGRAM));
         memory.0.get(&at).copied()
-    });
+    };
+    let found = off(&read, None);
     assert_eq!((found, reads.get() < 200), (None, true));
 }
 

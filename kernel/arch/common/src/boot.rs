@@ -90,7 +90,8 @@ impl Boot {
         unsafe { Pool::new(shared::at(pool::BASE), self.pool.bytes as u32, reserved) }
     }
 
-    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows.
+    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows, no
+    /// tables of the firmware's.
     /// Devices have the addresses after RAM, up to the last page of 4 GiB; RAM above that is none
     /// of theirs.
     #[must_use]
@@ -103,6 +104,8 @@ impl Boot {
             ],
             special: Range::default(),
             windows: Range::default(),
+            tables: Range::default(),
+            list: PhysAddr::default(),
             image: self.image,
             header: self.header,
             irq_lines,

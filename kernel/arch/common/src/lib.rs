@@ -42,6 +42,7 @@ pub mod options;
 pub mod place;
 pub mod platform;
 pub mod pvh;
+pub mod rsdp;
 pub mod shared;
 pub mod stack;
 pub mod start;

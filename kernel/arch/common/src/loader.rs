@@ -2,7 +2,7 @@
 //! RAM as boot loaders report it: what there is in the first 4 GiB, and, where a physical address
 //! has more than 32 bits, above them.
 
-use abi::{PhysAddr, Word};
+use abi::{PAGE_SIZE, PhysAddr, Word};
 use kcore::boot::Range;
 use kcore::ram::Ram;
 
@@ -16,6 +16,14 @@ const HIGH: u64 = 1 << 32;
 #[must_use]
 pub fn is_low(range: &Range) -> bool {
     range.end() <= LAST_PAGE
+}
+
+/// The whole pages of this many bytes from `base` on, if there is one and a word can tell where.
+#[must_use]
+pub fn pages(base: u64, bytes: u64) -> Option<Range> {
+    let end = PhysAddr(Word::try_from(base.checked_add(bytes)?).ok()?).align_down(PAGE_SIZE);
+    let base = PhysAddr(Word::try_from(base.checked_next_multiple_of(PAGE_SIZE.into())?).ok()?);
+    (base < end).then(|| Range { base, bytes: end - base })
 }
 
 /// Adds this many bytes of RAM from `base` on, whole pages. No range that is made reaches from the

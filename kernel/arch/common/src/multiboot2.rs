@@ -2,7 +2,7 @@
 //! What a Multiboot 2 loader left (Multiboot2 Specification 2.0, section 3.6): a sequence of tags.
 //! This module reads them by `peek`, a function of the port that reads a word of physical memory.
 
-use crate::loader;
+use crate::{loader, rsdp};
 use abi::PhysAddr;
 use kcore::boot::Range;
 use kcore::ram::Ram;
@@ -17,10 +17,13 @@ pub const MODULE: u32 = 3;
 pub const MEMORY_MAP: u32 = 6;
 /// The kernel's command line.
 const COMMAND_LINE: u32 = 1;
+/// Copies of the firmware's pointer to its tables: as of its second revision, and of the first.
+const POINTERS: [u32; 2] = [15, 14];
 /// The last one.
 const END: u32 = 0;
-/// In an entry of the memory map: RAM.
+/// In an entry of the memory map: RAM; the firmware's tables.
 const USABLE: u32 = 1;
+const TABLES: u32 = 3;
 
 /// The tags of a type: where each is, and its bytes.
 fn tags<'a>(
@@ -42,18 +45,40 @@ fn tags<'a>(
     all.filter(move |(found, _)| *found == kind).map(|(_, tag)| tag)
 }
 
+/// The ranges of this type in the memory map, the first address of each and its bytes; nothing if
+/// the loader reports no map.
+fn ranges<'a>(
+    peek: &'a impl Fn(u32) -> u32,
+    info: u32,
+    kind: u32,
+) -> Option<impl Iterator<Item = (u64, u64)> + 'a> {
+    let (tag, bytes) = tags(peek, info, MEMORY_MAP).next()?;
+    let long = move |at: u32| u64::from(peek(at + 4)) << 32 | u64::from(peek(at));
+    let entry_bytes = peek(tag + 8).max(24);
+    let entries = (tag + 16..tag.saturating_add(bytes)).step_by(entry_bytes as usize);
+    Some(entries.filter(move |at| peek(at + 16) == kind).map(move |at| (long(at), long(at + 8))))
+}
+
 /// RAM as the loader reports it, whole pages; nothing if it reports none.
 pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
-    let (tag, bytes) = tags(&peek, info, MEMORY_MAP).next()?;
     let mut ram = Ram::default();
-    let long = |at| u64::from(peek(at + 4)) << 32 | u64::from(peek(at));
-    let entry_bytes = peek(tag + 8).max(24);
-    for at in (tag + 16..tag.saturating_add(bytes)).step_by(entry_bytes as usize) {
-        if peek(at + 16) == USABLE {
-            loader::add(&mut ram, long(at), long(at + 8));
-        }
-    }
+    ranges(&peek, info, USABLE)?.for_each(|(base, bytes)| loader::add(&mut ram, base, bytes));
     Some(ram)
+}
+
+/// Where the firmware's list of its tables is, if it is known.
+pub fn list(peek: impl Fn(u32) -> u32, info: u32) -> Option<u64> {
+    let tag = |kind: u32| tags(&peek, info, kind).next();
+    let (tag, _) = POINTERS.into_iter().find_map(tag)?;
+    rsdp::list(&peek, tag + 8)
+}
+
+/// The whole pages of the firmware's tables that have this list, as the memory map has them.
+pub fn tables(peek: impl Fn(u32) -> u32, info: u32, list: u64) -> Option<Range> {
+    let mut all = ranges(&peek, info, TABLES)?;
+    let has_it = |(base, bytes): &(u64, u64)| list >= *base && list - *base < *bytes;
+    let (base, bytes) = all.find(has_it)?;
+    loader::pages(base, bytes)
 }
 
 /// Where the command line is, which ends with a zero, if there is one.

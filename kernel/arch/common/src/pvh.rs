@@ -3,7 +3,7 @@
 //! direct boot ABI*, `start_info.h`). This module reads it by `peek`, a function of the port that
 //! reads a word of physical memory.
 
-use crate::loader;
+use crate::{loader, rsdp};
 use abi::PhysAddr;
 use kcore::boot::Range;
 use kcore::ram::Ram;
@@ -14,12 +14,14 @@ pub const MAGIC: u32 = 0x336e_c578;
 pub const NOTE: u32 = 18;
 
 /// Offsets in the information: its version, the number of modules, where their list is, where the
-/// command line is, where the memory map is and its number of entries. Addresses have 64 bits.
+/// command line is, where the firmware's pointer to its tables is, where the memory map is and its
+/// number of entries. Addresses have 64 bits.
 mod info {
     pub const VERSION: u32 = 4;
     pub const MODULES: u32 = 12;
     pub const MODULE_LIST: u32 = 16;
     pub const COMMAND_LINE: u32 = 24;
+    pub const POINTER: u32 = 32;
     pub const MEMORY_MAP: u32 = 40;
     pub const ENTRIES: u32 = 48;
 }
@@ -53,6 +55,12 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
 /// Where the command line is, which ends with a zero, if there is one.
 pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
     u32::try_from(long(&peek, info + info::COMMAND_LINE)).ok().filter(|start| *start != 0)
+}
+
+/// Where the firmware's list of its tables is, if it is known.
+pub fn list(peek: impl Fn(u32) -> u32, info: u32) -> Option<u64> {
+    let pointer = u32::try_from(long(&peek, info + info::POINTER)).ok()?;
+    rsdp::list(&peek, pointer)
 }
 
 /// The first module that the loader left.

@@ -103,3 +103,69 @@ fn a_command_line_is_where_the_loader_says() {
     memory.put(INFO, &[1 << 2]);
     assert_eq!(multiboot::command_line(memory.peek(), INFO), Some(0xa000));
 }
+
+/// A pointer to tables, of this revision: the list of 32 bits is at 0x7fe1000.
+fn pointer(revision: u32, wide: u64) -> [u32; 9] {
+    let [rsd, ptr] = [*b"RSD ", *b"PTR "].map(u32::from_le_bytes);
+    [rsd, ptr, 0, revision << 24, 0x7fe_1000, 36, wide as u32, (wide >> 32) as u32, 0]
+}
+
+/// Lists by pointers of each revision.
+const POINTERS: [(u32, u64, Option<u64>); 4] = [
+    (0, 0x1234, Some(0x7fe_1000)),
+    (2, 0x7fe_2000, Some(0x7fe_2000)),
+    (2, 0x1_0000_0000, Some(0x1_0000_0000)),
+    (2, 0, Some(0x7fe_1000)),
+];
+
+#[test]
+fn the_firmwares_list_of_tables_is_where_the_pointer_says() {
+    for (revision, wide, list) in POINTERS {
+        let mut memory = Memory::default();
+        memory.put(INFO, &[pvh::MAGIC, 1, 0, 0, 0, 0, 0, 0, 0xf_5a20, 0]);
+        memory.put(0xf_5a20, &pointer(revision, wide));
+        assert_eq!(pvh::list(memory.peek(), INFO), list);
+        memory.put(0xf_5a20, &[0]);
+        assert_eq!(pvh::list(memory.peek(), INFO), None, "no pointer");
+        // An address that its words would wrap around, and one above 4 GiB.
+        for at in [[0xffff_fff0, 0], [0xf_5a20, 1]] {
+            memory.put(INFO + 32, &at);
+            assert_eq!(pvh::list(memory.peek(), INFO), None);
+        }
+    }
+}
+
+#[test]
+fn a_loader_of_multiboot_2_leaves_a_copy_of_the_pointer() {
+    // A copy as of the first revision; one of the second comes first, wherever it is.
+    let mut memory = Memory::default();
+    memory.put(INFO, &[8 + 32 + 48 + 8, 0, 14, 28]);
+    memory.put(INFO + 16, &pointer(0, 0)[..5]);
+    memory.put(INFO + 40, &[0, 8]);
+    let list = |memory: &Memory| multiboot2::list(memory.peek(), INFO);
+    assert_eq!(list(&memory), Some(0x7fe_1000));
+    memory.put(INFO + 40, &[15, 44]);
+    memory.put(INFO + 48, &pointer(2, 0x7fe_2000));
+    memory.put(INFO + 88, &[0, 8]);
+    assert_eq!(list(&memory), Some(0x7fe_2000));
+    memory.put(INFO + 8, &[1]);
+    memory.put(INFO + 40, &[1]);
+    assert_eq!(list(&memory), None);
+}
+
+#[test]
+fn the_firmwares_tables_are_the_whole_pages_that_the_memory_map_says() {
+    let mut memory = Memory::default();
+    memory.put(INFO, &[8 + 88 + 8, 0, 6, 88, 24, 0]);
+    memory.put(INFO + 24, &[0x10_0000, 0, 0x70_0000, 0, 1, 0]);
+    memory.put(INFO + 48, &[0x7fe_0000, 0, 0x1_0800, 0, 3, 0]);
+    memory.put(INFO + 72, &[0x7ff_0800, 0, 0x800, 0, 3, 0]);
+    memory.put(INFO + 96, &[0, 8]);
+    let tables = |list| multiboot2::tables(memory.peek(), INFO, list);
+    assert_eq!(tables(0x7fe_1000), Some(range(0x7fe_0000, 0x1_0000)));
+    assert_eq!(tables(0x7fe_0000), Some(range(0x7fe_0000, 0x1_0000)));
+    assert_eq!(tables(0x7ff_0900), None, "less than a page");
+    for list in [0x7fd_ffff, 0x7ff_1000, 0x20_0000, u64::MAX] {
+        assert_eq!(tables(list), None);
+    }
+}

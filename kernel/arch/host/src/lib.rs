@@ -436,6 +436,8 @@ pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> 
         ],
         special: boot::Range { base: PhysAddr(0), bytes: NUMBERS as Word },
         windows: boot::Range { base: PhysAddr(windows), bytes: USER_END - windows },
+        tables: boot::Range::default(),
+        list: PhysAddr::default(),
         image: PhysAddr(0x0300_0000),
         header,
         irq_lines: &[1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 39],

@@ -28,6 +28,27 @@ pub struct Options {
     pub shows_pcids: bool,
 }
 
+/// Where the firmware's tables are.
+#[derive(Clone, Copy, Default)]
+pub struct Tables {
+    /// The list of them; 0: it is not known where.
+    pub list: PhysAddr,
+    /// All, if the list is among them and they are no address of a device's.
+    pub range: Range,
+}
+
+/// Asks the loader.
+fn find_tables(magic: u32, info: u32) -> Option<Tables> {
+    let (list, range) = if magic == multiboot2::MAGIC {
+        let list = multiboot2::list(peek, info)?;
+        (list, multiboot2::tables(peek, info, list))
+    } else {
+        // QEMU as a loader of PVH guests has started a BIOS, whose tables are above RAM.
+        (pvh::list(peek, info)?, None)
+    };
+    Some(Tables { list: PhysAddr(list), range: range.unwrap_or_default() })
+}
+
 /// Reads the command line.
 fn read_options(magic: u32, info: u32) -> Options {
     let start = match magic {
@@ -49,7 +70,7 @@ fn read_options(magic: u32, info: u32) -> Options {
 }
 
 /// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX.
-pub fn find(magic: u32, info: u32) -> (Boot, Options) {
+pub fn find(magic: u32, info: u32) -> (Boot, Options, Tables) {
     uart::init();
     let cr4 = features::cr4();
     // SAFETY: boot, in long mode; the bits are those of features that are there.
@@ -80,6 +101,11 @@ pub fn find(magic: u32, info: u32) -> (Boot, Options) {
     if options.has_servers {
         // What the TLB has of the kernel's pages must not be there for a server's tables.
         regs::forbid_global_pages();
+    let mut tables = find_tables(magic, info).unwrap_or_default();
+    if tables.range.base >= memory.ram_end {
+        // They are of the Memory of devices.
+        tables.range = Range::default();
     }
-    (memory, options)
+    }
+    (memory, options, tables)
 }

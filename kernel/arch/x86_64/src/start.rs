@@ -57,7 +57,7 @@ global_asm!(
 
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.
 extern "C" fn begin(magic: u32, info: u32) -> ! {
-    let (memory, options) = boot::find(magic, info);
+    let (memory, options, tables) = boot::find(magic, info);
     paging::map_kernel(memory.pool);
     paging::map_cpu_area();
     gdt::init();
@@ -80,6 +80,8 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
         devices: [machine.devices[0], legacy],
         special: Range { base: PhysAddr(0), bytes: 0x1_0000 },
         windows: Range { base: PhysAddr(WINDOWS), bytes: USER_END - WINDOWS },
+        tables: tables.range,
+        list: tables.list,
         ..machine
     };
     let features = if options.has_servers { FEATURE_SERVERS } else { 0 };

@@ -3,6 +3,7 @@
 
 use abi::boot::{Info, RAM_RANGES, slot};
 use abi::{PAGE_SIZE, TABLE_SPAN, Word};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use free_ram::{Free, Place, Range, parts};
 use image::{Colours, Load};
 use macadamia::alloc::vec::Vec;
@@ -20,13 +21,33 @@ const LEGACY_END: Word = 0x10_0000;
 /// Read and write.
 pub const RW: Rights = Rights::READ.union(Rights::WRITE);
 
+/// Where the firmware's tables begin that have a Memory of their own, and where the list of its
+/// tables is, as the kernel was told; 0: it was not told.
+static TABLES: AtomicUsize = AtomicUsize::new(0);
+static LIST: AtomicUsize = AtomicUsize::new(0);
+
+/// Physical address of the list of the firmware's tables, if it is known.
+pub fn list() -> Option<u64> {
+    Some(LIST.load(Ordering::Relaxed) as u64).filter(|list| *list != 0)
+}
+
+/// The firmware's tables, if this physical address is in their Memory, and where.
+fn tables(base: Word) -> Option<(Memory, Word)> {
+    let [_, _, bytes] = identify(slot::TABLES as Word).ok()?;
+    let offset = base.checked_sub(TABLES.load(Ordering::Relaxed) as Word)?;
+    (offset < bytes).then_some((Memory(slot::TABLES as Word), offset))
+}
+
 /// The first physical address of devices beyond RAM.
 pub fn devices() -> Result<Word> {
     identify(slot::DEVICES as Word).map(|[_, _, size]| DEVICES_END - size)
 }
 
-/// The Memory of devices in which physical address `base` is, and where.
+/// The Memory of devices, or of the firmware's tables, in which physical address `base` is, and where.
 pub fn registers(base: Word) -> Result<(Memory, Word)> {
+    if let Some(found) = tables(base) {
+        return Ok(found);
+    }
     let (from, first) = if (LEGACY..LEGACY_END).contains(&base) {
         (slot::LEGACY as Word, LEGACY)
     } else {
@@ -101,6 +122,8 @@ pub struct Resources {
 impl Resources {
     /// What the kernel reports.
     pub fn new(info: &Info) -> Result<Self> {
+        TABLES.store(info.tables.0 as usize, Ordering::Relaxed);
+        LIST.store(info.list.0 as usize, Ordering::Relaxed);
         let (space, quota) = (Space(slot::SPACE as Word), Quota(slot::QUOTA as Word));
         let first = (slot::IRQ + info.irq_count) as Word;
         let limbo = quota.create_space(LIMBO_SLOTS, first)?;

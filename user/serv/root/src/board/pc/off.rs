@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The end of the machine: as the chip sets want it that this project knows, or as the firmware's
-//! tables say. Those are found on a machine with a BIOS only, and read if they are above RAM or in
-//! the first MiB.
+//! tables say. Those are found if the boot loader says where they are, or on a machine with a BIOS,
+//! and read if they are above RAM, in the first MiB, or where the memory map has them.
 
-use crate::resources::{RW, registers};
+use crate::resources::{RW, list, registers};
 use abi::{PAGE_SIZE, Rights, Word};
 use acpi::Off;
 use core::cell::RefCell;
@@ -36,7 +36,7 @@ pub fn power_off() {
         let (_, window) = seen.as_ref()?;
         Some((window.read(offset - offset % 4) >> (offset % 4 * 8)) as u8)
     };
-    let found = acpi::off(&read);
+    let found = acpi::off(&read, list());
     drop(seen);
     match found {
         Some(Off::Port(address, value)) => port::write16(address, value),
