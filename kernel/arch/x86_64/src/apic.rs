@@ -3,6 +3,9 @@
 //! timer, at the vector of the timer's line, and not by the board's timer. Interrupt lines come by
 //! it, too: it passes the PC's interrupt controllers on to the processor, or takes interrupts of the
 //! I/O APIC (`ioapic`).
+//!
+//! Its registers are in memory, or are MSRs (x2APIC) if the firmware has chosen that. The kernel
+//! leaves that as it is, because some processors do not let the choice be taken back.
 
 use crate::layout::{APIC, wide};
 use crate::{features, paging, regs};
@@ -12,7 +15,7 @@ use plat_pc::{Fault, Look, pic, tsc};
 
 /// Offsets of registers.
 mod register {
-    /// Its number, in the highest byte.
+    /// Its number: in memory in the highest byte, as an MSR in all bits.
     pub const ID: u64 = 0x20;
     /// Interrupts of this priority and lower ones wait.
     pub const PRIORITY: u64 = 0x80;
@@ -61,17 +64,33 @@ const POINT: u32 = 32;
 /// Whether ticks are the time-stamp counter's.
 static IS_BY_COUNTER: AtomicBool = AtomicBool::new(false);
 
+/// Whether registers are MSRs, and the number of the first: one for each 16 bytes (11.12.1.2).
+static IS_BY_MSR: AtomicBool = AtomicBool::new(false);
+const FIRST_MSR: u32 = 0x800;
+
 fn at(register: u64) -> *mut u32 {
     (wide(APIC) + register) as *mut u32
 }
 
+const fn msr(register: u64) -> u32 {
+    FIRST_MSR + (register / 16) as u32
+}
+
 fn read(register: u64) -> u32 {
-    // SAFETY: `init` mapped the registers; reading those above has no effect.
+    if IS_BY_MSR.load(Ordering::Relaxed) {
+        // SAFETY: the processor has the register in this mode; reading has no effect.
+        return unsafe { regs::read_msr(msr(register)) } as u32;
+    }
+    // SAFETY: `find` mapped the registers; reading those above has no effect.
     unsafe { at(register).read_volatile() }
 }
 
 fn write(register: u64, value: u32) {
-    // SAFETY: `init` mapped the registers; what is written names a vector that has a handler.
+    if IS_BY_MSR.load(Ordering::Relaxed) {
+        // SAFETY: as in `read`; what is written names a vector that has a handler.
+        return unsafe { regs::write_msr(msr(register), value.into()) };
+    }
+    // SAFETY: `find` mapped the registers; what is written names a vector that has a handler.
     unsafe { at(register).write_volatile(value) };
 }
 
@@ -86,12 +105,14 @@ pub fn find(has_pic: bool) -> Option<Apic> {
     }
     // SAFETY: every processor with an APIC has it.
     let base = unsafe { regs::read_msr(regs::APIC_BASE) };
-    // In the other mode (x2APIC), which firmware may have chosen, registers are MSRs. QEMU ends when
-    // those are used while it counts instructions, as tests have it do.
-    if base & (regs::APIC_ON | regs::APIC_BY_MSR) != regs::APIC_ON {
+    if base & regs::APIC_ON == 0 {
         return None;
     }
-    paging::map_device(APIC, base & regs::APIC_ADDRESS);
+    if base & regs::APIC_BY_MSR == 0 {
+        paging::map_device(APIC, base & regs::APIC_ADDRESS);
+    } else {
+        IS_BY_MSR.store(true, Ordering::Relaxed);
+    }
     // What is spurious has the vector of a line of which that is known, too.
     write(register::SPURIOUS, ON | u32::from(pic::LAST_VECTOR));
     write(register::PRIORITY, 0);
@@ -101,9 +122,11 @@ pub fn find(has_pic: bool) -> Option<Apic> {
 }
 
 impl Apic {
-    /// What an I/O APIC calls it.
-    pub fn id(&self) -> u8 {
-        (read(register::ID) >> 24) as u8
+    /// What an I/O APIC calls it; nothing if that has no room for its number, which firmware gives
+    /// to later processors only (11.12.5.1).
+    pub fn id(&self) -> Option<u8> {
+        let id = read(register::ID);
+        u8::try_from(if IS_BY_MSR.load(Ordering::Relaxed) { id } else { id >> 24 }).ok()
     }
 
     /// Measures the time-stamp counter by the timer, if that counts nanoseconds: what its ticks are

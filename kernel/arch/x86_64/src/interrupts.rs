@@ -75,9 +75,9 @@ pub fn init(handlers: &[u64; VECTORS], has_pic: bool, apic: Option<Apic>) {
     if has_pic {
         pic::init();
         pic::set_enabled(TIMER_LINE, apic.is_none());
-    } else if !apic.is_some_and(|apic| ioapic::init(apic.id())) {
+    } else if !apic.and_then(|apic| apic.id()).is_some_and(ioapic::init) {
         refuse::<Pc>(
-            "no interrupts: there are no PC's controllers, and an I/O APIC needs a local APIC whose timer counts, without x2APIC",
+            "no interrupts: there are no PC's controllers, and an I/O APIC needs a local APIC whose timer counts",
         )
     }
 }
