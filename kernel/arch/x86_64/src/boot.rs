@@ -10,7 +10,7 @@ use crate::panic::Pc;
 use crate::{features, fpu, regs};
 use abi::PhysAddr;
 use arch_common::boot::{Boot, Found, look};
-use arch_common::platform::refuse;
+use arch_common::platform::{refuse, say};
 use arch_common::{multiboot2, options, pvh};
 use kcore::boot::Range;
 use plat_pc::uart;
@@ -63,10 +63,13 @@ fn read_options(magic: u32, info: u32) -> Options {
         _ => None,
     };
     let takes = "auto, force or no";
-    Options {
-        has_servers: options::chosen::<Pc, _>(line(), "smallspaces", false, takes, servers),
-        shows_pcids: options::is_said(line(), "pcid=shown"),
+    let has_servers = options::chosen::<Pc, _>(line(), "smallspaces", false, takes, servers);
+    if !has_servers && options::is_said(line(), "smallspaces=auto") {
+        say::<Pc>(
+            "no servers at ring 1: this processor may have Meltdown, as it does not say otherwise (RDCL_NO)",
+        );
     }
+    Options { has_servers, shows_pcids: options::is_said(line(), "pcid=shown") }
 }
 
 /// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX.
@@ -98,14 +101,14 @@ pub fn find(magic: u32, info: u32) -> (Boot, Options, Tables) {
     // SAFETY: boot; a loader puts modules into RAM, and nobody else runs.
     let memory = unsafe { look::<Pc>(Found { ram, kernel, image, symbols }) };
     let options = read_options(magic, info);
-    if options.has_servers {
-        // What the TLB has of the kernel's pages must not be there for a server's tables.
-        regs::forbid_global_pages();
     let mut tables = find_tables(magic, info).unwrap_or_default();
     if tables.range.base >= memory.ram_end {
         // They are of the Memory of devices.
         tables.range = Range::default();
     }
+    if options.has_servers {
+        // What the TLB has of the kernel's pages must not be there for a server's tables.
+        regs::forbid_global_pages();
     }
     (memory, options, tables)
 }
