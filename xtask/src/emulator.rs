@@ -11,6 +11,7 @@ use crate::machine::Emulator;
 use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, fill};
 use crate::machine::console::{bridge, connect};
+use crate::machine::debugger::Debugger;
 use crate::machine::monitor::Monitor;
 use crate::machine::network::{Network, free_port};
 use crate::machine::screen::{self, Screen, Shown};
@@ -377,6 +378,19 @@ pub fn session_with_screen(built: &Built, arguments: &[&str]) -> Result<(Session
     command.args(Monitor::arguments(&monitor)).args(arguments);
     let session = Session::start(tethered(&command, &built.images()))?;
     Ok((session, Monitor::connect(&monitor)?))
+}
+
+/// A system that is talked to at its terminal, and a debugger's connection to it, with more arguments
+/// for QEMU. It stands still.
+pub fn session_with_debugger(built: &Built, arguments: &[&str]) -> Result<(Session, Debugger)> {
+    built.prepare()?;
+    let socket = folder(built).join("debugger");
+    // That of an earlier machine would be found.
+    let _ = std::fs::remove_file(&socket);
+    let mut command = interactive_qemu(built);
+    command.arg("-S").args(Debugger::arguments(&socket)).args(arguments);
+    let session = Session::start(tethered(&command, &built.images()))?;
+    Ok((session, Debugger::connect(&socket)?))
 }
 
 /// Where the machine model's report of a system's last run is.

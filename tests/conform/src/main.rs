@@ -168,8 +168,10 @@ fn run(mut env: Env) {
         next: first,
     };
     #[cfg(target_arch = "x86_64")]
-    if env.start.arguments.iter().any(|argument| argument == "spins") {
-        return own::spin(&mut bed);
+    for (name, act) in own::FOR_EVER {
+        if env.start.arguments.iter().any(|argument| argument == name) {
+            return own::stay(&mut bed, name, act);
+        }
     }
     let groups: [(&str, &[Case]); 10] = [
         ("capability", capability::CASES),

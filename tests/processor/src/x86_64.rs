@@ -196,6 +196,11 @@ pub mod code {
             "mov rdi, [rsp - 0x1000]",
             "1: mov rax, [rsp - 0xfe0]", "syscall", "dec qword ptr [rsp - 0xff0]", "jnz 1b",
             "mov rbp, [rsp - 0xff8]", "mov rax, [rbp + 8]", "ud2";
+        /// The same for ever, and after each event makes a system call that there is not.
+        serves_and_calls: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
+            "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
+            "mov rdi, [rsp - 0x1000]",
+            "1: mov rax, [rsp - 0xfe0]", "syscall", "mov rbp, rdi", "mov eax, 0x3f", "syscall", "mov rdi, rbp", "jmp 1b";
         /// The same once, and goes on with what follows.
         serves_once: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
             "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",

@@ -9,6 +9,7 @@ pub mod accel;
 pub mod board;
 pub mod console;
 pub mod cpus;
+pub mod debugger;
 pub mod monitor;
 pub mod network;
 pub mod processor;

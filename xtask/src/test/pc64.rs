@@ -4,14 +4,18 @@
 
 use super::tally::{Test, on_pc64, slow, test};
 use super::{arm, clients, debian, desktop, dialogue, disk, linux, net, server};
-use crate::build::{self, Options};
+use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
 use crate::guest::{Guest, insert};
 use crate::machine::board;
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
+use crate::process::session::Session;
+use abi::boot::{HEADER_BYTES, Header, header_crc};
 use anyhow::{Context, Result, ensure};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+use object::{Object, ObjectSection, ObjectSymbol};
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,12 +31,17 @@ pub const ALL: &[Test] = &[
     test("pc64.boot.disk", || on_pc64(|| boot(&DISK))),
     test("pc64.boot.uefi", || on_pc64(|| boot(&[&DISK[..], &UEFI[..]].concat()))),
     test("pc64.boot.uefi.q35", || on_pc64(network)),
+    test("pc64.boot.off", || on_pc64(|| off_by_tables(&CDROM))),
+    test("pc64.boot.uefi.off", || on_pc64(|| off_by_tables(&[&DISK[..], &UEFI, &Q35].concat()))),
     test("pc64.boot.q35", || on_pc64(|| works_on(&Q35))),
     test("pc64.boot.no-legacy", || on_pc64(|| works_on(&NO_LEGACY))),
     test("pc64.boot.microvm", || on_pc64(microvm)),
+    test("pc64.boot.x2apic", || on_pc64(by_msrs)),
     test("pc64.boot.words", || on_pc64(long_line)),
     test("pc64.timer", || on_pc64(timers)),
     test("pc64.nmi", || on_pc64(nmi)),
+    test("pc64.nmi.area", || on_pc64(|| nmi_in_area(16))),
+    slow("pc64.nmi.each", "a machine for each instruction", || on_pc64(|| nmi_in_area(1))),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
     slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || on_pc64(avx)),
     test("pc64.linux.i386", || on_pc64(i386)),
@@ -191,6 +200,72 @@ fn microvm() -> Result<()> {
     session.end()
 }
 
+/// Identities of the chip sets that the root server knows how to turn off.
+const CHIPS: [u32; 2] = [0x7113_8086, 0x2918_8086];
+
+/// The system with a root server that does not know them.
+fn without_chips(built: Built) -> Result<Built> {
+    let mut bytes = std::fs::read(&built.image)?;
+    let head = bytes.first_chunk().context("the boot image is no image")?;
+    let mut header = Header::from_bytes(*head);
+    let root = header.root_offset as usize..(header.root_offset + header.root_bytes) as usize;
+    for chip in CHIPS.map(u32::to_le_bytes) {
+        let code = &bytes[root.clone()];
+        let places: Vec<usize> =
+            (0..code.len()).filter(|at| code[*at..].starts_with(&chip)).collect();
+        ensure!(!places.is_empty(), "the root server does not know {chip:02x?}");
+        for place in places {
+            bytes[root.start + place..][..chip.len()].fill(0);
+        }
+    }
+    header.crc = crc32fast::hash(&bytes[HEADER_BYTES as usize..header.total as usize]);
+    header.header_crc = header_crc(&header);
+    bytes[..HEADER_BYTES as usize].copy_from_slice(&header.to_bytes());
+    let image = built.image.with_file_name("without-chips.bin");
+    std::fs::write(&image, bytes)?;
+    Ok(Built { image, ..built })
+}
+
+/// A machine that GRUB starts ends as its firmware's tables say, if the root server does not know its
+/// chip set: with a BIOS these tables are above RAM, with UEFI between RAM and RAM.
+fn off_by_tables(arguments: &[&str]) -> Result<()> {
+    let built = without_chips(build::system(Path::new("systems/tutorial.toml"))?)?;
+    let mut session = emulator::session_of_firmware(&built, arguments)?;
+    session.expect("[client] sent 5, the sum is ")?;
+    session.end()
+}
+
+/// The place of a label in the kernel's file.
+fn label(built: &Built, name: &str) -> Result<u64> {
+    let data = std::fs::read(&built.kernel)?;
+    let file = object::File::parse(&*data)?;
+    let found = file.symbols().find(|symbol| symbol.name() == Ok(name));
+    found.map(|symbol| symbol.address()).with_context(|| format!("there is no `{name}`"))
+}
+
+/// The register that says how the local APIC is reached, and its value if that is by MSRs: it is that
+/// of the first processor, and where it was.
+const APIC_BASE: u32 = 0x1b;
+const BY_MSRS: u64 = 0xfee0_0000 | 1 << 11 | 1 << 10 | 1 << 8;
+
+/// The kernel starts where firmware has chosen that the local APIC is reached by MSRs, and uses its
+/// timer: with the PC's interrupt controllers, and without.
+fn by_msrs() -> Result<()> {
+    for machine in [&Q35[..], &NO_LEGACY] {
+        let options = Options { cpu: Some("max"), ..Options::default() };
+        let built = build::plan(Path::new("systems/echo.toml"), options)?.carry_out()?;
+        let (mut session, mut debugger) = emulator::session_with_debugger(&built, machine)?;
+        debugger.run_to(label(&built, "enter_pvh")?)?;
+        debugger.write_msr(APIC_BASE, BY_MSRS)?;
+        debugger.run()?;
+        session.expect("[first] > ")?;
+        session.send(b"a line\r")?;
+        session.expect("\n[first] a line")?;
+        has_timer(&mut session, "(vec 32)")?;
+    }
+    Ok(())
+}
+
 /// Words of the kernel's command line count wherever they are, whichever loader gives it.
 fn long_line() -> Result<()> {
     const REFUSED: &str =
@@ -198,7 +273,12 @@ fn long_line() -> Result<()> {
     let line = format!("{} smallspaces=some", "nothing ".repeat(100));
     let built = build::system(Path::new("systems/tutorial.toml"))?;
     words::with(&line, || emulator::session(&built))?.expect(REFUSED)?;
-    words::with(&line, || emulator::session_of_firmware(&built, &CDROM))?.expect(REFUSED)
+    words::with(&line, || emulator::session_of_firmware(&built, &CDROM))?.expect(REFUSED)?;
+    // The processor decides, and the kernel says why.
+    let intel = Built { cpu: "Skylake-Client".into(), ..built };
+    let mut session = spaces::with(Spaces::Ring1, || emulator::session(&intel))?;
+    session.expect("no servers at ring 1: this processor may have Meltdown")?;
+    session.expect("[client] sent 5, the sum is ")
 }
 
 /// CPU models with and without a local APIC, and what QEMU's monitor says of its timer.
@@ -238,6 +318,68 @@ fn nmi() -> Result<()> {
     session.end()
 }
 
+/// The entry area's code as a server and its alien execute it: from a label up to another one, and of
+/// the timer's entry so many bytes.
+const WAYS: [(&str, &str); 2] =
+    [("area_text", "area_server_call"), ("area_server_call", "area_debug")];
+const VECTORS: &str = "area_vectors";
+const TIMER: u64 = 32 * 16;
+const STUB: u64 = 16;
+
+/// Where each of their instructions is when it is executed.
+fn area_code(built: &Built) -> Result<Vec<u64>> {
+    let data = std::fs::read(&built.kernel)?;
+    let file = object::File::parse(&*data)?;
+    let start = label(built, WAYS[0].0)?;
+    let timer = label(built, VECTORS)? + TIMER;
+    let mut all = Vec::new();
+    for (from, to) in [
+        (start, label(built, WAYS[0].1)?),
+        (label(built, WAYS[1].0)?, label(built, WAYS[1].1)?),
+        (timer, timer + STUB),
+    ] {
+        let mut sections = file.sections();
+        let code = sections.find_map(|section| section.data_range(from, to - from).ok().flatten());
+        let code = code.context("the entry area's code is not in the kernel's file")?;
+        let decoder =
+            Decoder::with_ip(64, code, from - start + mmu::area::BASE, DecoderOptions::NONE);
+        // Between two labels nothing is executed.
+        let is_executed =
+            |found: &Instruction| !matches!(found.mnemonic(), Mnemonic::Nop | Mnemonic::INVALID);
+        all.extend(decoder.into_iter().filter(is_executed).map(|found| found.ip()));
+    }
+    Ok(all)
+}
+
+/// An NMI that strikes right before an instruction of the entry area's code ends the machine, and
+/// the kernel says where it was: so it is before each instruction, or before the first of so many.
+fn nmi_in_area(each: usize) -> Result<()> {
+    let built = build::system(Path::new("tests/systems/cross.toml"))?;
+    let code = area_code(&built)?;
+    ensure!(code.len() > 100, "it has {} instructions", code.len());
+    for at in code.iter().step_by(each) {
+        nmi_at(&built, *at).with_context(|| format!("an NMI at {at:#x}"))?;
+    }
+    println!("# {} of {} instructions", code.len().div_ceil(each), code.len());
+    Ok(())
+}
+
+/// It strikes there.
+fn nmi_at(built: &Built, at: u64) -> Result<()> {
+    let start = || emulator::session_with_debugger(built, &[]);
+    let (mut session, mut debugger) = spaces::with(Spaces::Force, start)?;
+    debugger.run()?;
+    session.expect("[conform] crosses")?;
+    debugger.stop()?;
+    debugger.run_to(at)?;
+    debugger.monitor("nmi")?;
+    debugger.run()?;
+    session.expect("KERNEL PANIC: the machine reports an error (vector 2)")?;
+    session.expect(&format!("  rip    {at:08x}\n  cs     00000008\n"))?;
+    session.expect("backtrace:")?;
+    session.end()
+}
+
 /// The card of a machine that firmware starts.
 const CARD: [&str; 4] = [
     "-netdev",
@@ -270,16 +412,21 @@ fn timers() -> Result<()> {
         let built = build::plan(Path::new("systems/echo.toml"), options)?.carry_out()?;
         let mut session = emulator::session(&built)?;
         session.expect("[first] > ")?;
-        session.send(b"\x01c")?;
-        session.expect("(qemu)")?;
-        session.send(b"info lapic\n")?;
-        if says.starts_with('(') {
-            session.expect("LVTT\t")?;
-            let timer = session.until("\n")?;
-            ensure!(timer.contains("one-shot") && timer.trim_end().ends_with(says), "`{timer}`");
-        } else {
-            session.expect(says)?;
-        }
+        has_timer(&mut session, says)?;
     }
+    Ok(())
+}
+
+/// QEMU's monitor says this of the local APIC's timer, at the end if it is a vector.
+fn has_timer(session: &mut Session, says: &str) -> Result<()> {
+    session.send(b"\x01c")?;
+    session.expect("(qemu)")?;
+    session.send(b"info lapic\n")?;
+    if !says.starts_with('(') {
+        return session.expect(says);
+    }
+    session.expect("LVTT\t")?;
+    let timer = session.until("\n")?;
+    ensure!(timer.contains("one-shot") && timer.trim_end().ends_with(says), "`{timer}`");
     Ok(())
 }

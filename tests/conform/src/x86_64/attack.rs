@@ -217,12 +217,21 @@ fn alien_stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
     serves_somehow(bed, server, code::counts_calls_after_stack_selector(), Some(OTHER + PAGE - 64))
 }
 
-/// A server at ring 1 uses the processor for ever, for a test of the tool's (`pc64.nmi`).
-pub fn spin(bed: &mut Bed) {
-    let spins = |bed: &mut Bed, server| launch(bed, server, code::waits(), 0).map(|_| ());
-    match with_server(bed, spins) {
-        Ok(()) => println!("spins"),
-        Err(why) => println!("does not spin: {why}"),
+/// What this program does for ever, by its argument, for tests of the tool's (`pc64.nmi`): a server
+/// uses the processor at ring 1, or serves an alien, and makes other system calls, too.
+pub const FOR_EVER: [(&str, fn(&mut Bed, Space) -> Result<(), Why>); 2] = [
+    ("spins", |bed, server| launch(bed, server, code::waits(), 0).map(|_| ())),
+    ("crosses", |bed, server| {
+        let codes = (code::serves_and_calls(), code::counts_calls());
+        pair(bed, server, codes, (0, 0)).map(|_| ())
+    }),
+];
+
+/// Does one of these.
+pub fn stay(bed: &mut Bed, name: &str, act: fn(&mut Bed, Space) -> Result<(), Why>) {
+    match with_server(bed, act) {
+        Ok(()) => println!("{name}"),
+        Err(why) => println!("does not do what `{name}` says: {why}"),
     }
     // Nobody sends anything.
     let _ = receive(None);

@@ -8,7 +8,7 @@ mod server;
 mod state;
 
 use crate::Case;
-pub use attack::spin;
+pub use attack::{FOR_EVER, stay};
 
 /// What the case of an alien's system call is called.
 pub const SYSTEM_CALL_CASE: &str = "syscall_arrives_with_all_registers";
