@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the Linux server and its processes lie.  The server has a space of its own, and lies below 2 GiB of it, where code finds
- * everything by 31 bits.  Its window begins with 4 MiB of the microkernel's: the information page and the UTCBs.  The last 32 MiB
- * are for what the root server maps.
+ * Where the Linux server and its processes lie.  The server may be shown in the spaces of its processes: so its window is the last
+ * entry of the highest level of page tables that users have, and they end below.  It begins with 4 MiB of the microkernel's: the
+ * information page and the UTCBs.  512 MiB of it are used, of which the last 32 MiB are for what the root server maps.
  *
  * The build reads these numbers: they must be plain.
  */
@@ -11,14 +11,14 @@
 
 /* The end of user processes: all that three levels of page tables have, but for the last entry. */
 #define L4_USER_END	0x7fc0000000
-/* The start of the window, which ends at 0x80000000.  A multiple of 4 MiB. */
-#define L4_WINDOW	0x60000000
+/* The start of the window.  A multiple of 512 GiB. */
+#define L4_WINDOW	0x7f0000000000
 /* The image, and the start of Linux's physical memory: a multiple of 4 MiB. */
-#define L4_SERVER_BASE	0x60400000
+#define L4_SERVER_BASE	0x7f0000400000
 /* The highest end of RAM: vmalloc gets at least 64 MiB. */
-#define L4_RAM_END	0x79800000
+#define L4_RAM_END	0x7f0019800000
 /* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
-#define L4_VMALLOC_END	0x7e000000
+#define L4_VMALLOC_END	0x7f001e000000
 /* Processes have no addresses that a Segment has in their place. */
 #define L4_LOW_END	0x0
 

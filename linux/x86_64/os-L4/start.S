@@ -20,16 +20,16 @@
 SYM_CODE_START(_start)
 	xorl	%ebp, %ebp
 	leaq	-L4_MESSAGES(%rsp), %rax
-	movq	%rax, l4_messages
-	movl	$boot_stack + THREAD_SIZE, %esp
-	movq	%rdi, l4_utcb
+	movq	%rax, l4_messages(%rip)
+	leaq	boot_stack + THREAD_SIZE(%rip), %rsp
+	movq	%rdi, l4_utcb(%rip)
 	/* A receive or run takes any notification bit. */
 	movl	$-1, L4_UTCB_ACCEPT(%rdi)
 	addq	$L4_UTCB_PENDING, %rdi
-	movq	%rdi, l4_arrived
+	movq	%rdi, l4_arrived(%rip)
 	movq	%rsi, %rdx
-	movl	$L4_WINDOW + L4_KIP_OFFSET, %esi
-	movl	$l4_kip, %edi
+	movabsq	$L4_WINDOW + L4_KIP_OFFSET, %rsi
+	leaq	l4_kip(%rip), %rdi
 	movl	$KIP_WORDS, %ecx
 	rep movsl
 	movq	%rdx, %rdi

@@ -26,7 +26,7 @@ pub struct Setup<M, C> {
     pub checker: Option<C>,
     /// Where the Linux server's code is: in spaces of native components; on IA-32 in every space
     /// that shows the server if the range lies high.
-    pub server: Range<u32>,
+    pub server: Range<u64>,
     /// Where the kernel's part of the addresses begins.
     pub kernel: u32,
     /// What user code may access, if that is to be checked. Of ARM it is not looked at: the

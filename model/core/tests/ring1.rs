@@ -99,7 +99,7 @@ impl Stream {
     /// With a server whose image is there, and the checker on.
     fn new(server: Range<u32>) -> Self {
         let setup = Setup {
-            server,
+            server: server.start.into()..server.end.into(),
             kernel: KERNEL,
             window: Some(0..0xc000_0000),
             checker: Some(Checker::default()),

@@ -229,7 +229,7 @@ fn components_may_be_small_above_the_window() {
     let touched = |native, address| {
         let mut stream = Stream::with(Setup {
             window: Some(0..WINDOW),
-            server: WINDOW..KERNEL,
+            server: WINDOW.into()..KERNEL.into(),
             ..Setup::default()
         });
         let guest = Guest::small_at(HIGH);

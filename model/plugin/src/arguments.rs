@@ -11,7 +11,7 @@ pub struct Arguments {
     /// `out=FILE`: where the report goes.
     pub out: String,
     /// `server=FROM-TO`: where the code of the Linux server is.
-    server: Range<u32>,
+    server: Range<u64>,
     /// `cpu=FILE` and, after it, `variant=NAME`: the CPU model whose TLBs and caches are modelled.
     cpu: Option<Cpu>,
     /// `check=on`: look for missing flushes, from the start.
@@ -76,8 +76,8 @@ impl Arguments {
                 self.model(variant.ok_or("the CPU model, which comes first, has no such variant")?);
             }
             Some(("symbols", file)) => self.symbols.add(&read(file)?),
-            Some(("sample", every)) => self.sampling.every = u64::from(number(every)?),
-            Some(("interval", id)) => self.sampling.interval = Some(number(id)? as u16),
+            Some(("sample", every)) => self.sampling.every = number(every)?,
+            Some(("interval", id)) => self.sampling.interval = Some(number::<u32>(id)? as u16),
             Some(("bounds", range)) => self.sampling.bounds = Some(from_to(range)?),
             Some(("code", range)) => self.sampling.code.push(from_to(range)?),
             _ => {
@@ -137,17 +137,18 @@ pub struct Sampling {
 }
 
 /// Two hexadecimal numbers with a character between them.
-fn numbers(text: &str, between: char) -> Result<(u32, u32), String> {
+fn numbers<T: TryFrom<u64>>(text: &str, between: char) -> Result<(T, T), String> {
     let (first, second) =
         text.split_once(between).ok_or_else(|| format!("no `{between}` between two numbers"))?;
     Ok((number(first)?, number(second)?))
 }
 
-fn number(text: &str) -> Result<u32, String> {
-    u32::from_str_radix(text, 16).map_err(|error| format!("`{text}`: {error}"))
+fn number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number = u64::from_str_radix(text, 16).map_err(|error| format!("`{text}`: {error}"))?;
+    T::try_from(number).map_err(|_| format!("`{text}` is too large"))
 }
 
-fn from_to(text: &str) -> Result<Range<u32>, String> {
+fn from_to<T: TryFrom<u64>>(text: &str) -> Result<Range<T>, String> {
     let (from, to) = numbers(text, '-')?;
     Ok(from..to)
 }

@@ -100,7 +100,7 @@ impl System {
         if let Some(window) = component.window.filter(|_| component.behind_image() > room) {
             return Err(format!(
                 "its window of {} MiB has room for {} MiB after its image, but {} MiB are to lie there: give it less memory",
-                window.bytes(&layout.windows) >> 20,
+                (layout.windows.end - window.start) >> 20,
                 room >> 20,
                 component.behind_image() >> 20
             ));

@@ -70,7 +70,8 @@ pub struct Component {
     pub name: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Entry point.
+    /// Entry point. With a window this and all other addresses are counted from
+    /// [`base`](Component::base) on.
     pub entry: u32,
     /// What to load.
     pub loads: Vec<Load>,
@@ -118,6 +119,12 @@ impl Component {
         self.loads
             .last()
             .map_or(0, |load| (load.address + load.memory_bytes).next_multiple_of(check::PAGE))
+    }
+
+    /// What is added to its addresses.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.window.map_or(0, |_| layout::Layout::CURRENT.windows.base)
     }
 
     /// Where it finds what.
@@ -376,8 +383,9 @@ pub struct Given {
     pub name: String,
     /// Its slot.
     pub slot: u32,
-    /// Where it is mapped, or its first port, or 0 for memory that is not mapped.
-    pub address: u32,
+    /// Where it is mapped, or its first port, or 0 for memory that is not mapped. An address as it
+    /// is, with a window, too.
+    pub address: u64,
     /// Bytes of memory or of addresses, or ports, or 0.
     pub bytes: u32,
     /// Physical address of memory that was granted for a device to reach, else 0.

@@ -7,12 +7,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Addresses up to [`Windows::end`] for what a component maps. Where the kernel has servers it can
-/// be one there: the spaces that it makes show it, and have the addresses below.
+/// Addresses up to [`Windows::users_end`] for what a component maps. Where the kernel has servers it
+/// can be one there: the spaces that it makes show it, and have the addresses below.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its first address, a multiple of [`Window::ALIGNMENT`]. The kernel's part is there, if
-    /// windows have one.
+    /// Its first address, a multiple of [`Window::ALIGNMENT`], from [`Windows::base`] on. The
+    /// kernel's part is there, if windows have one.
     pub start: u32,
     /// Whether the component is made a server where the kernel has any.
     pub serve: bool,
@@ -22,10 +22,16 @@ impl Window {
     /// What the addresses of windows, and their bytes, are multiples of.
     pub const ALIGNMENT: u32 = 4 << 20;
 
+    /// Where it begins in the component's space.
+    #[must_use]
+    pub const fn address(self, windows: &Windows) -> u64 {
+        windows.base + self.start as u64
+    }
+
     /// Its bytes.
     #[must_use]
-    pub const fn bytes(self, windows: &Windows) -> u32 {
-        windows.end.wrapping_sub(self.start)
+    pub const fn bytes(self, windows: &Windows) -> u64 {
+        windows.users_end.wrapping_sub(self.address(windows))
     }
 
     /// Whether there can be such a window.
@@ -83,7 +89,7 @@ impl Small {
     }
 }
 
-/// Where a component finds what, beside the kernel's part.
+/// Where a component finds what, beside the kernel's part. With a window, from [`Windows::base`] on.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
     /// The image, and the memory after it, from here on.

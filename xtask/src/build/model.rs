@@ -41,8 +41,8 @@ impl Model {
         let (base, bytes) = place;
         let mut text =
             format!("{},out={},window={base:x}+{bytes:x}", self.plugin.display(), report.display());
-        if let Some(Layout { base, vmalloc_end, .. }) = server {
-            text += &format!(",server={base:08x}-{vmalloc_end:08x}");
+        if let Some(range) = server.map(|server| server.range()) {
+            text += &format!(",server={:08x}-{:08x}", range.start, range.end);
         }
         if let Some(cpu) = &self.cpu {
             let (cpu, variant) = cpu
@@ -53,7 +53,7 @@ impl Model {
         }
         if self.check {
             // Processes end where the server's window begins; those of Linux alone at 3 GiB, and so
-            // does what the tool maps for others.
+            // does what the tool maps for others. Of x86-64 it is not looked at.
             let end = server.map_or(0xc000_0000, |server| server.window);
             text += &format!(",check=on,user=0-{end:08x}");
             // Whose a VSID is the checker tells by what made it.

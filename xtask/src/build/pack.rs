@@ -37,23 +37,28 @@ struct Elf {
     parts: Vec<Part>,
 }
 
-fn read_elf(path: &Path) -> Result<Elf> {
+/// What a file loads, from `base` on.
+fn read_elf(path: &Path, base: u64) -> Result<Elf> {
     let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     match FileKind::parse(&*data) {
-        Ok(FileKind::Elf32) => elf_of::<FileHeader32<Endianness>>(path, &data),
-        Ok(FileKind::Elf64) => elf_of::<FileHeader64<Endianness>>(path, &data),
+        Ok(FileKind::Elf32) => elf_of::<FileHeader32<Endianness>>(path, &data, base),
+        Ok(FileKind::Elf64) => elf_of::<FileHeader64<Endianness>>(path, &data, base),
         _ => bail!("{} is no ELF file", path.display()),
     }
 }
 
-/// What such a file loads: all of it lies in the first 4 GiB.
-fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8]) -> Result<Elf> {
+/// The same of such a file: all of it lies in 4 GiB from there.
+fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8], base: u64) -> Result<Elf> {
     let damaged = || format!("{} is damaged", path.display());
     let file = H::parse(data).with_context(damaged)?;
     let endian = file.endian().with_context(damaged)?;
     let low = |value: u64| {
         u32::try_from(value)
             .with_context(|| format!("{} has something beyond 4 GiB", path.display()))
+    };
+    let place = |address: u64| {
+        let from = || format!("{} has something below {base:#x}", path.display());
+        low(address.checked_sub(base).with_context(from)?)
     };
     let mut parts = Vec::new();
     for header in file.program_headers(endian, data).with_context(damaged)? {
@@ -63,7 +68,7 @@ fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8]) -> Resul
         }
         let bytes = header.data(endian, data).ok().with_context(damaged)?;
         // Whole pages: the head of the first page is part of it.
-        let address = low(header.p_vaddr(endian).into())?;
+        let address = place(header.p_vaddr(endian).into())?;
         let lead = address % PAGE;
         let mut data = vec![0; lead as usize];
         data.extend_from_slice(bytes);
@@ -85,7 +90,7 @@ fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8]) -> Resul
         );
     }
     ensure!(!parts.is_empty(), "{} has nothing to load", path.display());
-    Ok(Elf { entry: low(file.e_entry(endian).into())?, parts: joined(parts) })
+    Ok(Elf { entry: place(file.e_entry(endian).into())?, parts: joined(parts) })
 }
 
 /// Makes one part of those that adjoin, but for a gap, and may be written alike: it is mapped at
@@ -363,7 +368,7 @@ pub fn image(
     elf: impl Fn(&str) -> std::path::PathBuf,
     inserts: impl Fn(&str) -> Vec<Insert>,
 ) -> Result<Vec<u8>> {
-    let root = flatten(&read_elf(&elf("root"))?);
+    let root = flatten(&read_elf(&elf("root"), 0)?);
     let mut image = Image::new();
     let root_offset = image.add(&root.bytes);
     let clients: Vec<String> = description
@@ -385,7 +390,9 @@ pub fn image(
     let mut next = Next::of(processor, None, None);
     for (source, small) in description.component.iter().zip(places) {
         let name = source.name.get_ref().clone();
-        let file = read_elf(&elf(source.package()))?;
+        let window = description.window(source)?;
+        let base = window.map_or(0, |_| processor.layout.windows.base);
+        let file = read_elf(&elf(source.package()), base)?;
         let loads = file.parts.iter().map(|part| Load {
             address: part.address,
             offset: image.add(&part.data),
@@ -394,7 +401,6 @@ pub fn image(
             writable: part.writable,
         });
         let loads = loads.collect();
-        let window = description.window(source)?;
         if !processor.has_virtual_caches {
             next = Next::of(processor, window, small);
         }

@@ -85,9 +85,8 @@ fn wrong(metadata: &Metadata) -> Result<Vec<String>> {
             }
         }
         // Tools may have what their libraries have.
-        let twice = versions
-            .iter()
-            .filter(|(name, versions)| versions.len() > 1 && !TWICE.contains(name));
+        let twice =
+            versions.iter().filter(|(name, versions)| versions.len() > 1 && !TWICE.contains(name));
         if !TOOLS.contains(&&*own.name) {
             wrong.extend(twice.map(|(name, versions)| {
                 format!("{}: {name} is there in versions {versions:?}", own.name)

@@ -468,7 +468,7 @@ impl Description {
             component.server.as_ref().map_or_else(Server::default, |server| *server.get_ref());
         Ok(Some(Window {
             start: layout.window,
-            serve: server == Server::Auto && self.processor().has_servers && layout.can_serve,
+            serve: server == Server::Auto && self.processor().has_servers,
         }))
     }
 

@@ -14,6 +14,7 @@ use crate::process::run;
 use crate::process::tether::group;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,10 +24,10 @@ const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 const QUICK: &str = "-Wno-misleading-indentation -ftrack-macro-expansion=0";
 /// The folder of it as it is, for the trees of all boards.
 const SHARED: &str = "shared";
-/// Its names for the window's start, where processes end there and where it is in a space of its own, and for the place of the
-/// image.
+/// Its names for the window's start, where processes end there and where they end before, and for the
+/// place of the image.
 const START: &str = "L4_USER_END";
-const OWN_START: &str = "L4_WINDOW";
+const WINDOW: &str = "L4_WINDOW";
 const BASE: &str = "L4_SERVER_BASE";
 /// The file that a server's own takes the place of.
 const LAYOUT_FILE: &str = "layout.h";
@@ -99,10 +100,10 @@ pub fn elf(package: &str) -> Option<PathBuf> {
     })
 }
 
-/// Where a server is, as its header says.
+/// Where a server is, as its header says: from the base of windows on (`image::layout::Windows`).
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Where the window begins; the end of its processes, if that is in their spaces.
+    /// Where the window begins.
     pub window: u32,
     /// Its image.
     pub base: u32,
@@ -110,8 +111,15 @@ pub struct Layout {
     pub ram_end: u32,
     /// The end of all that it maps itself.
     pub vmalloc_end: u32,
-    /// Whether it can run in the spaces of its processes: these end where the window begins.
-    pub can_serve: bool,
+    /// The base of windows.
+    pub from: u64,
+}
+
+impl Layout {
+    /// Its code and data, as addresses of its space.
+    pub fn range(&self) -> Range<u64> {
+        self.from + u64::from(self.base)..self.from + u64::from(self.vmalloc_end)
+    }
 }
 
 impl Server {
@@ -133,7 +141,7 @@ impl Server {
 
     /// What its header calls the window's start.
     fn start_name(&self) -> &'static str {
-        if self.plan.layout.text.contains(OWN_START) { OWN_START } else { START }
+        if self.plan.layout.text.contains(WINDOW) { WINDOW } else { START }
     }
 
     /// The bytes of its window.
@@ -142,14 +150,15 @@ impl Server {
     }
 
     fn layout(&self) -> Result<Layout> {
-        let header = self.header();
+        let (header, from) = (self.header(), self.processor.layout.windows.base);
         let value = |name: &str| {
             let digits = header.lines().find_map(|line| {
                 line.strip_prefix("#define ")?.strip_prefix(name)?.trim().strip_prefix("0x")
             });
-            let number = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-            number.with_context(|| {
-                format!("{}: `{name}` is no hexadecimal number", self.plan.layout.file)
+            let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            let place = number.and_then(|number| number.checked_sub(from)?.try_into().ok());
+            place.with_context(|| {
+                format!("{}: `{name}` is no address of a window", self.plan.layout.file)
             })
         };
         let [window, base] = [value(self.start_name())?, value(BASE)?];
@@ -158,7 +167,7 @@ impl Server {
             base,
             ram_end: value("L4_RAM_END")?,
             vmalloc_end: value("L4_VMALLOC_END")?,
-            can_serve: self.start_name() == START,
+            from,
         })
     }
 }

@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 #[derive(Deserialize, Serialize, Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spaces {
-    /// Servers at ring 1, on the PC Linux in the spaces of its processes, if the processor is one on
-    /// which these are kept off the kernel, and their processes off them.
+    /// Linux at ring 1 in the spaces of its processes, if the processor is one on which it is kept
+    /// off the kernel, and its processes off it.
     Ring1,
     /// The same, also where nothing does that: on the PC in QEMU, on `pc64` with Meltdown.
     Force,
@@ -39,7 +39,7 @@ impl Spaces {
     const fn text(self) -> &'static str {
         match self {
             Self::Ring1 => {
-                "--spaces ring1: servers, on the PC Linux among them, run at ring 1 in the spaces of their processes if this processor allows it"
+                "--spaces ring1: Linux runs at ring 1 in the spaces of its processes if this processor allows it"
             }
             Self::Force => {
                 "--spaces force: Linux runs at ring 1 in the spaces of its processes. On the PC QEMU checks no segment limits, so \

@@ -7,7 +7,7 @@ use super::{arm, clients, debian, desktop, dialogue, disk, linux, net, server};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
-use crate::guest::{Guest, insert};
+use crate::guest::{self, Guest, insert};
 use crate::machine::board;
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
@@ -44,6 +44,7 @@ pub const ALL: &[Test] = &[
     slow("pc64.nmi.each", "a machine for each instruction", || on_pc64(|| nmi_in_area(1))),
     test("pc64.linux.abi", || on_pc64(arm::abi)),
     slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || on_pc64(avx)),
+    test("pc64.linux.ring1", || on_pc64(ring1)),
     test("pc64.linux.i386", || on_pc64(i386)),
     slow("pc64.linux.batch", "`linux.batch` is the PC's", || on_pc64(linux::batch)),
     slow("pc64.linux.programs", "`pc64.linux.abi` is a boot, too", || on_pc64(arm::programs)),
@@ -81,6 +82,17 @@ const SYSTEMS: [(&str, &str); 3] = [
 fn avx() -> Result<()> {
     let said = arm::abi_on(Some("max"))?;
     ensure!(!said.contains("# no avx"), "there was no AVX to look at:\n{said}");
+    Ok(())
+}
+
+/// What programs expect of a Linux at ring 1, in the spaces of its processes, without and with SMEP
+/// and SMAP.
+fn ring1() -> Result<()> {
+    for cpu in [None, Some("max")] {
+        spaces::with(Spaces::Force, || arm::abi_on(cpu))?;
+        let log = guest::log()?;
+        ensure!(log.contains("linux: ring 1, window "), "Linux was not at ring 1: {log}");
+    }
     Ok(())
 }
 

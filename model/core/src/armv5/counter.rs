@@ -297,7 +297,7 @@ impl Counter<Armv5> {
             *self.processor.native.get_or_insert_with(|| is_native(self.processor.controls, world));
         match native {
             false => Owner::User,
-            true if self.setup.server.contains(&address) => Owner::Server,
+            true if self.setup.server.contains(&address.into()) => Owner::Server,
             true => Owner::Components,
         }
     }

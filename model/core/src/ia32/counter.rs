@@ -12,7 +12,7 @@ use crate::events::Owner;
 use crate::memory::Physical;
 use crate::violation::{Rule, Violation};
 use crate::{Chunk, Privilege};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// What the counter asks of the emulator.
 pub trait World: Physical {
@@ -110,7 +110,8 @@ impl Processor for Ia32 {
     type Linear = u32;
 
     fn new(setup: &Setup) -> Self {
-        let is_high = setup.server.start >= LOWEST_WINDOW && setup.server.end <= setup.kernel;
+        let Range { start, end } = setup.server;
+        let is_high = start >= LOWEST_WINDOW.into() && end <= setup.kernel.into();
         Self {
             limit: is_high.then_some(setup.kernel),
             native: None,
@@ -316,7 +317,7 @@ impl Counter<Ia32> {
     /// Whose code is at an address. High addresses are the server's in every space but small ones,
     /// and no other code runs at ring 1.
     fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
-        let is_high = chunk.segment == 0 && self.setup.server.contains(&address);
+        let is_high = chunk.segment == 0 && self.setup.server.contains(&address.into());
         if self.processor.limit.is_some() && (chunk.privilege == Privilege::Ring1 || is_high) {
             return Owner::Server;
         }
@@ -328,7 +329,7 @@ impl Counter<Ia32> {
             .insert(known.unwrap_or_else(|| (chunk.segment, world.is_native(chunk.segment))));
         if !native {
             Owner::User
-        } else if self.processor.limit.is_none() && self.setup.server.contains(&address) {
+        } else if self.processor.limit.is_none() && self.setup.server.contains(&address.into()) {
             Owner::Server
         } else {
             Owner::Components

@@ -467,7 +467,7 @@ impl Counter<Mips> {
         let native = *self.processor.native.get_or_insert_with(|| is_native(top, world));
         match native {
             false => Owner::User,
-            true if self.setup.server.contains(&address) => Owner::Server,
+            true if self.setup.server.contains(&address.into()) => Owner::Server,
             true => Owner::Components,
         }
     }

@@ -473,7 +473,9 @@ impl Counter<PowerPc> {
         let native = *self.processor.native.get_or_insert_with(|| is_native(&controls, world));
         match native {
             false => Owner::User,
-            true if self.setup.server.contains(&address) && address < USER_END => Owner::Server,
+            true if self.setup.server.contains(&address.into()) && address < USER_END => {
+                Owner::Server
+            }
             true => Owner::Components,
         }
     }

@@ -206,10 +206,9 @@ impl Counter<X86_64> {
             return Owner::Server;
         }
         let native = *self.processor.native.get_or_insert_with(|| world.is_native());
-        let server = &self.setup.server;
         if !native {
             Owner::User
-        } else if (u64::from(server.start)..u64::from(server.end)).contains(&address) {
+        } else if self.setup.server.contains(&address) {
             Owner::Server
         } else {
             Owner::Components

@@ -25,6 +25,8 @@ const USER_END: u32 = 0xc000_0000;
 pub const LAYOUT: Layout = Layout {
     places: PLACES,
     windows: Windows {
+        base: 0,
+        users_end: USER_END as u64,
         end: USER_END,
         most: USER_END - GRANTS_END,
         kernel_bytes: 0,

@@ -17,6 +17,8 @@ const WINDOW_END: u32 = 0xe000_0000;
 pub const LAYOUT: Layout = Layout {
     places: PLACES,
     windows: Windows {
+        base: 0,
+        users_end: WINDOW_END as u64,
         end: WINDOW_END,
         most: 2 << 30,
         kernel_bytes: 4 << 20,

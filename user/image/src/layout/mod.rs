@@ -78,7 +78,12 @@ pub struct Layout {
 /// Where windows can be.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
-    /// The end of all of them, and of the users' addresses.
+    /// What is added to an address of a component with a window: where windows lie beyond 4 GiB,
+    /// what is said of them are distances from here.
+    pub base: u64,
+    /// The end of the users' addresses, where all of them end. That is an address as it is.
+    pub users_end: u64,
+    /// The end of what such a component finds.
     pub end: u32,
     /// Bytes of the largest.
     pub most: u32,

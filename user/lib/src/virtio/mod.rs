@@ -117,7 +117,7 @@ impl Area {
     fn set(&self, env: &Env, name: &str) -> core::result::Result<(), String> {
         match env.given(name) {
             Some(given) if given.physical != 0 => {
-                self.address.store(given.address, Ordering::Relaxed);
+                self.address.store(given.address as u32, Ordering::Relaxed);
                 self.bytes.store(given.bytes, Ordering::Relaxed);
                 let words = [given.physical as u32, (given.physical >> 32) as u32];
                 self.physical

@@ -15,7 +15,7 @@ use crate::watchdog;
 use abi::boot::slot as root_slot;
 use abi::utcb::threads_a_space;
 use abi::{CacheOp, PAGE_SIZE, TABLE_SPAN};
-use image::layout::{Layout, MESSAGES, WINDOW_END};
+use image::layout::{Layout, MESSAGES};
 use image::pci::Device;
 use image::protocol::console::MAY_WRITE_RESULTS;
 use image::{Component, Given, Places, Resource, Start, System, slot};
@@ -344,8 +344,8 @@ pub fn start(
     running.started = time::now();
     watchdog::begins(watchdog::bit(system, index));
     let places = component.places();
-    let [entry, stack, block] =
-        [component.entry, places.stack_end, places.start_block].map(|at| at as Word);
+    let [entry, stack, block] = [component.entry, places.stack_end, places.start_block]
+        .map(|at| load::place(component, at));
     running.thread.start(entry, stack, block)
 }
 
@@ -408,7 +408,7 @@ fn grant(
             Object::Own(piece) => (piece.memory.0, 0),
             Object::Behind(memory) => (memory.0, 0),
             Object::Pci(Some(assigned)) => {
-                assigned.map(space)?;
+                assigned.map(space, component.base() as Word)?;
                 devices.push(assigned.device().clone());
                 (assigned.irq().unwrap_or_default(), 0)
             }
@@ -419,6 +419,7 @@ fn grant(
                 .ok_or(Error::BadArgument)
         };
         let mut rights = Rights::ALL;
+        let place = |address| load::place(component, address);
         let (mut address, mut bytes) = (0, 0);
         match *granted.resource {
             Resource::Call { component, badge } => {
@@ -437,23 +438,26 @@ fn grant(
                 bytes = ms;
             }
             Resource::Irq { .. } => {}
-            Resource::Addresses { bytes: size } => (address, bytes) = (WINDOW_END - size, size),
-            Resource::Pci { address: at, .. } => address = at,
+            Resource::Addresses { bytes: size } => {
+                let end = Layout::CURRENT.windows.users_end as Word;
+                (address, bytes) = (end - size as Word, size);
+            }
+            Resource::Pci { address: at, .. } => address = place(at),
             Resource::Memory { bytes: size, behind_image } => {
-                address = if behind_image { component.image_end() } else { 0 };
+                address = if behind_image { place(component.image_end()) } else { 0 };
                 bytes = size;
             }
             Resource::Ports { base, count } => {
                 map::map(space, 0, Memory(object), 0, count as Word, Rights::WRITE)?;
-                (address, bytes) = (base, count);
+                (address, bytes) = (base as Word, count);
             }
             Resource::Device { bytes: size, address: at, .. } => {
-                map::map(space, at as Word, Memory(object), 0, size as Word, RW)?;
-                (address, bytes) = (at, size);
+                map::map(space, place(at), Memory(object), 0, size as Word, RW)?;
+                (address, bytes) = (place(at), size);
             }
             Resource::Shared { address: at, writable, .. } => {
                 rights = if writable { RW } else { Rights::READ };
-                let (to, [_, _, size]) = (at as Word, identify(object)?);
+                let (to, [_, _, size]) = (place(at), identify(object)?);
                 match &granted.object {
                     Object::Shared(.., Some(segment)) if writable => {
                         space.attach(to, *segment, RW)?
@@ -461,18 +465,18 @@ fn grant(
                     _ => map::map(space, to, Memory(object), 0, size, rights)?,
                 }
                 bytes = size as u32;
-                address = at;
+                address = to;
             }
             Resource::File { offset, bytes: size, address: at } => {
                 map::map(
                     space,
-                    at as Word,
+                    place(at),
                     Memory(root_slot::IMAGE as Word),
                     offset as Word,
                     (size as Word).next_multiple_of(abi::PAGE_SIZE),
                     Rights::READ,
                 )?;
-                (address, bytes) = (at, size);
+                (address, bytes) = (place(at), size);
             }
         }
         if object != 0 {
@@ -481,7 +485,7 @@ fn grant(
         let nothing =
             object == 0 && matches!(granted.resource, Resource::File { .. } | Resource::Pci { .. });
         let slot = if nothing { 0 } else { slot };
-        let physical = u64::from(physical);
+        let (address, physical) = (u64::from(address), u64::from(physical));
         given.push(Given { name: granted.name.into(), slot, address, bytes, physical });
     }
     Ok((given, devices))

@@ -40,6 +40,11 @@ pub fn image_bytes(component: &Component) -> Result<u32> {
     all.try_fold(0u32, u32::checked_add).ok_or(Error::BadArgument)
 }
 
+/// Where one of a component's addresses is in its space.
+pub fn place(component: &Component, address: u32) -> Word {
+    component.base() as Word + address as Word
+}
+
 /// Where in it the stack of the first thread ends.
 ///
 /// # Errors
@@ -111,7 +116,7 @@ impl<'a> Filler<'a> {
     /// Fills the next `bytes`, and maps them and the `more` after them at `address`.
     fn put(
         &mut self,
-        address: u32,
+        address: Word,
         (bytes, more): (u32, u32),
         contents: &[u8],
         rights: Rights,
@@ -125,7 +130,7 @@ impl<'a> Filler<'a> {
             fill(self.own, (memory, offset), bytes, with, rights == RX)?;
             rest = after;
         }
-        let mut to = address as Word;
+        let mut to = address;
         for (memory, offset, bytes) in self.memory.parts(self.offset, bytes + more) {
             map::map(self.space, to, memory, offset as Word, bytes as Word, rights)?;
             to += bytes as Word;
@@ -137,19 +142,21 @@ impl<'a> Filler<'a> {
     /// The image, and cleared heap and stack.
     pub fn load(&mut self, component: &Component, resources: &mut Resources) -> Result<()> {
         let (end, places) = (component.image_end(), component.places());
+        let place = |address| place(component, address);
         for part in &component.loads {
             let bytes = pages(part.memory_bytes);
             let rights = if part.writable { Rights::RWX } else { RX };
             if component.owns(part) {
                 let more = if part.address + bytes == end { component.behind_image() } else { 0 };
-                self.put(part.address, (bytes, more), contents(part), rights)?;
+                self.put(place(part.address), (bytes, more), contents(part), rights)?;
             } else {
-                let (to, memory) = (part.address as Word, text(resources, part)?);
+                let (to, memory) = (place(part.address), text(resources, part)?);
                 map::map(self.space, to, memory, 0, bytes as Word, rights)?;
             }
         }
-        self.put(places.heap, (component.heap, 0), &[], RW)?;
-        self.put(places.stack_end - component.stack, (component.stack, 0), &[], RW)
+        self.put(place(places.heap), (component.heap, 0), &[], RW)?;
+        let stack = place(places.stack_end - component.stack);
+        self.put(stack, (component.stack, 0), &[], RW)
     }
 
     /// The start block.
@@ -157,16 +164,14 @@ impl<'a> Filler<'a> {
         let encoded = postcard::to_allocvec(block).map_err(|_| Error::BadArgument)?;
         let text = block.text();
         let places = component.places();
-        let words = [places.heap, component.heap, encoded.len() as u32, text.len() as u32];
-        let all: Vec<u8> = words
-            .into_iter()
-            .flat_map(|word| (word as Word).to_ne_bytes())
-            .chain(encoded)
-            .chain(text.into_bytes())
-            .collect();
+        let sizes = [component.heap, encoded.len() as u32, text.len() as u32];
+        let words = core::iter::once(place(component, places.heap))
+            .chain(sizes.into_iter().map(|size| size as Word));
+        let all: Vec<u8> =
+            words.flat_map(Word::to_ne_bytes).chain(encoded).chain(text.into_bytes()).collect();
         if all.len() > BLOCK_BYTES as usize {
             return Err(Error::BadArgument);
         }
-        self.put(places.start_block, (BLOCK_BYTES, 0), &all, Rights::READ)
+        self.put(place(component, places.start_block), (BLOCK_BYTES, 0), &all, Rights::READ)
     }
 }

@@ -33,10 +33,10 @@ impl Assigned {
         &self.device
     }
 
-    /// Maps its ranges.
-    pub fn map(&self, space: Space) -> Result<()> {
+    /// Maps its ranges, whose addresses are counted from `base` on.
+    pub fn map(&self, space: Space, base: Word) -> Result<()> {
         self.ranges.iter().try_for_each(|(memory, place)| {
-            map::map(space, place.address as Word, *memory, 0, place.bytes as Word, RW)
+            map::map(space, base + place.address as Word, *memory, 0, place.bytes as Word, RW)
         })
     }
 }

@@ -123,5 +123,10 @@ mod tests {
         let ends =
             [abi::arch::ia32::layout::USER_END, USER_END, abi::arch::powerpc::layout::USER_END];
         assert_eq!([0, 1, 2].map(|index: usize| ALL[index].layout.windows.end), ends);
+        for (index, end) in ends.into_iter().enumerate() {
+            assert_eq!(ALL[index].layout.windows.users_end, u64::from(end));
+        }
+        let windows = x86_64::FACTS.layout.windows;
+        assert_eq!(windows.users_end, abi::arch::x86_64::layout::USER_END);
     }
 }

@@ -4,11 +4,12 @@
 use abi::Frame;
 use abi::frame::vector;
 use image::Window;
+use image::layout::Layout;
 
 /// The place word of a component for the kernel: where its window begins.
 pub const fn place_of(window: Option<Window>) -> u32 {
     match window {
-        Some(window) => window.start,
+        Some(window) => window.address(&Layout::CURRENT.windows) as u32,
         None => 0,
     }
 }

@@ -4,11 +4,12 @@
 use abi::frame::vector;
 use abi::{Frame, Word};
 use image::Window;
+use image::layout::Layout;
 
 /// The place word of a component for the kernel: where its window begins.
 pub const fn place_of(window: Option<Window>) -> Word {
     match window {
-        Some(window) => window.start as Word,
+        Some(window) => window.address(&Layout::CURRENT.windows) as Word,
         None => 0,
     }
 }

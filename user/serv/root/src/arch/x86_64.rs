@@ -4,11 +4,12 @@
 use abi::frame::vector;
 use abi::{Frame, Word};
 use image::Window;
+use image::layout::Layout;
 
 /// The place word of a component for the kernel: where its window begins.
 pub const fn place_of(window: Option<Window>) -> Word {
     match window {
-        Some(window) => window.start as Word,
+        Some(window) => window.address(&Layout::CURRENT.windows) as Word,
         None => 0,
     }
 }
@@ -20,8 +21,7 @@ pub const SHARES_SEGMENTS: bool = false;
 pub const SERVER: &str = "ring 1";
 
 /// Why there is none.
-pub const WHY_NO_SERVER: &str =
-    "large, as the kernel was not told to have servers (--spaces force)";
+pub const WHY_NO_SERVER: &str = "large, as the kernel has no servers: --spaces ring1 is not said, or the processor has Meltdown";
 
 /// There are no small spaces.
 pub const fn wants_large(_: Word) -> bool {
