@@ -36,6 +36,8 @@ fn boot(pool: Pool) -> Kernel<Simulated> {
         devices: [Range { base: PhysAddr(0x801_fc00_0000), bytes: 0x10_0000 }, Range::default()],
         special: Range::default(),
         windows: Range::default(),
+        tables: Range::default(),
+        list: PhysAddr::default(),
         image: PhysAddr(0x0300_0000),
         header,
         irq_lines: &core::array::from_fn::<u32, LINES, _>(|line| line as u32),

@@ -152,13 +152,17 @@ impl Metadata {
     }
 }
 
+/// For tests: a package's identity, and what it sees, for what.
+#[cfg(test)]
+type Sees<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
+
 /// For tests: packages with versions, licences and sources, which of them are the project's, and
 /// what sees what, for what.
 #[cfg(test)]
 pub(super) fn example(
     packages: &[(&str, &str, &str, Option<&str>)],
     members: &[&str],
-    nodes: &[(&str, &[(&str, Option<&str>)])],
+    nodes: &[Sees],
 ) -> Metadata {
     let package = |(name, version, license, source): &(&str, &str, &str, Option<&str>)| Package {
         id: format!("{name} {version}"),
@@ -173,10 +177,8 @@ pub(super) fn example(
         pkg: (*id).into(),
         dep_kinds: vec![DependencyKind { kind: kind.map(String::from) }],
     };
-    let node = |(id, deps): &(&str, &[(&str, Option<&str>)])| Node {
-        id: (*id).into(),
-        deps: deps.iter().map(dependency).collect(),
-    };
+    let node =
+        |(id, deps): &Sees| Node { id: (*id).into(), deps: deps.iter().map(dependency).collect() };
     Metadata {
         packages: packages.iter().map(package).collect(),
         workspace_members: members.iter().map(|id| (*id).into()).collect(),

@@ -39,13 +39,16 @@ fn of_host(arguments: &[&str]) -> Result<()> {
     run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
+/// A board, the folder of its documentation, and the crates that are in it with what each is.
+type Documented = (String, PathBuf, BTreeMap<String, String>);
+
 /// Builds the documentation of what is compiled for each board: programs, and the crates of the
 /// project that they consist of. Returns the boards, each with the folder of its documentation and
 /// what is in it.
 ///
 /// # Errors
 /// If it has a warning.
-pub fn document_boards() -> Result<Vec<(String, PathBuf, BTreeMap<String, String>)>> {
+pub fn document_boards() -> Result<Vec<Documented>> {
     let crates = Crates::read()?;
     let of_board = |board: &'static Board| {
         let name = board.name();

@@ -27,6 +27,7 @@ static TABLES: AtomicUsize = AtomicUsize::new(0);
 static LIST: AtomicUsize = AtomicUsize::new(0);
 
 /// Physical address of the list of the firmware's tables, if it is known.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub fn list() -> Option<u64> {
     Some(LIST.load(Ordering::Relaxed) as u64).filter(|list| *list != 0)
 }
