@@ -217,9 +217,12 @@ fn alien_stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
     serves_somehow(bed, server, code::counts_calls_after_stack_selector(), Some(OTHER + PAGE - 64))
 }
 
+/// What is done with a server.
+type Act = fn(&mut Bed, Space) -> Result<(), Why>;
+
 /// What this program does for ever, by its argument, for tests of the tool's (`pc64.nmi`): a server
 /// uses the processor at ring 1, or serves an alien, and makes other system calls, too.
-pub const FOR_EVER: [(&str, fn(&mut Bed, Space) -> Result<(), Why>); 2] = [
+pub const FOR_EVER: [(&str, Act); 2] = [
     ("spins", |bed, server| launch(bed, server, code::waits(), 0).map(|_| ())),
     ("crosses", |bed, server| {
         let codes = (code::serves_and_calls(), code::counts_calls());
@@ -228,7 +231,7 @@ pub const FOR_EVER: [(&str, fn(&mut Bed, Space) -> Result<(), Why>); 2] = [
 ];
 
 /// Does one of these.
-pub fn stay(bed: &mut Bed, name: &str, act: fn(&mut Bed, Space) -> Result<(), Why>) {
+pub fn stay(bed: &mut Bed, name: &str, act: Act) {
     match with_server(bed, act) {
         Ok(()) => println!("{name}"),
         Err(why) => println!("does not do what `{name}` says: {why}"),
