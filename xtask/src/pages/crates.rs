@@ -40,7 +40,7 @@ fn of_host(arguments: &[&str]) -> Result<()> {
 }
 
 /// A board, the folder of its documentation, and the crates that are in it with what each is.
-type Documented = (String, PathBuf, BTreeMap<String, String>);
+type Documented = (String, PathBuf, Listed);
 
 /// Builds the documentation of what is compiled for each board: programs, and the crates of the
 /// project that they consist of. Returns the boards, each with the folder of its documentation and
