@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod format;
+mod memory;
 mod numbers;
 mod registers;
 
@@ -21,12 +22,13 @@ use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
 use kcore::port::{Area, Board, Caches, Change, Placement, Processor, Registers, Translation};
 use kcore::{Charge, Cpu, Irq, Kernel, Port, Quota, Segment, Space, Table, Thread};
+use memory::Memory;
 use mmu::Format;
 use mmu::slots::Slots;
 use pool::{Link, Pool, Ref};
-use std::alloc::{Layout, alloc};
 use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 
 /// Where the pool pretends to be.
@@ -120,6 +122,8 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub window: bool,
     /// Where windows of servers may begin.
     pub windows: Word,
+    /// The pool's, if nobody else has that.
+    memory: Option<Memory>,
     shape: PhantomData<fn() -> (R, F)>,
 }
 
@@ -147,6 +151,7 @@ impl<R, F: Format> Default for Host<R, F> {
             has_no_servers: false,
             window: false,
             windows: WINDOWS,
+            memory: None,
             shape: PhantomData,
         }
     }
@@ -398,9 +403,11 @@ pub fn boot_with_windows(windows: Word) -> Kernel<Host> {
     boot_on(Host { windows, ..Host::default() }, POOL_BYTES)
 }
 
-fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel<Host<R, F>> {
-    let windows = host.windows;
-    boot_port(host, windows, pool_bytes)
+fn boot_on<R: Registers, F: Format>(mut host: Host<R, F>, bytes: u32) -> Kernel<Host<R, F>> {
+    let (windows, memory) = (host.windows, Memory::of(bytes));
+    let start = memory.start();
+    host.memory = Some(memory);
+    boot_in(host, windows, (start, bytes))
 }
 
 /// As [`boot_with`], with another port, whose pool is at [`POOL_PHYSICAL`], and windows of servers
@@ -410,14 +417,20 @@ fn boot_on<R: Registers, F: Format>(host: Host<R, F>, pool_bytes: u32) -> Kernel
 /// If the root server does not fit.
 #[must_use]
 pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> {
-    let (_, reserved) = thread_table(pool_bytes);
-    let layout = Layout::from_size_align(pool_bytes as usize, PAGE_SIZE as usize)
-        .expect("a layout of pages");
-    // SAFETY: the layout is not empty; the memory is never freed, and used by nobody else. The
-    // window has no memory of its own.
+    // The port has no place for it.
+    let memory = ManuallyDrop::new(Memory::of(pool_bytes));
+    boot_in(port, windows, (memory.start(), pool_bytes))
+}
+
+/// As [`boot_port`], with a pool of so many bytes there.
+fn boot_in<P: Port>(port: P, windows: Word, (start, bytes): (*mut u8, u32)) -> Kernel<P> {
+    let (_, reserved) = thread_table(bytes);
+    // SAFETY: both callers give memory of this size, whole pages. One never gives it to anybody else.
+    // The other has the port keep it, which is dropped with the kernel: tests take neither the port nor
+    // the pool out of a kernel. The window has no memory of its own.
     let pool = unsafe {
-        let mut pool = Pool::new(alloc(layout), pool_bytes, reserved);
-        pool.add_window(WINDOW, pool_bytes);
+        let mut pool = Pool::new(start, bytes, reserved);
+        pool.add_window(WINDOW, bytes);
         pool
     };
     let mut kernel = Kernel::new(pool, port);
