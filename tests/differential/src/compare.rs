@@ -71,24 +71,20 @@ pub fn compare<P: Processor>(
     for (address, value) in
         outcome.written.range(places.scheduler..places.scheduler + words.len() as u32 * 4)
     {
-        words[(address - places.scheduler) as usize / 4] = *value;
+        words[(address - places.scheduler) as usize / 4] = value;
     }
     ensure!(
         kernel.sched == sched,
         "the ready queues or the slice are {:?}, by the assembly {sched:?}",
         kernel.sched
     );
-    let top = outcome
-        .written
-        .get(&(places.cpu + offset_of!(Cpu, top) as u32))
-        .copied()
-        .unwrap_or(before.top);
+    let top = outcome.written.get(places.cpu + offset_of!(Cpu, top) as u32).unwrap_or(before.top);
     ensure!(
         kernel.port.cpu().top == top,
         "a wrong priority is said to be the highest that is ready"
     );
     ensure!(kernel.port.timer.is_none(), "the portable kernel programmed the timer");
-    let written = outcome.written.iter().filter(|(at, _)| is_pool::<P>(kernel, **at));
+    let written = outcome.written.iter().filter(|(at, _)| is_pool::<P>(kernel, *at));
     let mut written: Vec<_> =
         written.map(|(at, word)| ((at - POOL_BASE) as usize, word.to_ne_bytes())).collect();
     let now = kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes());

@@ -2,6 +2,7 @@
 //! What a processor's folder supplies.
 
 use crate::elf::Elf;
+use crate::memory::Written;
 use abi::{Op, Word};
 use anyhow::Result;
 use arch_host::POOL_BASE;
@@ -12,7 +13,6 @@ use kcore::{Space, Thread};
 use mmu::Format;
 use pool::{Link, Ref};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// The simulated port, with a processor's registers and translation tables.
 pub type Host<P> = arch_host::Host<<P as Processor>::Registers, <P as Processor>::Format>;
@@ -70,8 +70,8 @@ pub struct Who {
 pub struct Outcome<O> {
     /// Who runs.
     pub current: Ref<Thread>,
-    /// Every word written, by address.
-    pub written: BTreeMap<u32, u32>,
+    /// Every word written.
+    pub written: Written,
     /// What else the processor has then.
     pub own: O,
 }

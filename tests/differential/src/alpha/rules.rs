@@ -91,7 +91,7 @@ pub fn run(
             ensure!(at == code.slow, "the code went to {at:#x}");
             ensure!(
                 machine.user == entered.registers
-                    && machine.words.written.is_empty()
+                    && machine.words.order.is_empty()
                     && machine.special == registers,
                 "something of {me:?} was changed before the slow way"
             );
@@ -126,7 +126,7 @@ pub fn check(kernel: &Kernel, entered: &Entered, outcome: &Outcome<Left>) -> Res
     ensure!(loaded == [Some(&table), Some(&tag), Some(&tag)], "tables and tags are {loaded:x?}");
     ensure!(kernel.port.invalidated.is_empty(), "the portable kernel dropped translations");
     ensure!(
-        written.keys().all(|at| is_pool::<super::Alpha>(kernel, *at)),
+        written.keys().all(|at| is_pool::<super::Alpha>(kernel, at)),
         "words were written: {written:x?}"
     );
     Ok(())

@@ -4,7 +4,6 @@
 use crate::elf::Elf;
 use crate::processor::{Executed, Places};
 use anyhow::{Result, ensure};
-use std::collections::BTreeSet;
 
 /// Flags in CPSR.
 pub const ZERO: u32 = 1 << 30;
@@ -184,10 +183,10 @@ pub struct Symbols {
 pub struct Code {
     start: u32,
     words: Vec<u32>,
-    /// Words that are no instructions.
-    data: BTreeSet<u32>,
+    /// Of each word whether it is no instruction.
+    data: Vec<bool>,
     /// Addresses of what [`TESTS`] lists.
-    pub tests: Vec<u32>,
+    tests: Vec<u32>,
     /// Addresses that it knows.
     pub symbols: Symbols,
     /// The words that each port has.
@@ -221,7 +220,7 @@ impl Code {
                 .chunks_exact(4)
                 .map(bytemuck::pod_read_unaligned)
                 .collect(),
-            data: (start..end).step_by(4).filter(|at| is_data(*at)).collect(),
+            data: (start..end).step_by(4).map(is_data).collect(),
             tests: Vec::new(),
             symbols: Symbols {
                 entries: [start, at("data_fault")?, at("fetch_fault")?],
@@ -249,6 +248,11 @@ impl Code {
         Ok(code)
     }
 
+    /// The number of the test at an address.
+    pub fn test(&self, at: u32) -> Option<usize> {
+        self.tests.binary_search(&at).ok()
+    }
+
     /// The word at an address of the code, of whatever kind.
     pub fn word(&self, at: u32) -> Option<u32> {
         self.words
@@ -259,7 +263,9 @@ impl Code {
 
     /// The instruction at an address.
     pub fn instruction(&self, at: u32) -> Option<u32> {
-        self.word(at).filter(|_| !self.data.contains(&at))
+        let word = self.word(at)?;
+        let is_data = self.data[(at - self.start) as usize / 4];
+        (!is_data).then_some(word)
     }
 
     /// Instructions that were never executed, or if they have a condition not both ways. What does

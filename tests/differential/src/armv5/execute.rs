@@ -6,6 +6,7 @@ use super::entry::{Access, Entered, Noted, random_user};
 use super::machine::{CPSR, Exit, Machine, REGISTERS};
 use super::rules::{Left, THREAD_POINTER};
 use super::{Armv5, Kernel};
+use crate::memory::Written;
 use crate::processor::{Outcome, Run, all, pool_word};
 use abi::utcb::SLOT_USED;
 use abi::{Op, Tag};
@@ -18,7 +19,6 @@ use kcore::port::{Processor, Translation};
 use kcore::thread::ANCHOR;
 use kcore::{Cpu, Space, Thread};
 use pool::{Link, Ref};
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The domain access register while the kernel runs: all are open.
@@ -177,7 +177,7 @@ fn taken(
 fn given_up(machine: &Machine, me: Ref<Thread>, entered: &Entered) -> Result<()> {
     let at = |index: usize| me.address() - ANCHOR + index as u32 * 4;
     let had = &entered.registers;
-    let mut saved: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut saved = Written::default();
     if let Some(fault) = &entered.fault {
         saved.extend([(at(word::VECTOR), fault.access.number())]);
     } else {

@@ -300,8 +300,7 @@ impl<'a> Machine<'a> {
                     "an access to {address:#x}, where nothing is, or by a domain that is closed, by {instruction:#010x} at {at:#x}"
                 );
             }
-            if let Some(number) = code.tests.iter().position(|test| *test == at).filter(|_| is_met)
-            {
+            if let Some(number) = code.test(at).filter(|_| is_met) {
                 if !self.tests.contains(&number) {
                     self.tests.push(number);
                 }

@@ -174,7 +174,7 @@ impl Processor for Armv5 {
         own.runs((kernel, &self.code), *current, &entered.noted, (written, &others), unknown)?;
         own.has_maintained(kernel)?;
         let [had, has] = [me, *current].map(|thread| kernel.pool[thread].lazy_state[0]);
-        let pointer = written.get(&THREAD_POINTER).copied().unwrap_or(had);
+        let pointer = written.get(THREAD_POINTER).unwrap_or(had);
         ensure!(pointer == has, "the thread pointer is {pointer:#x} in place of {has:#x}");
         Ok(())
     }

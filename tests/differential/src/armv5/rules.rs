@@ -6,6 +6,7 @@ use super::Kernel;
 use super::code::Code;
 use super::entry::Noted;
 use super::machine::{Machine, Maintained, Maintenance, REGISTERS};
+use crate::memory::Written;
 use crate::processor::is_pool;
 use abi::arch::armv5::layout::SLOT_BYTES;
 use abi::{CacheOp, PAGE_SIZE, Rights};
@@ -169,7 +170,7 @@ impl Left {
         (kernel, code): (&Kernel, &Code),
         current: Ref<Thread>,
         had: &Noted,
-        (written, others): (&BTreeMap<u32, u32>, &[u32]),
+        (written, others): (&Written, &[u32]),
         unknown: Range<usize>,
     ) -> Result<()> {
         let thread = &kernel.pool[current];
@@ -201,7 +202,7 @@ impl Left {
             self.pid_writes
         );
         let is_known = |at: u32| is_pool::<super::Armv5>(kernel, at) || others.contains(&at);
-        let elsewhere: Vec<_> = written.iter().filter(|(at, _)| !is_known(**at)).collect();
+        let elsewhere: Vec<_> = written.iter().filter(|(at, _)| !is_known(*at)).collect();
         let (start, bytes) = code.symbols.directory;
         if goes_on {
             ensure!(elsewhere.is_empty(), "words were written at {elsewhere:x?}");
@@ -210,7 +211,7 @@ impl Left {
         let [(at, dirty)] = elsewhere[..] else { bail!("words were written at {elsewhere:x?}") };
         ensure!(at.wrapping_sub(start) < bytes, "{at:#x} was written");
         ensure!(
-            *dirty == had.dirty | words[hw::DACR],
+            dirty == had.dirty | words[hw::DACR],
             "the domains that were open are said to be {dirty:#x}"
         );
         Ok(())

@@ -247,7 +247,7 @@ impl End<'_> {
         let framed = |a: u32| self.alien && (utcb..utcb + size_of::<Frame>() as u32).contains(&a);
         let written = &machine.words.written;
         ensure!(
-            written.keys().all(|a| scratch.contains(a) || fetched(*a) || framed(*a)),
+            written.keys().all(|a| scratch.contains(&a) || fetched(a) || framed(a)),
             "something was changed before the slow way: {written:x?}"
         );
         Ok(())

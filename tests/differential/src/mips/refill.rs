@@ -130,7 +130,7 @@ fn answered(code: &Code, miss: &Miss, rng: &mut Rng) -> Result<()> {
     let mut machine =
         Machine { r, system, words: Words::new(&memory), tests: Vec::new(), steps: Vec::new() };
     let exit = machine.run(code, code.symbols.misses, None)?;
-    ensure!(machine.words.written.is_empty(), "something was written");
+    ensure!(machine.words.order.is_empty(), "something was written");
     let expected = match miss.pair {
         None => {
             ensure!(exit == Exit::Left(code.symbols.slow), "the code ended by {exit:x?}");

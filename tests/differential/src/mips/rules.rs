@@ -95,8 +95,8 @@ impl End<'_> {
         let (machine, entered) = (self.machine, self.entered);
         ensure!(at == self.code.symbols.slow, "the code went to {at:#x}");
         ensure!(machine.system == entered.system, "the processor has {:x?}", machine.system);
-        let written = &machine.words.written;
-        ensure!(written.is_empty(), "something was changed before the slow way: {written:x?}");
+        let Words { written, order, .. } = &machine.words;
+        ensure!(order.is_empty(), "something was changed before the slow way: {written:x?}");
         let number = (entered.system.cause & cause::CODE) >> cause::CODE_SHIFT;
         let loses = number == codes::SYSTEM_CALL
             && !entered.is_delayed()
@@ -178,7 +178,7 @@ pub fn check(
     let hot = code.places.cpu..code.places.cpu + TABLES + 4;
     let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
     let is_known =
-        |at: &u32| is_pool::<Mips>(kernel, *at) || hot.contains(at) || queues.contains(at);
+        |at: u32| is_pool::<Mips>(kernel, at) || hot.contains(&at) || queues.contains(&at);
     ensure!(written.keys().all(is_known), "words were written: {written:x?}");
     Ok(())
 }

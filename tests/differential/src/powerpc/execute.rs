@@ -102,7 +102,7 @@ pub fn enter(
     let mut ways = Vec::new();
     let shown = std::array::from_fn(|index| {
         let at = code.symbols.shown + index as u32 * 4;
-        machine.words().written.get(&at).copied().unwrap_or(entered.spaces.shown[index])
+        machine.words().written.get(at).unwrap_or(entered.spaces.shown[index])
     });
     let left = Left { user: machine.processor.user, system: machine.processor.system, shown };
     let outcome = if left.user.msr & msr::USER != 0 {
@@ -116,7 +116,7 @@ pub fn enter(
             .into_iter()
             .find(|thread| current.is(*thread))
             .context("no thread runs")?;
-        let mut written = machine.words().written.clone();
+        let written = &machine.words().written;
         let start = code.places.scheduler;
         let queues = start..start + size_of::<Scheduler>() as u32;
         ways = taken(
@@ -125,16 +125,15 @@ pub fn enter(
             (me, current),
             (known.cpu.top, &left, written.range(queues).next().is_some()),
         );
-        written.retain(|at, _| !code.symbols.reload.contains(at) && *at != code.symbols.shown);
-        written = written
-            .into_iter()
-            .map(|(at, word)| (start.wrapping_add(as_here(at.wrapping_sub(start))), word))
-            .collect();
-        if kernel.pool[me].is_alien() && entered.fault.is_none() {
-            written
-                .entry(kernel.pool[me].utcb + offset_of!(Frame, cr) as u32)
-                .and_modify(|cr| *cr = lost(*cr));
-        }
+        let is_kernels =
+            |(at, _): &(u32, u32)| !code.symbols.reload.contains(at) && *at != code.symbols.shown;
+        let loses = kernel.pool[me].is_alien() && entered.fault.is_none();
+        let cr = kernel.pool[me].utcb + offset_of!(Frame, cr) as u32;
+        let seen = |(at, word): (u32, u32)| {
+            let word = if loses && at == cr { lost(word) } else { word };
+            (start.wrapping_add(as_here(at.wrapping_sub(start))), word)
+        };
+        let written = written.iter().filter(is_kernels).map(seen).collect();
         Some(Outcome { current, written, own: left })
     } else {
         given_up(&machine, code, (kernel.pool[me].is_alien(), me), entered)?;
@@ -224,8 +223,8 @@ fn given_up(
     let mut expected: Vec<(u32, u32)> = context.chain([(gpr[1], 0)]).collect();
     expected.sort_unstable();
     let loses = is_alien && entered.fault.is_none();
-    let seen = |(place, value): (&u32, &u32)| {
-        (*place, if loses && *place == at(word::CR) { lost(*value) } else { *value })
+    let seen = |(place, value): (u32, u32)| {
+        (place, if loses && place == at(word::CR) { lost(value) } else { value })
     };
     let written = machine.words().written.iter();
     let written = written.filter(|(at, _)| !code.symbols.reload.contains(at)).map(seen);
@@ -278,6 +277,6 @@ pub fn leave(code: &Code, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<R
     );
     let place = current.address() - ANCHOR + word::RESERVATION as u32 * 4;
     let written = &machine.words().written;
-    ensure!(written.keys().all(|at| *at == place), "{written:x?} was written");
+    ensure!(written.keys().all(|at| at == place), "{written:x?} was written");
     Ok(Some(Run { outcome: None, tests: Vec::new(), steps: machine.steps, ways: Vec::new() }))
 }

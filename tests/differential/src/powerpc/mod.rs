@@ -225,7 +225,7 @@ impl Processor for PowerPc {
         let is_known = |at: u32| {
             crate::processor::is_pool::<Self>(kernel, at) || is_hot(at) || queues.contains(&at)
         };
-        ensure!(written.keys().all(|at| is_known(*at)), "words were written: {written:x?}");
+        ensure!(written.keys().all(is_known), "words were written: {written:x?}");
         spaces::check(
             kernel,
             *current,

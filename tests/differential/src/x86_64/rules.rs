@@ -178,7 +178,7 @@ impl End<'_> {
         let written = &machine.words.written;
         let context = saved(self.me, 0)..saved(self.me, CONTEXT_WORDS);
         ensure!(
-            written.keys().all(|at| context.contains(at) || (SCRATCH..CPU).contains(at)),
+            written.keys().all(|at| context.contains(&at) || (SCRATCH..CPU).contains(&at)),
             "something was changed before the slow way: {written:x?}"
         );
         let rare = registers(self.kernel, self.cpu.loaded, self.me);
@@ -390,11 +390,11 @@ pub fn check(
     );
     ensure!(left.dropped.len() <= kernel.port.invalidated.len(), "translations were dropped");
     let queues = code.places.scheduler..code.places.scheduler + size_of::<Scheduler>() as u32;
-    let is_known = |at: &u32| {
-        crate::processor::is_pool::<super::X86_64>(kernel, *at)
-            || [CURRENT, TOP, LOADED].contains(at)
-            || (SCRATCH..CPU).contains(at)
-            || queues.contains(at)
+    let is_known = |at: u32| {
+        crate::processor::is_pool::<super::X86_64>(kernel, at)
+            || [CURRENT, TOP, LOADED].contains(&at)
+            || (SCRATCH..CPU).contains(&at)
+            || queues.contains(&at)
     };
     ensure!(written.keys().all(is_known), "words were written: {written:x?}");
     Ok(())
