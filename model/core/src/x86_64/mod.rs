@@ -28,15 +28,16 @@ pub use walk::{Mapping, Memory, Size, walk};
 /// The instrument.
 pub type Counter = crate::Counter<X86_64>;
 
-/// The privilege of code that runs with these values of CS, CR0 and RFLAGS: ring 0 in real mode,
-/// ring 3 in virtual 8086 mode, else as the code segment's selector says. A processor in long mode
-/// has no virtual 8086 mode, but QEMU 10 has, and there CS may be anything. Ring 2, which is not
-/// used, is taken for ring 1.
+/// The privilege of code that runs with these values of SS, CR0 and RFLAGS: ring 0 in real mode,
+/// ring 3 in virtual 8086 mode, else as the stack segment's selector says. The code segment's does
+/// not tell: QEMU 10 lets users load 0 into CS, where a processor refuses. A processor in long mode
+/// has no virtual 8086 mode either, but QEMU 10 has, and there both may be anything. Ring 2, which
+/// is not used, is taken for ring 1.
 #[must_use]
-pub const fn privilege(cs: u32, cr0: u64, rflags: u64) -> Privilege {
+pub const fn privilege(ss: u32, cr0: u64, rflags: u64) -> Privilege {
     const PROTECTED_MODE: u64 = 1;
     const VIRTUAL_8086: u64 = 1 << 17;
-    match cs & 3 {
+    match ss & 3 {
         _ if cr0 & PROTECTED_MODE == 0 => Privilege::Kernel,
         _ if rflags & VIRTUAL_8086 != 0 => Privilege::User,
         0 => Privilege::Kernel,
@@ -60,11 +61,12 @@ mod tests {
     fn privilege_follows_the_mode() {
         const VIRTUAL_8086: u64 = 1 << 17;
         assert_eq!(privilege(0xf003, 0x10, 0), Privilege::Kernel, "real mode");
-        assert_eq!(privilege(0x8, 0x8000_0011, 0), Privilege::Kernel);
-        assert_eq!(privilege(0x23, 0x8000_0011, 0), Privilege::User);
+        assert_eq!(privilege(0x10, 0x8000_0011, 0), Privilege::Kernel);
+        assert_eq!(privilege(0, 0x8000_0011, 0), Privilege::Kernel, "after an exception of a user");
+        assert_eq!(privilege(0x2b, 0x8000_0011, 0), Privilege::User);
         assert_eq!(privilege(0x19, 0x8000_0011, 0), Privilege::Ring1);
-        for cs in [0, 0x8] {
-            let found = privilege(cs, 0x8000_0011, VIRTUAL_8086 | 0x3002);
+        for ss in [0, 0x10] {
+            let found = privilege(ss, 0x8000_0011, VIRTUAL_8086 | 0x3002);
             assert_eq!(found, Privilege::User, "virtual 8086 mode");
         }
     }

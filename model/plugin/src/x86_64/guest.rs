@@ -44,7 +44,7 @@ impl Guest {
 
     /// The privilege that the processor has.
     pub fn privilege(&self) -> Privilege {
-        privilege(self.registers.cs(), self.registers.cr0(), self.registers.rflags())
+        privilege(self.registers.ss(), self.registers.cr0(), self.registers.rflags())
     }
 
     /// The instruction pointer, as it was when the block in execution began.

@@ -14,7 +14,7 @@ pub const RSP: u8 = 4;
 pub struct Registers {
     rip: Handle,
     rflags: Handle,
-    cs: Handle,
+    ss: Handle,
     cr0: Handle,
     cr3: Handle,
     /// In the order of their numbers in encodings.
@@ -26,11 +26,11 @@ impl Registers {
     /// Looks the registers up, as [`find`] does.
     pub fn find() -> Option<Self> {
         let names = [
-            "rip", "eflags", "cs", "cr0", "cr3", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi",
+            "rip", "eflags", "ss", "cr0", "cr3", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi",
             "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
         ];
-        let [rip, rflags, cs, cr0, cr3, general @ ..] = find(names)?;
-        Some(Self { rip, rflags, cs, cr0, cr3, general, reader: Reader::new() })
+        let [rip, rflags, ss, cr0, cr3, general @ ..] = find(names)?;
+        Some(Self { rip, rflags, ss, cr0, cr3, general, reader: Reader::new() })
     }
 
     /// The 64 bits at a linear address, if the present tables map them.
@@ -52,9 +52,9 @@ impl Registers {
     pub fn rflags(&self) -> u64 {
         self.reader.register(self.rflags).into()
     }
-    /// The code segment's selector.
-    pub fn cs(&self) -> u32 {
-        self.reader.register(self.cs)
+    /// The stack segment's selector.
+    pub fn ss(&self) -> u32 {
+        self.reader.register(self.ss)
     }
     /// Control register 0.
     pub fn cr0(&self) -> u64 {
