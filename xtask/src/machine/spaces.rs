@@ -17,7 +17,7 @@ pub enum Spaces {
     /// Linux at ring 1 in the spaces of its processes, if the processor is one on which it is kept
     /// off the kernel, and its processes off it.
     Ring1,
-    /// The same, also where nothing does that: on the PC in QEMU, on `pc64` with Meltdown.
+    /// The same, also where nothing does that: in QEMU, and on `pc64` with Meltdown.
     Force,
     /// Linux in a space of its own.
     #[value(alias = "ring3")]
@@ -42,8 +42,8 @@ impl Spaces {
                 "--spaces ring1: Linux runs at ring 1 in the spaces of its processes if this processor allows it"
             }
             Self::Force => {
-                "--spaces force: Linux runs at ring 1 in the spaces of its processes. On the PC QEMU checks no segment limits, so \
-                 Linux can read and write the kernel there: for measurements, and for users who trust this Linux"
+                "--spaces force: Linux runs at ring 1 in the spaces of its processes. QEMU checks no segment limits, and lets ring 1 \
+                 become ring 0 in long mode, so Linux can become the kernel there: for measurements, and for users who trust this Linux"
             }
             Self::Large => {
                 "--spaces large: Linux runs in a space of its own, and each of its system calls switches page tables twice"

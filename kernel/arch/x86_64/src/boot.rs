@@ -22,7 +22,8 @@ unsafe extern "C" {
 /// What a user wants of the kernel, by its command line.
 pub struct Options {
     /// Servers run at ring 1: by itself the kernel has none. The command line may leave that to the
-    /// processor, because on some of them a server's process can find out what is in its server.
+    /// processor: on some of them a server's process can find out what is in its server, and QEMU's
+    /// does not keep a server from the kernel.
     pub has_servers: bool,
     /// PCIDs are in CR3 although the processor has none: for the machine model (docs/model.md).
     pub shows_pcids: bool,
@@ -56,18 +57,19 @@ fn read_options(magic: u32, info: u32) -> Options {
         _ => pvh::command_line(peek, info),
     };
     let line = || start.into_iter().flat_map(|start| (start..=u32::MAX).map(|at| peek(at) as u8));
+    let forbidden = features::forbids_servers();
     let servers = |value: &str| match value {
-        "auto" => Some(!features::has_meltdown()),
+        "auto" => Some(forbidden.is_none()),
         "force" => Some(true),
         "no" => Some(false),
         _ => None,
     };
     let takes = "auto, force or no";
     let has_servers = options::chosen::<Pc, _>(line(), "smallspaces", false, takes, servers);
-    if !has_servers && options::is_said(line(), "smallspaces=auto") {
-        say::<Pc>(
-            "no servers at ring 1: this processor may have Meltdown, as it does not say otherwise (RDCL_NO)",
-        );
+    if let (false, Some(why)) = (has_servers, forbidden)
+        && options::is_said(line(), "smallspaces=auto")
+    {
+        say::<Pc>(format_args!("no servers at ring 1: {why}"));
     }
     Options { has_servers, shows_pcids: options::is_said(line(), "pcid=shown") }
 }

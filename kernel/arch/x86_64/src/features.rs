@@ -34,17 +34,37 @@ const DEADLINE: u32 = 1 << 24;
 /// CPUID leaf 1, ECX: this is no machine of its own, and leaf 4000_0000 names who makes it.
 const HYPERVISOR: u32 = 1 << 31;
 
+/// Names of those who make machines that are not real: QEMU without the host's help, and KVM.
+const EMULATED: [[u8; 4]; 3] = [*b"TCGT", *b"CGTC", *b"GTCG"];
+const KVM: [[u8; 4]; 3] = [*b"KVMK", *b"VMKV", *b"M\0\0\0"];
+
+/// Who makes this machine, if it is no real one and says so.
+fn hypervisor() -> Option<[[u8; 4]; 3]> {
+    if __cpuid(1).ecx & HYPERVISOR == 0 {
+        return None;
+    }
+    let leaf = __cpuid(0x4000_0000);
+    Some([leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes))
+}
+
 /// Whether the local APIC's timer, divided by one, counts nanoseconds: QEMU's does, and KVM's unless
 /// somebody wants another rate of it (Linux, *The Definitive KVM API Documentation*,
 /// KVM_CAP_X86_APIC_BUS_CYCLES_NS).
 pub fn counts_nanoseconds() -> bool {
-    const NAMES: [[u8; 12]; 2] = [*b"TCGTCGTCGTCG", *b"KVMKVMKVM\0\0\0"];
-    if __cpuid(1).ecx & HYPERVISOR == 0 {
-        return false;
+    matches!(hypervisor(), Some(EMULATED | KVM))
+}
+
+/// Why a server must not run at ring 1 on this processor, if nobody insists.
+pub fn forbids_servers() -> Option<&'static str> {
+    if hypervisor() == Some(EMULATED) {
+        // Its ring 1 may load a null selector into SS whose RPL is not its own, and is then ring 0
+        // (`helper_load_seg`); a processor refuses that (Intel SDM, volume 2, MOV).
+        Some("QEMU lets ring 1 become ring 0")
+    } else if has_meltdown() {
+        Some("this processor may have Meltdown, as it does not say otherwise (RDCL_NO)")
+    } else {
+        None
     }
-    let leaf = __cpuid(0x4000_0000);
-    let name = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes);
-    NAMES.iter().any(|known| known == name.as_flattened())
 }
 
 /// Whether there is a local APIC.
@@ -65,7 +85,7 @@ pub fn has_rdtscp() -> bool {
 /// Whether a program may find out by speculation what is on pages of the supervisor that its tables
 /// have (Meltdown): on a processor of Intel's that does not say otherwise, and on others that are
 /// not AMD's, of which it is not known.
-pub fn has_meltdown() -> bool {
+fn has_meltdown() -> bool {
     let leaf = __cpuid(0);
     let vendor = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
     if matches!(vendor.as_flattened(), b"AuthenticAMD" | b"HygonGenuine") {

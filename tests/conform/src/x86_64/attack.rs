@@ -11,15 +11,17 @@ use crate::server::with_server;
 use crate::{Bed, Case, OTHER, PAGE, Why, check, good};
 use abi::frame::{fault, vector};
 use abi::{MessageKind, Op, Tag, Word};
+use core::arch::x86_64::__cpuid;
 use macadamia::alloc::format;
 use macadamia::cap::{delete, frame, set_frame};
 use macadamia::ipc::{receive, reply_wait};
-use macadamia::{Space, println, time};
+use macadamia::{Space, println, result, time};
 use processor::{Words, code};
 
 pub const CASES: &[Case] = &[
     ("it_does_nothing_that_other_processors_have", |bed| with_server(bed, nothing_of_others)),
     ("it_does_no_harm_by_what_is_let_pass", |bed| with_server(bed, let_pass)),
+    ("it_stays_at_ring_1_whatever_is_in_ss", |bed| with_server(bed, stays_at_ring_1)),
     ("its_steps_are_its_own", |bed| with_server(bed, own_steps)),
     ("its_breakpoint_where_ss_is_loaded_from_is_not_the_areas", |bed| {
         with_server(bed, stack_selector)
@@ -81,6 +83,29 @@ fn let_pass(bed: &mut Bed, server: Space) -> Result<(), Why> {
         if !known || !is_its {
             return Err(format!("{what} came as {:#x} at {:#x}", f.vector, f.rip));
         }
+    }
+    Ok(())
+}
+
+/// Whether this processor is QEMU's, as CPUID says.
+fn is_qemu() -> bool {
+    const HYPERVISOR: u32 = 1 << 31;
+    let leaf = __cpuid(0x4000_0000);
+    let name = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes);
+    __cpuid(1).ecx & HYPERVISOR != 0 && name.as_flattened() == b"TCGTCGTCGTCG"
+}
+
+/// A null selector in SS, with each RPL, and then what only ring 0 may do. QEMU 10 takes the ring
+/// from that selector's descriptor, which is none: ring 0.
+fn stays_at_ring_1(bed: &mut Bed, server: Space) -> Result<(), Why> {
+    if is_qemu() {
+        result!("# skipped: QEMU lets ring 1 become ring 0");
+        return Ok(());
+    }
+    for selector in 0..4 {
+        // mov eax, selector; mov ss, eax; mov rax, cr3
+        let code = [0xb8, selector, 0, 0, 0, 0x8e, 0xd0, 0x0f, 0x20, 0xd8];
+        are_refused(bed, server, &[("SS without a segment", &code)])?;
     }
     Ok(())
 }
