@@ -68,9 +68,11 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
 
 /// Where the firmware's list of its tables is, if it is known.
 pub fn list(peek: impl Fn(u32) -> u32, info: u32) -> Option<u64> {
-    let tag = |kind: u32| tags(&peek, info, kind).next();
-    let (tag, _) = POINTERS.into_iter().find_map(tag)?;
-    rsdp::list(&peek, tag + 8)
+    let list = |kind: u32| {
+        let (tag, bytes) = tags(&peek, info, kind).next()?;
+        rsdp::list(&peek, tag + 8, bytes - 8)
+    };
+    POINTERS.into_iter().find_map(list)
 }
 
 /// The whole pages of the firmware's tables that have this list, as the memory map has them.

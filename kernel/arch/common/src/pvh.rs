@@ -60,7 +60,7 @@ pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
 /// Where the firmware's list of its tables is, if it is known.
 pub fn list(peek: impl Fn(u32) -> u32, info: u32) -> Option<u64> {
     let pointer = u32::try_from(long(&peek, info + info::POINTER)).ok()?;
-    rsdp::list(&peek, pointer)
+    rsdp::list(&peek, pointer, rsdp::BYTES)
 }
 
 /// The first module that the loader left.

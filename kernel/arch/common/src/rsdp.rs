@@ -11,18 +11,23 @@ const REVISION: u32 = 12;
 const LIST: u32 = 16;
 const WIDE_LIST: u32 = 24;
 const WIDE: u32 = 2;
-/// Its bytes.
-const BYTES: u32 = 36;
+/// Its bytes, of which a copy as of the first revision has [`FIRST_BYTES`].
+pub const BYTES: u32 = 36;
+const FIRST_BYTES: u32 = 20;
 
-/// Where the list of tables is, by a pointer at this physical address; nothing if there is none. The
-/// list of 64 bits is preferred. `peek` reads a word of physical memory.
-pub fn list(peek: &impl Fn(u32) -> u32, pointer: u32) -> Option<u64> {
+/// Where the list of tables is, by a pointer at this physical address of which so many bytes are
+/// there; nothing if there is none. The list of 64 bits is preferred. `peek` reads a word of physical
+/// memory.
+pub fn list(peek: &impl Fn(u32) -> u32, pointer: u32, bytes: u32) -> Option<u64> {
     pointer.checked_add(BYTES)?;
+    if bytes < FIRST_BYTES {
+        return None;
+    }
     let word = |offset| peek(pointer + offset);
     if [word(0), word(4)] != SIGNATURE {
         return None;
     }
-    let wide = if word(REVISION) >> 24 < WIDE {
+    let wide = if word(REVISION) >> 24 < WIDE || bytes < BYTES {
         0
     } else {
         u64::from(word(WIDE_LIST + 4)) << 32 | u64::from(word(WIDE_LIST))

@@ -148,6 +148,14 @@ fn a_loader_of_multiboot_2_leaves_a_copy_of_the_pointer() {
     memory.put(INFO + 48, &pointer(2, 0x7fe_2000));
     memory.put(INFO + 88, &[0, 8]);
     assert_eq!(list(&memory), Some(0x7fe_2000));
+    // One that is short has no list of 64 bits, and what is after it is not read for one.
+    memory.put(INFO + 40, &[15, 28]);
+    assert_eq!(list(&memory), Some(0x7fe_1000));
+    // One that is no pointer is passed over.
+    memory.put(INFO + 40, &[15, 12]);
+    assert_eq!(list(&memory), Some(0x7fe_1000));
+    memory.put(INFO + 16, &[0]);
+    assert_eq!(list(&memory), None);
     memory.put(INFO + 8, &[1]);
     memory.put(INFO + 40, &[1]);
     assert_eq!(list(&memory), None);
