@@ -43,17 +43,18 @@ unsigned long l4_reclaims;
 
 static void reclaim(struct l4_space *space)
 {
-	unsigned long at;
+	unsigned long at, next;
 	unsigned int i;
 
-	for (at = 0; at < L4_USER_END; at += PMD_SIZE) {
+	for (at = 0; at < L4_USER_END; at = next) {
 		pmd_t *pmd = l4_pmd_of(space->mm, at);
 		pte_t *pte;
 
 		if (!pmd) {
-			at = (at & PUD_MASK) + PUD_SIZE - PMD_SIZE;
+			next = l4_hole_end(l4_hole_of(space->mm, at), L4_USER_END);
 			continue;
 		}
+		next = at + PMD_SIZE;
 		if (!pmd_present(*pmd))
 			continue;
 		pte = pte_offset_kernel(pmd, 0);
@@ -276,19 +277,17 @@ static pte_t *sync_gone(struct l4_space *space, pte_t *pte, pte_t *end, unsigned
 	return pte;
 }
 
-/* All tables of an entry are gone, as where Linux's page tables have more than two levels.  The same for each of them. */
-static int sync_gone_tables(struct mm_struct *mm, struct l4_space *space, unsigned long at)
+/* Unmaps what may be mapped of many tables. */
+static int unmap_tables(struct l4_space *space, unsigned long at, unsigned long bytes)
 {
-	pud_t *pud = l4_pud_of(mm, at);
-	unsigned long end = (at & PUD_MASK) + PUD_SIZE;
+	const struct l4_table *t;
 	int err = 0;
 
-	if (!pud_newpage(*pud))
-		return 0;
-	for (at &= PUD_MASK; at < end; at += PMD_SIZE)
-		if (unmap_pages(space, at, PMD_SIZE))
+	if (space == &own || space->more)
+		return l4_unmap_record(l4_mapped_in(space, at), at, bytes);
+	for (t = space->table; t < space->table + space->tables; t++)
+		if (t->base - at < bytes && t->used && l4_unmap_record(l4_mapped_in(space, at), t->base, PMD_SIZE))
 			err = -ENOMEM;
-	pud_mkuptodate(*pud);
 	return err;
 }
 
@@ -301,9 +300,15 @@ static noinline int sync_range(struct mm_struct *mm, struct l4_space *space, uns
 		pmd_t *pmd = l4_pmd_of(mm, at);
 
 		if (!pmd) {
-			next = pgd_addr_end(at, end);
-			if (sync_gone_tables(mm, space, at))
+			/* Where Linux's page tables have more than two levels, many of them may go at once. */
+			struct l4_hole hole = l4_hole_of(mm, at);
+
+			next = l4_hole_end(hole, end);
+			if (!hole.newpage)
+				continue;
+			if (unmap_tables(space, hole.start, hole.bytes))
 				err = -ENOMEM;
+			l4_hole_mkuptodate(mm, at);
 			continue;
 		}
 		next = l4_table_end(at, end);

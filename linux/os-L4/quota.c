@@ -35,11 +35,6 @@
 /* Bytes beside tables and UTCBs: the Quota itself, attachments. */
 #define OWN_BYTES	0x10000
 
-/* Where a server's window begins: where processes end, unless they end below. */
-#ifndef L4_WINDOW
-#define L4_WINDOW	L4_USER_END
-#endif
-
 u32 l4_user_quota;
 /* The number of spaces, and its limit. */
 static unsigned int spaces, spaces_most;
@@ -77,7 +72,7 @@ static u32 create_space(u32 slot, u32 place, u32 *placed)
 	*placed = r.r2;
 	if (status || !l4_is_server)
 		return status;
-	status = l4_call(L4_OP_ATTACH, slot, L4_WINDOW, L4_SPACE, L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
+	status = l4_call(L4_OP_ATTACH, slot, L4_USER_END, L4_SPACE, L4_RIGHT_READ | L4_RIGHT_WRITE | L4_RIGHT_EXECUTE);
 	if (status)
 		l4_call(L4_OP_DELETE, slot, 0, 0, 0);
 	return status;

@@ -9,8 +9,7 @@
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
  *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has
- *			servers that are shown in other spaces, all that Linux maps lies from L4_USER_END on, or from
- *			L4_WINDOW on, where that is above.
+ *			servers that are shown in other spaces, all that Linux maps lies from L4_USER_END on.
  *
  * <os-L4/space.h>	struct arch_l4_space and struct arch_l4_thread, what a process's space and a user thread have of
  *			the processor.  The latter is zero when the user thread was bound.

@@ -169,11 +169,18 @@ static void compare(struct mm_struct *mm, unsigned long at, unsigned long end)
 	for (; at < end; at = next) {
 		pmd_t *pmd = l4_pmd_of(mm, at);
 
-		next = pmd ? l4_table_end(at, end) : pgd_addr_end(at, end);
-		if (pmd && pmd_present(*pmd))
-			empty = compare_table(mm, pte_offset_kernel(pmd, at), at, next, empty);
-		else
-			empty = compare_hole(mm, at, next, pmd ? pmd_newpage(*pmd) : pud_newpage(*l4_pud_of(mm, at)), empty);
+		if (pmd) {
+			next = l4_table_end(at, end);
+			if (pmd_present(*pmd))
+				empty = compare_table(mm, pte_offset_kernel(pmd, at), at, next, empty);
+			else
+				empty = compare_hole(mm, at, next, pmd_newpage(*pmd), empty);
+		} else {
+			struct l4_hole hole = l4_hole_of(mm, at);
+
+			next = l4_hole_end(hole, end);
+			empty = compare_hole(mm, at, next, hole.newpage, empty);
+		}
 	}
 }
 

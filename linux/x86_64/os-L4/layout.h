@@ -9,10 +9,8 @@
 #ifndef __OS_L4_LAYOUT_H
 #define __OS_L4_LAYOUT_H
 
-/* The end of user processes: all that three levels of page tables have, but for the last entry. */
-#define L4_USER_END	0x7fc0000000
-/* The start of the window.  A multiple of 512 GiB. */
-#define L4_WINDOW	0x7f0000000000
+/* The end of user processes, and the start of the window.  A multiple of 512 GiB. */
+#define L4_USER_END	0x7f0000000000
 /* The image, and the start of Linux's physical memory: a multiple of 4 MiB. */
 #define L4_SERVER_BASE	0x7f0000400000
 /* The highest end of RAM: vmalloc gets at least 64 MiB. */

@@ -28,7 +28,7 @@ SYM_CODE_START(_start)
 	addq	$L4_UTCB_PENDING, %rdi
 	movq	%rdi, l4_arrived(%rip)
 	movq	%rsi, %rdx
-	movabsq	$L4_WINDOW + L4_KIP_OFFSET, %rsi
+	movabsq	$L4_USER_END + L4_KIP_OFFSET, %rsi
 	leaq	l4_kip(%rip), %rdi
 	movl	$KIP_WORDS, %ecx
 	rep movsl

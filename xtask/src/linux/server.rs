@@ -24,10 +24,8 @@ const SOURCE: &str = "/usr/src/linux-source-6.12.tar.xz";
 const QUICK: &str = "-Wno-misleading-indentation -ftrack-macro-expansion=0";
 /// The folder of it as it is, for the trees of all boards.
 const SHARED: &str = "shared";
-/// Its names for the window's start, where processes end there and where they end before, and for the
-/// place of the image.
+/// Its names for the window's start, where processes end, and for the place of the image.
 const START: &str = "L4_USER_END";
-const WINDOW: &str = "L4_WINDOW";
 const BASE: &str = "L4_SERVER_BASE";
 /// The file that a server's own takes the place of.
 const LAYOUT_FILE: &str = "layout.h";
@@ -132,16 +130,11 @@ impl Server {
                 line.starts_with(&format!("#define {name}"))
                     .then(|| format!("#define {name}\t0x{address:08x}\n"))
             };
-            placed(self.start_name(), start)
+            placed(START, start)
                 .or_else(|| placed(BASE, start + self.processor.layout.windows.kernel_bytes))
                 .unwrap_or_else(|| format!("{line}\n"))
         };
         self.plan.layout.text.lines().map(line).collect()
-    }
-
-    /// What its header calls the window's start.
-    fn start_name(&self) -> &'static str {
-        if self.plan.layout.text.contains(WINDOW) { WINDOW } else { START }
     }
 
     /// The bytes of its window.
@@ -161,7 +154,7 @@ impl Server {
                 format!("{}: `{name}` is no address of a window", self.plan.layout.file)
             })
         };
-        let [window, base] = [value(self.start_name())?, value(BASE)?];
+        let [window, base] = [value(START)?, value(BASE)?];
         Ok(Layout {
             window,
             base,

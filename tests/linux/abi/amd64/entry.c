@@ -216,7 +216,7 @@ int last_page(void)
 		else
 			low = middle;
 	}
-	CHECK(low > 1UL << 38);
+	CHECK(low > 1UL << 46);
 	last = (char *)low;
 	CHECK(munmap(last, 2 * PAGE) == -1 && errno == EINVAL);
 	CHECK(munmap(last + PAGE, PAGE) == -1 && errno == EINVAL);
@@ -233,5 +233,54 @@ int last_page(void)
 	CHECK(wait_for(pid, 1 << 8) && last[PAGE - 1] == 1);
 	CHECK(!munmap(last, PAGE));
 	RAISES(SIGSEGV, SEGV_MAPERR, last[PAGE - 1] = 1);
+	return 1;
+}
+
+#define TERABYTES	(16UL << 40)
+#define FAR_APART	(200UL << 30)
+
+/* Whether the reservation has its pages, or none of them yet. */
+static int far_pages(const char *p, int has)
+{
+	unsigned long at;
+
+	for (at = 0; at < TERABYTES; at += FAR_APART)
+		if (p[at] != (has ? (char)(at / FAR_APART + 1) : 0))
+			return 0;
+	return 1;
+}
+
+/* Programs reserve terabytes, as sanitizers do, and have pages here and there; what takes their place has nothing of them. */
+int terabytes(void)
+{
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	char *p = mmap(NULL, TERABYTES, PROT_READ | PROT_WRITE, how, -1, 0);
+	unsigned long at;
+	int i, pid;
+
+	CHECK(p != MAP_FAILED);
+	for (i = 0; i < 3; i++) {
+		CHECK(far_pages(p, 0));
+		for (at = 0; at < TERABYTES; at += FAR_APART)
+			p[at] = at / FAR_APART + 1;
+		pid = fork();
+		if (!pid) {
+			if (!far_pages(p, 1))
+				_exit(1);
+			for (at = 0; at < TERABYTES; at += FAR_APART)
+				p[at] = 0;
+			_exit(!far_pages(p, 0));
+		}
+		CHECK(wait_for(pid, 0) && far_pages(p, 1));
+		/* At once, and after tables of all levels are gone. */
+		if (i)
+			CHECK(!munmap(p, TERABYTES));
+		CHECK(mmap(p, TERABYTES, PROT_READ | PROT_WRITE, how | MAP_FIXED, -1, 0) == p);
+	}
+	for (at = 0; at < TERABYTES; at += FAR_APART)
+		p[at] = at / FAR_APART + 1;
+	CHECK(!munmap(p, TERABYTES));
+	for (at = 0; at < TERABYTES; at += FAR_APART)
+		RAISES(SIGSEGV, SEGV_MAPERR, p[at] = 1);
 	return 1;
 }
