@@ -35,6 +35,11 @@
 /* Bytes beside tables and UTCBs: the Quota itself, attachments. */
 #define OWN_BYTES	0x10000
 
+/* Where vmalloc begins: after RAM, unless the layout says it. */
+#ifndef L4_VMALLOC_START
+#define L4_VMALLOC_START	(L4_SERVER_BASE + physmem_size)
+#endif
+
 u32 l4_user_quota;
 /* The number of spaces, and its limit. */
 static unsigned int spaces, spaces_most;
@@ -101,7 +106,7 @@ int __init l4_quota_init(void)
 	struct use own = use_of(L4_QUOTA);
 	u32 threads = min(own.thread_limit, L4_UTCB_SLOTS);
 	/* Page tables for all of vmalloc, and the UTCBs of all threads, which lie in Linux's space. */
-	u32 vmalloc = (L4_VMALLOC_END - L4_SERVER_BASE - physmem_size) / PMD_SIZE + 1;
+	u32 vmalloc = (L4_VMALLOC_END - L4_VMALLOC_START) / PMD_SIZE + 1;
 	u32 kept = vmalloc * PAGE_SIZE + DIV_ROUND_UP(threads, L4_UTCB_SLOTS_A_PAGE) * PAGE_SIZE + OWN_BYTES;
 	u32 left = own.limit - own.bytes, a_space;
 	u32 used, slots = l4_relocation_slots(L4_QUOTA, &used);

@@ -8,7 +8,7 @@
  * linux/x86/os-L4 here and arch/x86/um/os-L4 in the source of Linux; linux/arm, linux/powerpc in the same way.  It has:
  *
  * <os-L4/layout.h>	where the server and its processes lie: L4_USER_END, L4_SERVER_BASE, L4_RAM_END,
- *			L4_VMALLOC_END; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has
+ *			L4_VMALLOC_END; L4_VMALLOC_START, if vmalloc does not begin after RAM; L4_LOW_END, below which a process may have a Segment, or 0.  If the processor has
  *			servers that are shown in other spaces, all that Linux maps lies from L4_USER_END on.
  *
  * <os-L4/space.h>	struct arch_l4_space and struct arch_l4_thread, what a process's space and a user thread have of

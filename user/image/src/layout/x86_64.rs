@@ -9,8 +9,8 @@ const USER_END: u64 = (1 << 47) - (1 << 39);
 /// What an entry of the highest table spans. A window is one of them, the last of the users', so
 /// that a space shows it by one entry. What lies there has its distances from the start.
 const WINDOW: u64 = 1 << 39;
-/// The end of what is used of it.
-const WINDOW_END: u32 = 512 << 20;
+/// The end of what is used of it: distances have 32 bits.
+const WINDOW_END: u32 = 7 << 29;
 
 /// Where components find what.
 pub const LAYOUT: Layout = Layout {
