@@ -205,6 +205,8 @@ pub mod code {
         serves_once: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
             "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
             "mov rdi, [rsp - 0x1000]", "mov rax, [rsp - 0xfe0]", "syscall";
+        /// Then the same again.
+        runs_again: "mov rax, [rsp - 0xfe0]", "syscall";
         /// Uses an FPU register of its own, runs its alien again, and tells rbx of it.
         computes_and_runs: "mov eax, 0x5ec4e7", "movq xmm0, rax", "mov rax, [rsp - 0xfe0]", "syscall",
             "mov rbp, [rsp - 0xff8]", "mov rax, [rbp + 8]", "ud2";
