@@ -171,7 +171,8 @@ static unsigned int rights(pte_t pte, bool user)
 {
 	if (!pte_used(pte) || (user && !pte_read(pte)))
 		return 0;
-	return UM_PROT_READ | UM_PROT_EXEC | (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
+	return UM_PROT_READ | (pte_get_bits(pte, _PAGE_NX) ? 0 : UM_PROT_EXEC) |
+	       (pte_write(pte) && pte_dirty(pte) ? UM_PROT_WRITE : 0);
 }
 
 bool l4_restore_mappings(unsigned long address, bool write)

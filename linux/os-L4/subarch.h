@@ -38,6 +38,7 @@
  *   arch_l4_copy()			memcpy() that advances both pointers
  *   ARCH_L4_ALIGNMENT			what the addresses of words are multiples of
  *   ARCH_L4_FAST_MAP			whether L4_OP_MAP and L4_OP_MAP_RUN have fast paths for any record that maps
+ *   ARCH_L4_FAULT_FETCH			the bit of a page fault's error code for a fetch, if the page tables keep pages from being executed; or 0
  *   arch_l4_begin_access()		where to access n bytes of user memory, of a page with this entry that is at `at` in the
  *					linear map
  *   arch_l4_end_access()		that was done, where it said

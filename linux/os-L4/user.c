@@ -376,13 +376,13 @@ static noinline void user_event(struct uml_pt_regs *regs, const struct l4_frame 
 	int code;
 
 	if (vector == L4_VECTOR_PAGE_FAULT) {
-		unsigned long address = frame->address, write = frame->error & L4_FAULT_WRITE;
+		unsigned long address = frame->address, access = frame->error & (L4_FAULT_WRITE | ARCH_L4_FAULT_FETCH);
 
-		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, write))
+		if (unlikely(l4_space_of(current->mm)->reclaimed) && l4_restore_mappings(address, access & L4_FAULT_WRITE))
 			return;
 		if (arch_l4_page_fault(current->mm, address))
 			return;
-		if (likely(!handle_page_fault(address, UPT_IP(regs), write, 1, &code)))
+		if (likely(!handle_page_fault(address, UPT_IP(regs), access, 1, &code)))
 			return;
 		/* The program would fault again.  segv() tries once more and sends the signal. */
 		arch_l4_note_page_fault(regs, frame);

@@ -10,6 +10,11 @@
 /* What an entry must have for a read by the program: the mark of an access, too, which the fault handler sets. */
 #define L4_READABLE	(_PAGE_PRESENT | _PAGE_USER | _PAGE_ACCESSED)
 
+/* Where no page is kept from being executed, no entry says so. */
+#ifndef _PAGE_NX
+#define _PAGE_NX	0
+#endif
+
 /* As __va(), which reads a variable.  The linear map begins with the image. */
 static __always_inline void *l4_linear_map(unsigned long physical)
 {

@@ -34,7 +34,8 @@
 
 /* All pages of a process are compared after so many events. */
 #define OFTEN		64
-#define RIGHTS		(L4_RIGHT_READ | L4_RIGHT_WRITE)
+/* What is compared.  Where pages can be read, they can be executed, unless an entry can forbid that. */
+#define RIGHTS		(L4_RIGHT_READ | L4_RIGHT_WRITE | (_PAGE_NX ? L4_RIGHT_EXECUTE : 0))
 
 static bool wanted;
 static const struct l4_grant *ram;
@@ -90,7 +91,8 @@ static u32 expected(struct mm_struct *mm, pte_t pte)
 {
 	if (!pte_present(pte) || !pte_young(pte) || (mm != &init_mm && !pte_read(pte)))
 		return 0;
-	return pte_write(pte) && pte_dirty(pte) ? RIGHTS : L4_RIGHT_READ;
+	return (L4_RIGHT_READ | (pte_write(pte) && pte_dirty(pte) ? L4_RIGHT_WRITE : 0) |
+		(pte_get_bits(pte, _PAGE_NX) ? 0 : L4_RIGHT_EXECUTE)) & RIGHTS;
 }
 
 static bool is_pending(struct mm_struct *mm, unsigned long at)

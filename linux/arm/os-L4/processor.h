@@ -29,6 +29,7 @@ bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm);
 #define ARCH_L4_PLACES		(0x80000000 / L4_SLOT_BYTES)
 #define ARCH_L4_ALIGNMENT	4
 #define ARCH_L4_FAST_MAP	true
+#define ARCH_L4_FAULT_FETCH	0
 #define ARCH_L4_THREADS_STAY_BOUND	true
 
 /*

@@ -42,6 +42,7 @@ static inline bool arch_l4_space_suits(const struct l4_space *space, struct mm_s
 /* The processor may want words aligned that it reads by one instruction with others. */
 #define ARCH_L4_ALIGNMENT	4
 #define ARCH_L4_FAST_MAP	true
+#define ARCH_L4_FAULT_FETCH	0
 #define ARCH_L4_THREADS_STAY_BOUND	true
 
 /* Caches are physical: the linear map is as good as any address. */

@@ -43,6 +43,7 @@ static inline bool arch_l4_space_suits(const struct l4_space *space, const struc
 /* Words need not be aligned, and caches are physical: user memory is accessed where it is in the linear map. */
 #define ARCH_L4_ALIGNMENT	1
 #define ARCH_L4_FAST_MAP	false
+#define ARCH_L4_FAULT_FETCH	0
 /* It has an FPU. */
 #define ARCH_L4_THREADS_STAY_BOUND	false
 

@@ -8,6 +8,7 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 #include <asm/current.h>
+#include <kern_util.h>
 #include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/user_space.h"
 #include "vsyscall.h"
@@ -44,6 +45,7 @@ static inline bool arch_l4_space_suits(const struct l4_space *space, const struc
 /* Words need not be aligned, and caches are physical: user memory is accessed where it is in the linear map. */
 #define ARCH_L4_ALIGNMENT	1
 #define ARCH_L4_FAST_MAP	false
+#define ARCH_L4_FAULT_FETCH	UM_FAULT_FETCH
 /* It has an FPU. */
 #define ARCH_L4_THREADS_STAY_BOUND	false
 

@@ -236,6 +236,52 @@ int last_page(void)
 	return 1;
 }
 
+static int called(int (*function)(void))
+{
+	return function();
+}
+
+/* Pages are executed if a program says so, and not if it does not: a mapping, the heap, the stack, also a child's. */
+int not_executed(void)
+{
+	/* mov eax, 42; ret */
+	static const unsigned char code[] = { 0xb8, 42, 0, 0, 0, 0xc3 };
+	char on_stack[sizeof(code)], *on_heap = malloc(sizeof(code)), line[256];
+	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *places[] = { on_stack, on_heap, page };
+	FILE *maps;
+	int i, pid;
+
+	CHECK(on_heap && page != MAP_FAILED);
+	for (i = 0; i < 3; i++) {
+		memcpy(places[i], code, sizeof(code));
+		RAISES(SIGSEGV, SEGV_ACCERR, called(places[i]));
+		CHECK(got.si_addr == places[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		CHECK(!mprotect(page, PAGE, PROT_READ | PROT_EXEC));
+		CHECK(called((void *)page) == 42);
+		pid = fork();
+		if (!pid)
+			_exit(called((void *)page));
+		CHECK(wait_for(pid, 42 << 8));
+		CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+		RAISES(SIGSEGV, SEGV_ACCERR, called((void *)page));
+	}
+	/* Both at once, as compilers at run time have it. */
+	CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC));
+	page[1] = 43;
+	CHECK(called((void *)page) == 43);
+	maps = fopen("/proc/self/maps", "r");
+	CHECK(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "[heap]") || strstr(line, "[stack]"))
+			CHECK(strstr(line, " rw-p "));
+	fclose(maps);
+	free(on_heap);
+	return !munmap(page, PAGE);
+}
+
 #define TERABYTES	(16UL << 40)
 #define FAR_APART	(200UL << 30)
 
