@@ -45,8 +45,12 @@ static unsigned int count __initdata;
 
 static int __init channel_setup(char *name)
 {
-	if (count < MAX_CHANNELS)
-		strscpy(names[count++], name, sizeof(names[0]));
+	if (count == MAX_CHANNELS)
+		pr_err("l4: no channel `%s`: there are %u already\n", name, MAX_CHANNELS);
+	else if (strscpy(names[count], name, sizeof(names[0])) < 0)
+		pr_err("l4: no channel `%s`: its name has more than %zu bytes\n", name, sizeof(names[0]) - 1);
+	else
+		count++;
 	return 1;
 }
 __setup("channel=", channel_setup);
