@@ -59,6 +59,11 @@ static inline long raw(int nr, long a, long b, long c)
 	asm volatile ("sc; bns+ 1f; neg %1, %1; 1:" : "+r" (r0), "+r" (r3), "+r" (r4), "+r" (r5) : :
 		      "r6", "r7", "r8", "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");
 	return r3;
+#elif defined(__x86_64__)
+	long result;
+
+	asm volatile ("syscall" : "=a" (result) : "a" ((long)nr), "D" (a), "S" (b), "d" (c) : "rcx", "r11", "memory");
+	return result;
 #else
 	long result;
 

@@ -3,7 +3,7 @@
 //! own time this is the same in each run, so it is kept in a file of the project: only the slow
 //! test that makes this file again has to build Linux alone.
 
-use super::tally::{Test, on_amigaone, slow};
+use super::tally::{Test, on_amigaone, on_pc64, slow};
 use crate::build;
 use crate::guest::{Alone, native_figures, program, small_program};
 use crate::linux::{files, server};
@@ -20,6 +20,7 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     slow("linux.alone", "it builds Linux for the machine itself", renew),
     slow("amigaone.linux.alone", "it builds Linux for the board itself", || on_amigaone(renew)),
+    slow("pc64.linux.alone", "it builds Linux for the machine itself", || on_pc64(renew)),
 ];
 
 /// The file, without the name of the architecture.

@@ -13,6 +13,10 @@ use std::ops::Range;
 
 /// The upper half of each of the kernel's addresses.
 const ONES: u64 = 0xffff_ffff_0000_0000;
+/// The window that is said of Linux alone, on each processor; and where its physical memory is, with
+/// four levels of tables and without KASLR (Linux, `Documentation/arch/x86/x86_64/mm.rst`).
+const LINUX: u32 = 0xc000_0000;
+const LINUX_DIRECT: u64 = 0xffff_8880_0000_0000;
 /// What the last directory spans begins there.
 const LAST_GIB: u64 = ONES | 0xc000_0000;
 /// Its entries, and binary logarithm of what each spans.
@@ -36,9 +40,11 @@ pub struct Guest {
 const LOOKS: u32 = 100;
 
 impl Guest {
-    /// With physical memory from 0 on at `window`, lower halves of addresses.
+    /// With physical memory from 0 on at `window`, lower halves of addresses; or where Linux alone
+    /// has it, if the window is Linux's.
     pub fn new(registers: Registers, window: &Range<u32>) -> Self {
-        let window = ONES | u64::from(window.start)..ONES | u64::from(window.end);
+        let upper = if window.start == LINUX { LINUX_DIRECT - u64::from(LINUX) } else { ONES };
+        let window = upper + u64::from(window.start)..upper + u64::from(window.end);
         Self { registers, windows: vec![(window, 0)], first_root: None, looked: 0 }
     }
 
