@@ -168,7 +168,7 @@ static void processes(void)
 	}
 }
 
-/* Begins anew with this argument. */
+/* Begins again with this argument. */
 static void again(unsigned long persona, char *argument)
 {
 	char *args[] = { "figures", argument, NULL };
