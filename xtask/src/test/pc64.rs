@@ -59,6 +59,7 @@ pub const ALL: &[Test] = &[
     slow("pc64.linux.two", "`linux.two` is the PC's", || {
         on_pc64(|| dialogue::two_beside(Interface::Virtio))
     }),
+    slow("pc64.linux.large", "gigabytes are written", || on_pc64(server::most_ram)),
     slow("pc64.linux.walk", "`linux.walk` is the PC's", || on_pc64(server::walk)),
     slow("pc64.linux.screen", "it builds the full Linux", || on_pc64(desktop::console)),
     slow("pc64.linux.debian", "it installs Debian", || on_pc64(debian::debian)),
