@@ -315,7 +315,7 @@ fn fill(system: &str, how: Spaces, least: u32) -> Result<u64> {
 /// those of the processes.
 pub(super) fn most_ram() -> Result<()> {
     for how in [Spaces::Large, Spaces::Force] {
-        fill("tests/systems/linux-3g.toml", how, 2900)?;
+        fill("tests/linux/linux-3g.toml", how, 2900)?;
     }
     Ok(())
 }
