@@ -40,8 +40,11 @@ static void show_trace(unsigned long stack)
 {
 	unsigned long sp = PT_REGS_SP(&regs);
 
-	/* The stack has overflowed: the trace begins at its lowest word but one, which marks the stack's end. */
-	if (is_within(sp, stack - PAGE_SIZE, PAGE_SIZE))
+	/*
+	 * The stack has overflowed: the trace begins at its lowest word but one, which marks the stack's end.  A push that
+	 * faulted has left the stack pointer where the stack begins.
+	 */
+	if (is_within(sp, stack - PAGE_SIZE, PAGE_SIZE + 1))
 		sp = (unsigned long)(end_of_stack(current) + 1);
 	if (!is_within(sp, stack, THREAD_SIZE)) {
 		pr_emerg("The stack pointer is outside of the task's stack: no call trace\n");
