@@ -32,7 +32,7 @@ pub struct Setup<M, C> {
     /// What user code may access, if that is to be checked. Of ARM it is not looked at: the
     /// emulator has the rights of pages and domains.
     pub window: Option<Range<u32>>,
-    /// How long the kernel looks at no interrupts.
+    /// How long the kernel does not check for interrupts.
     pub latency: Option<Latency>,
     /// Where the function of the kernel is whose events are counted apart, too, with those of what
     /// it calls (PowerPC).
@@ -177,7 +177,8 @@ impl<P: Processor> Counter<P> {
         self.setup.machine.is_some() || self.setup.checker.is_some()
     }
 
-    /// What measures how long the kernel looks at no interrupts; it is told apart from all else.
+    /// What measures how long the kernel does not check for interrupts; it gets its data
+    /// separately.
     pub const fn latency(&mut self) -> Option<&mut Latency> {
         self.setup.latency.as_mut()
     }

@@ -24,7 +24,7 @@ pub struct Report {
     /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
     #[serde(default)]
     pub checked: Option<u64>,
-    /// How long the kernel looked at no interrupts, if that was measured.
+    /// How long the kernel did not check for interrupts, if that was measured.
     #[serde(default)]
     pub latency: Option<LatencyReport>,
 }

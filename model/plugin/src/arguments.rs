@@ -20,7 +20,7 @@ pub struct Arguments {
     pub vsid: Function,
     /// `until=RULE`, any number of them: end the machine when one of these rules was broken once.
     pub until: Vec<Rule>,
-    /// `latency=on`: measure how long the kernel looks at no interrupts. Needs its symbols.
+    /// `latency=on`: measure how long the kernel does not check for interrupts. Needs its symbols.
     pub latency: bool,
     /// `look=ADDRESS`: a read at this physical address looks for interrupts (ARM).
     pub look: Option<u32>,

@@ -60,8 +60,8 @@ pub struct Test {
     /// Whether QEMU counts instructions as time.
     #[serde(default)]
     pub icount: bool,
-    /// Whether the machine model measures in QEMU how long the kernel looks at no interrupts, and
-    /// the limit holds.
+    /// Whether the machine model measures in QEMU how long the kernel does not check for
+    /// interrupts, and the limit holds.
     #[serde(default)]
     pub latency: bool,
     /// What overrules the machine about small spaces: on the PC in QEMU, or on the boards of a

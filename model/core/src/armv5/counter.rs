@@ -43,7 +43,8 @@ const SYSTEM_CALL: u32 = 8;
 /// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
 pub const VECTOR_NAMES: &str = "ffff0000 reset\nffff0004 undefined\nffff0008 swi\nffff000c prefetch_abort\nffff0010 data_abort\nffff0018 interrupt\nffff0020 helpers\n";
 
-/// What measures how long the kernel looks at no interrupts: `swi` is the entry of system calls.
+/// What measures how long the kernel does not check for interrupts: `swi` is the entry of system
+/// calls.
 #[must_use]
 pub fn latency() -> Latency {
     Latency::of(vec![VECTORS_START + SYSTEM_CALL])

@@ -43,8 +43,8 @@ pub const fn privilege(cs: u32, cr0: u32, eflags: u32) -> Privilege {
     }
 }
 
-/// What measures how long the kernel with these symbols looks at no interrupts: two of them are
-/// entries of system calls.
+/// What measures how long the kernel with these symbols does not check for interrupts: two of them
+/// are entries of system calls.
 #[must_use]
 pub fn latency(symbols: &Symbols) -> Latency {
     let int = format!("vector_{}", abi::arch::ia32::kip::INT_VECTOR);

@@ -41,8 +41,8 @@ const KERNELS: u64 = 1 << 63;
 /// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
 pub const VECTOR_NAMES: &str = "80000000 miss_32\n80000080 miss\n80000100 cache_error\n80000180 exception\n80000200 fast_path\n";
 
-/// What measures how long the kernel looks at no interrupts: which entry is a system call it is
-/// told later ([`Latency::asked`]).
+/// What measures how long the kernel does not check for interrupts: which entry is a system call it
+/// is told later ([`Latency::asked`]).
 #[must_use]
 pub fn latency() -> Latency {
     Latency::of(Vec::new())

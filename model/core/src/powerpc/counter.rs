@@ -51,7 +51,8 @@ const SYSTEM_CALL: u32 = 0xc00;
 /// The vectors' names, as lines of a table of symbols.
 pub const VECTOR_NAMES: &str = "00000100 reset\n00000200 machine_check\n00000300 data_fault\n00000400 fetch_fault\n00000500 interrupt\n00000600 alignment\n00000700 program\n00000800 fpu\n00000900 decrementer\n00000a00 vectors\n00000c00 sc\n00000d00 trace\n00000e00 vectors\n00001000 fetch_miss\n00001100 load_miss\n00001200 store_miss\n00001300 vectors\n";
 
-/// What measures how long the kernel looks at no interrupts: `sc` is the entry of system calls.
+/// What measures how long the kernel does not check for interrupts: `sc` is the entry of system
+/// calls.
 #[must_use]
 pub fn latency() -> Latency {
     Latency::of(vec![SYSTEM_CALL])

@@ -46,8 +46,8 @@ pub const fn privilege(ss: u32, cr0: u64, rflags: u64) -> Privilege {
     }
 }
 
-/// What measures how long the kernel with these symbols looks at no interrupts: one of them is the
-/// entry of system calls.
+/// What measures how long the kernel with these symbols does not check for interrupts: one of them
+/// is the entry of system calls.
 #[must_use]
 pub fn latency(symbols: &Symbols) -> Latency {
     Latency::of(symbols.address("syscall_entry").into_iter().collect())

@@ -220,8 +220,8 @@ pub fn mark<const KIND: u32, const ID: u32>() {
     unsafe { asm!(".4byte {}", const instruction(KIND, ID), options(nostack, preserves_flags)) };
 }
 
-/// From here on what the machine is at is called so in the model's report of how long the kernel
-/// looks at no interrupts. An empty name says nothing.
+/// Names what the machine does from here on, in the model's report of how long the kernel does not
+/// check for interrupts. An empty name has no effect.
 pub fn case(name: &'static str) {
     let Some(last) = name.len().checked_sub(1) else { return };
     let first = name.as_ptr().addr() as u64;

@@ -186,8 +186,8 @@ pub fn mark<const KIND: u32, const ID: u32>() {
     unsafe { asm!("test eax, {}", const immediate(KIND, ID), options(nostack)) };
 }
 
-/// From here on what the machine is at is called so in the model's report of how long the kernel
-/// looks at no interrupts.
+/// Names what the machine does from here on, in the model's report of how long the kernel does not
+/// check for interrupts.
 pub fn case(name: &'static str) {
     // SAFETY: changes only flags.
     unsafe {
