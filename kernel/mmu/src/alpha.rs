@@ -6,10 +6,10 @@
 //! |---|---|
 //! | of a leaf table | the frame in the upper half, what faults and who may access, and software's |
 //! | that names a table | the frame; valid, and for the kernel to read |
-//! | that names one whose pages have fewer rights than they say, or is a large page | not valid: a miss is the kernel's |
+//! | that names a table whose pages have fewer rights than their entries say, or is a large page | not valid: the kernel handles a miss |
 //!
-//! The processor has a bit against reading, one for writing and one against execution, so all rights
-//! are told apart.
+//! The processor has a bit that forbids reading, one that allows writing and one that forbids
+//! execution, so all rights can be told apart.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -33,11 +33,12 @@ pub mod bits {
 
     /// Software: the entry holds a page, even if nobody may use it.
     pub const HELD: u64 = 1 << 16;
-    /// Software: where the most rights are, or those that are left to a table's pages.
+    /// Software: the lowest of the bits for the most rights of a page, or for those that an entry
+    /// leaves to its table's pages.
     pub const MOST_SHIFT: u32 = 17;
     /// Software: RAM that is not cached. (Addresses say so on this processor, not entries.)
     pub const UNCACHED: u64 = 1 << 20;
-    /// Software: what is there are registers of a device.
+    /// Software: the page has registers of a device.
     pub const DEVICE: u64 = 1 << 21;
     /// Software, in a directory's entry: it is a copy of a Segment's.
     pub const SHARED: u64 = 1 << 22;

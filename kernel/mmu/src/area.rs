@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! x86-64's entry area: all that a server at ring 1, and the processes of it, have of the kernel in
-//! their tables. What must not be touched is not there: in long mode no segment ends before the
-//! kernel, and the pages of the supervisor's are as open to ring 1 as to ring 0.
+//! x86-64's entry area: all that a server at ring 1, and its processes, have of the kernel in their
+//! tables. What they must not access is not there: in long mode no segment ends before the kernel,
+//! and ring 1 can access supervisor pages just as ring 0 can.
 //!
 //! The area is the last 2 MiB of all addresses: one table of pages, which the list [`PARTS`] fills.
-//! The kernel's own tables have some of these places, too, with what the processor needs of the
-//! kernel there: so code that changes from one to the other goes on at the same address.
+//! The kernel's own tables have pages at some of these addresses, too: so code that changes from
+//! one table to the other continues at the same address.
 //!
-//! Ring 0 may do no more with a page than ring 1: what the area's code does at ring 0 a server
-//! could do itself, so it gains nothing if it misleads that code. `CR0.WP` holds that.
+//! Ring 0 may do no more with a page than ring 1, because `CR0.WP` is set. So the area's code at
+//! ring 0 does nothing that a server could not do itself, and a server gains nothing if it misleads
+//! that code.
 
 use crate::x86_64::bits::{ADDRESS, GLOBAL, LARGE, NO_EXECUTE, PRESENT, USER, WRITABLE};
 
@@ -27,9 +28,9 @@ pub enum Page {
     Interrupts = 1,
     /// Segment descriptors.
     Segments = 2,
-    /// What only the kernel decides: its own table, and whose registers are to be kept where.
+    /// What only the kernel writes: its own CR3, and where the alien's registers go.
     Constants = 3,
-    /// Words that the server may spoil, as they are about itself, and the stacks of entries.
+    /// Words that the server may write, because they are about itself, and the stacks of entries.
     Words = 4,
     /// The task-state segment. In the kernel's tables the I/O bitmap follows.
     Task = 8,
@@ -90,7 +91,8 @@ pub const PARTS: [Part; 6] = [
     part(Page::Task, false, Access::READ),
 ];
 
-/// The entry that names a table of the area: each level but the last gives all to the supervisor.
+/// The entry that names a table of the area: each level but the last allows everything to the
+/// supervisor.
 #[must_use]
 pub const fn table(physical: u64) -> u64 {
     physical | PRESENT | WRITABLE
@@ -107,8 +109,8 @@ pub const fn entry(part: &Part, physical: u64) -> u64 {
 }
 
 /// What a ring may do with the page of an entry, by the processor's rules (Intel SDM volume 3,
-/// section 4.6), if what leads to it gives all: with `CR0.WP` set, and pages of users that no
-/// supervisor executes.
+/// section 4.6): with `CR0.WP` set, with user pages that the supervisor cannot execute, and if the
+/// upper entries allow everything.
 #[must_use]
 pub const fn access(entry: u64, ring: u8) -> Access {
     let is_users = entry & USER != 0;

@@ -6,9 +6,9 @@
 //! leaf table, as the processor has one first-level table for all spaces: [`section`] and
 //! [`coarse`] make the entries of that.
 //!
-//! Readable pages are executable: ARMv5 cannot tell. A page without any right is an entry of a type
-//! that faults, which keeps its address, so that `protect` can give rights back. RAM that is not
-//! cached looks as registers of a device.
+//! Readable pages are executable: ARMv5 cannot forbid execution. A page without any right is an
+//! entry of a type that faults, which keeps its address, so that `protect` can give rights back.
+//! The entry of RAM that is not cached is the same as that of a device's registers.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -37,7 +37,7 @@ pub mod bits {
 }
 use bits::*;
 
-/// Bits of a directory's entry, of which the processor sees nothing.
+/// Bits of a directory's entry, which the processor does not read.
 pub mod directory {
     /// It names a leaf table.
     pub const TABLE: u32 = 1;
@@ -98,8 +98,8 @@ pub const fn kernel_section(physical: u32, domain: u32, cached: bool) -> u32 {
         | domain << first::DOMAIN_SHIFT
 }
 
-/// What the processor gets for a section of a directory's entry: the section's number among those
-/// that the entry spans is `part`. `None` if there is nothing, or the entry gives no right at all.
+/// The first-level entry for one of the sections that a directory's entry spans: the one with
+/// number `part`. `None` if the entry is empty, or gives no right at all.
 #[must_use]
 pub fn section(entry: u32, part: u32, domain: u32) -> Option<u32> {
     if let Some((table, _)) = Armv5::decode_table(entry) {
@@ -123,7 +123,7 @@ pub fn section(entry: u32, part: u32, domain: u32) -> Option<u32> {
     )
 }
 
-/// The same entry of a leaf table, if users may only read it.
+/// A leaf table's entry, changed so that users may only read the page.
 #[must_use]
 pub const fn read_only(entry: u32) -> u32 {
     // Bits of the access permission that are 11 become 10.
@@ -132,7 +132,7 @@ pub const fn read_only(entry: u32) -> u32 {
 
 const READABLE: Rights = Rights(Rights::READ.0 | Rights::EXECUTE.0);
 
-/// What one can do who can read, or write, too.
+/// The rights of a page that can be read, or also written.
 const fn readable(writes: bool) -> Rights {
     if writes { Rights::RWX } else { READABLE }
 }

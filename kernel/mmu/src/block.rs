@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which block of a server's memory a block address translation register (BAT) of PowerPC can show:
-//! large pages one after the other that begin at a multiple of the block's size, both where they
-//! are seen and where they lie (*Programming Environments for 32-bit Microprocessors*, section
-//! 7.4.3).
+//! adjacent large pages that begin at a multiple of the block's size, both in virtual and in
+//! physical memory (*Programming Environments for 32-bit Microprocessors*, section 7.4.3).
 
 use crate::Format;
 use crate::powerpc::{PowerPc, bits};
@@ -14,7 +13,8 @@ const SPAN: u32 = PowerPc::SPAN as u32;
 const MOST: u32 = (256 << 20) / SPAN;
 /// Bytes of the smallest block that there is.
 const LEAST: u32 = 128 << 10;
-/// What a directory's entry has of a large page of cached RAM that is no Segment's, and what not.
+/// Bits that are set in a directory's entry for a large page of cached RAM that is no Segment's,
+/// and bits that are clear.
 const WANTED: u32 = bits::PRESENT | bits::LARGE;
 const UNWANTED: u32 = bits::SHARED | bits::UNCACHED | bits::GUARDED;
 /// In a BAT's upper word: user mode sees the block (Vp). The supervisor does not.
@@ -26,14 +26,14 @@ const READ_ONLY: u32 = 3;
 /// A BAT's two words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// The addresses, and who sees them.
+    /// The virtual addresses, and which modes see the block.
     pub upper: u32,
     /// The physical address and the rights.
     pub lower: u32,
 }
 
-/// How many large pages a block has that begins with the first of these entries, that of the large
-/// page with this number; none if that one cannot be in a block.
+/// How many large pages the block has that begins with the first of these entries, which is that of
+/// the large page with this number; 0 if that page cannot be in a block.
 fn pages(entries: &[u32], number: u32) -> u32 {
     let Some(first) = entries.first().filter(|first| **first & (WANTED | UNWANTED) == WANTED)
     else {
@@ -45,8 +45,8 @@ fn pages(entries: &[u32], number: u32) -> u32 {
     1 << (run.count() as u32).ilog2()
 }
 
-/// The largest block among these entries of a directory, the first of which is of an address; of
-/// several the first.
+/// The largest block among these entries of a directory, and the first of several such blocks; the
+/// first entry is that of an address.
 #[must_use]
 pub fn largest(entries: &[u32], start: UserAddr) -> Option<Block> {
     let number = start.0 as u32 / SPAN;

@@ -13,15 +13,16 @@ const CONTROL: usize = 5;
 /// Of the control register: local enables, conditions and lengths; not general detect, not global
 /// enables.
 const KEPT: Word = 0xffff_0055;
-/// What else a user may set of it, without effect: global enables, and exactness.
+/// Further bits that a user may set in it, without effect: global enables, and exactness.
 const IGNORED: Word = 0x3ff;
 
 /// Sets register `index`, 0 to 3 or 7, and returns and clears the status register. A breakpoint
-/// that is not aligned covers the aligned bytes around its address, all of them users'.
+/// that is not aligned covers the aligned bytes around its address, and none of these bytes is the
+/// kernel's.
 ///
 /// # Errors
 /// `BadArgument`: there is no such register to be set, an address is no user's, or a bit is the
-/// kernel's. So is a breakpoint at an I/O port, which would want CR4.DE: nobody needs one.
+/// kernel's. Breakpoints at I/O ports need CR4.DE, which no thread needs, so they are refused, too.
 pub fn set(registers: &mut Registers, index: Word, value: Word) -> Result<Word, Error> {
     let is_at_port = |breakpoint: usize| value >> (16 + 4 * breakpoint) & 3 == 2;
     let (register, value) = match index {

@@ -19,8 +19,8 @@ pub const fn tls(base: u32, limit: u32) -> [u32; 2] {
     segment(base, limit & 0xf_ffff, access | pages | wide)
 }
 
-/// A data segment as [`tls`] makes it, without what lies at `end` or above: shorter, or the empty
-/// descriptor if nothing is left.
+/// A data segment as [`tls`] makes it, cut off at `end`: shorter, or the empty descriptor if
+/// nothing is left.
 #[must_use]
 pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
     const PAGES: u32 = 1 << 23;
@@ -45,8 +45,8 @@ pub const fn clipped(descriptor: [u32; 2], end: u32) -> [u32; 2] {
     }
 }
 
-/// The data segment of a small space whose addresses begin at `base`, and that has `bytes` of them:
-/// both are multiples of a page. The code segment differs only in [`CODE`].
+/// The data segment of a small space that begins at `base` and has `bytes` bytes: both are
+/// multiples of a page. The code segment differs only in [`CODE`].
 #[must_use]
 pub const fn region(base: u32, bytes: u32) -> [u32; 2] {
     // Pages, 32 bits, present, ring 3, writable, accessed.
@@ -66,7 +66,7 @@ pub const fn base([low, high]: [u32; 2]) -> u32 {
     low >> 16 | (high & 0xff) << 16 | high & 0xff00_0000
 }
 
-/// The same segment so many bytes higher; the empty descriptor stays that.
+/// The same segment, this many bytes higher; an empty descriptor stays empty.
 #[must_use]
 pub const fn moved(descriptor: [u32; 2], by: u32) -> [u32; 2] {
     let [low, high] = descriptor;

@@ -5,19 +5,20 @@
 //! All spaces use one first-level table, the *caching page directory*. An entry of it, a section of
 //! 1 MiB, is a copy of an entry of some owner, a Space or a Segment, and is tagged with that
 //! owner's domain. A switch of spaces opens other domains; it flushes nothing. The TLB tells owners
-//! apart by the domain. The data cache does not: it knows only virtual addresses. So before a
-//! section gets another owner, the lines that the last owner may have left are dropped from the
-//! cache.
+//! apart by the domain. The data cache does not: it has only virtual addresses. So before a section
+//! gets another owner, the lines that the last owner may have left are dropped from the cache.
 //!
 //! Who may have left lines in a section since the whole cache was last cleaned:
 //!
-//! - who has it in the directory now, if its domain was open since then: a bit in [`Fass::dirty`];
-//! - who had it before, and lost it to a change of domains: a *tenant*, in `lines`.
+//! - the owner that has it in the directory now, if its domain was open since then: a bit in
+//!   [`Fass::dirty`];
+//! - an owner that had it before, and lost it when a domain got another owner: a *tenant*, in
+//!   `lines`.
 //!
-//! So an owner that loses its domain keeps its lines. They are written back when another owner uses
-//! the same section, and not before. Owners of one *vspace* promise that the same address is the
-//! same memory, so each of them may use the others' lines. The promise is made by the holder that
-//! makes all of these owners: the same number of another holder means nothing.
+//! So an owner that loses its domain keeps its lines. They are written back only when another owner
+//! uses the same section. Owners of one *vspace* promise that the same address is the same memory,
+//! so each of them may use the others' lines. The promise is made by the holder that makes all of
+//! these owners: the same number of another holder means nothing.
 //!
 //! Nothing here accesses the processor: [`Hardware`] does. Each function takes a bounded time: an
 //! owner has at most [`MOST`] sections.
@@ -36,10 +37,12 @@ pub const GLOBAL: u32 = 1;
 pub const PARKED: u32 = 2;
 /// The first domain that is given to owners.
 pub const FIRST: u16 = 3;
-/// Most sections of an owner in the directory. With more it starts again.
+/// Most sections that an owner has in the directory. If it needs one more, it loses all of them
+/// first.
 pub const MOST: u16 = 256;
 
-/// The domain access register's bits that open a domain: as its pages say.
+/// The bits of the domain access register that open a domain, with the rights of its pages
+/// (*client*).
 #[must_use]
 pub const fn client(domain: u32) -> u32 {
     1 << (2 * domain)
@@ -63,7 +66,7 @@ pub struct Owner<O, H> {
 }
 
 impl<O: PartialEq, H: PartialEq> Owner<O, H> {
-    /// Whether lines of one are good for the other.
+    /// Whether cache lines of the one are valid for the other.
     fn shares(&self, other: &Self) -> bool {
         self.who == other.who
             || self.vspace != 0 && self.vspace == other.vspace && self.holder == other.holder
@@ -72,7 +75,7 @@ impl<O: PartialEq, H: PartialEq> Owner<O, H> {
 
 /// What is done to the processor.
 pub trait Hardware {
-    /// Takes a section out of the caching page directory. The TLB may have it still: a flush
+    /// Removes a section from the caching page directory. The TLB may still have it: a flush
     /// follows.
     fn remove(&mut self, section: usize);
     /// Drops all translations.
@@ -106,7 +109,7 @@ pub struct Fass<O, H> {
     tenants: [Option<Owner<O, H>>; TENANTS],
     tenant_count: usize,
     /// Domains that were open since the cache was last cleaned, as in the domain access register:
-    /// who opens domains adds them.
+    /// the code that opens domains adds them.
     pub dirty: u32,
 }
 
@@ -126,8 +129,8 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Gives a domain to an owner without one. No owner that `keeps` names loses its own: fewer
-    /// than there are domains.
+    /// Gives a domain to an owner without one. No owner for which `keeps` is true loses its domain:
+    /// there are fewer of these than domains.
     ///
     /// `None` if all keep theirs.
     pub fn acquire(
@@ -154,8 +157,8 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         Some(Grant { domain, loser })
     }
 
-    /// An owner ends: nothing of it stays in the cache or the directory. It has this domain, or
-    /// none.
+    /// An owner ends: nothing of it stays in the cache or the directory. `domain` is the one that
+    /// it has, if any.
     pub fn release(
         &mut self,
         domain: Option<u32>,
@@ -174,8 +177,8 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Before a section of the directory becomes an owner's, who has this domain: what another one
-    /// may have left of it in the cache and the TLB goes.
+    /// Has to be called before a section of the directory becomes an owner's, which has this
+    /// domain. It removes what another owner may have left there in the cache and the TLB.
     pub fn install(
         &mut self,
         section: usize,
@@ -216,7 +219,7 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         self.counts[domain as usize] += 1;
     }
 
-    /// Takes a section out of the directory, if anybody has it there. The caller flushes the TLB.
+    /// Removes a section from the directory, if an owner has it there. The caller flushes the TLB.
     pub fn remove(&mut self, section: usize, hardware: &mut impl Hardware) {
         let domain = u32::from(self.installed[section]);
         if domain != 0 {
@@ -228,8 +231,8 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// Cleans the whole cache. Who runs may have lines again at once: the caller says so in
-    /// [`dirty`](Self::dirty) when it opens domains.
+    /// Cleans the whole cache. The owner that runs may have lines again at once: the caller notes
+    /// that in [`dirty`](Self::dirty) when it opens domains.
     pub fn clean(&mut self, hardware: &mut impl Hardware) {
         hardware.clean();
         self.lines.fill(0);
@@ -249,7 +252,7 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         self.tags.owner(domain as u16).map(|owner| owner.who)
     }
 
-    /// Whether nobody has any of the four sections from this one on, a multiple of four.
+    /// Whether no owner has any of the four sections from this one on, which is a multiple of four.
     #[must_use]
     pub fn are_empty(&self, first: usize) -> bool {
         self.installed[first..first + 4] == [0; 4]
@@ -261,7 +264,7 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         u32::from(self.installed[section])
     }
 
-    /// Whether anybody may have lines in the cache of a section.
+    /// Whether any owner may have cache lines of a section.
     #[must_use]
     pub fn may_have_lines_in(&self, section: usize) -> bool {
         let domain = u32::from(self.installed[section]);
@@ -286,7 +289,7 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         }
     }
 
-    /// The number of a tenant; none if the cache had to be cleaned, as there were too many.
+    /// The number of a tenant; none if there were too many, and the cache had to be cleaned.
     fn tenant(&mut self, owner: Owner<O, H>, hardware: &mut impl Hardware) -> Option<u8> {
         let tenant = match self.tenant_of(owner.who) {
             Some(tenant) => tenant,
@@ -309,7 +312,7 @@ impl<O: Copy + PartialEq, H: Copy + PartialEq> Fass<O, H> {
         self.counts[domain] -= 1;
     }
 
-    /// Takes all sections of a domain out of the directory. What its owner has in the cache stays.
+    /// Removes all sections of a domain from the directory. Cache lines of its owner stay.
     fn withdraw(&mut self, domain: u32, owner: Owner<O, H>, hardware: &mut impl Hardware) {
         let tenant = if self.is_dirty(domain) && self.counts[domain as usize] != 0 {
             self.tenant(owner, hardware)

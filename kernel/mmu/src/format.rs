@@ -28,13 +28,14 @@ pub struct Leaf {
     pub most: Rights,
     /// How it behaves.
     pub attributes: Attributes,
-    /// Whether all spaces that have anything at the address have this: its translation may outlive
-    /// a change of tables. (A port that has no use for that forgets it.)
+    /// Whether all spaces that have a page at the address have this one, so that its translation
+    /// may stay when the tables change. (A port may ignore it.)
     pub global: bool,
 }
 
-/// Layout of translation tables. A *leaf table* has the entries of pages; a *directory* those of
-/// leaf tables, or of large pages in their place; every level above those of tables.
+/// Layout of translation tables. A *leaf table* has the entries of pages. A *directory* has entries
+/// that name leaf tables, or are large pages. A table of a higher level names tables of the level
+/// below.
 ///
 /// An all-zero entry is empty.
 pub trait Format {
@@ -84,12 +85,12 @@ pub trait Format {
 
     /// The entry for a page.
     fn leaf(leaf: Leaf) -> Self::Entry;
-    /// The entry for the page that lies physically after, with the same rights and attributes.
+    /// The entry for the page that follows in physical memory, with the same rights and attributes.
     fn next(entry: Self::Entry) -> Self::Entry;
     /// What an entry of a leaf table says; `None` if it is empty.
     fn decode(entry: Self::Entry) -> Option<Leaf>;
-    /// Whether two entries of a leaf table have the same page, by the same attributes, with
-    /// whatever rights.
+    /// Whether two entries of a leaf table have the same page and attributes, whatever their rights
+    /// are.
     #[must_use]
     fn is_same_page(one: Self::Entry, other: Self::Entry) -> bool {
         let page = |entry| Self::decode(entry).map(|leaf| (leaf.physical, leaf.attributes));
@@ -99,15 +100,16 @@ pub trait Format {
     fn table(physical: PhysAddr) -> Self::Entry;
     /// The table that an entry of a higher level names, and whether it is a Segment's.
     fn decode_table(entry: Self::Entry) -> Option<(PhysAddr, bool)>;
-    /// The most that an entry which names a table lets the table's entries give.
+    /// The most rights that an entry that names a table leaves to the entries of that table.
     fn table_rights(entry: Self::Entry) -> Rights;
     /// A directory's entry that maps all of its span itself: a page of [`SPAN`](Self::SPAN) bytes
     /// at a multiple of its size.
     fn large(leaf: Leaf) -> Self::Entry;
     /// The large page that a directory's entry maps, and whether it is a Segment's.
     fn decode_large(entry: Self::Entry) -> Option<(Leaf, bool)>;
-    /// A server's own entry of its directory: users of the spaces that show the server reach
-    /// nothing by a copy of it. (Where there are no servers, the entry as it is.)
+    /// A server's own entry of its directory, changed so that user mode of the spaces that show the
+    /// server cannot access anything by a copy of it. (Where there are no servers, the entry as it
+    /// is.)
     fn supervisor(entry: Self::Entry) -> Self::Entry;
     /// A space's copy of an entry of another directory, which gives at most `rights`. The copy of
     /// an empty entry maps nothing, but is not empty: the place is the Segment's.

@@ -14,7 +14,7 @@ pub type Pte = [u32; 2];
 pub const PLACES: usize = 8;
 /// Entries with one hash.
 pub type Group = [Pte; PLACES];
-/// In the first word: it counts.
+/// In the first word: the entry is valid.
 pub const VALID: u32 = 1 << 31;
 /// In the first word: it is in the second of its two groups.
 pub const SECOND: u32 = 1 << 6;
@@ -22,19 +22,19 @@ pub const SECOND: u32 = 1 << 6;
 /// What [`insert`] did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inserted {
-    /// The page had an entry, which is another one now.
+    /// The page had an entry, which was changed.
     Changed,
     /// A place was free.
     Free,
-    /// Somebody else's entry is lost.
+    /// It replaced the entry of another page.
     Evicted,
 }
 
-/// Groups of the smallest table: an entry has the upper 6 of a page's 16 bits, and its place has to
-/// tell the others.
+/// Groups of the smallest table: an entry has the upper 6 bits of a page's 16-bit number in its
+/// segment, and its group has to determine the others.
 pub const LEAST: usize = 1024;
 
-/// The two groups of a page, in a table of so many: a power of two, at least [`LEAST`].
+/// The two groups of a page, in a table of `count` groups: a power of two, at least [`LEAST`].
 #[must_use]
 pub const fn groups(vsid: u32, address: UserAddr, count: usize) -> [usize; 2] {
     let hash = (vsid ^ (address.0 as u32 >> 12 & 0xffff)) as usize;
@@ -56,8 +56,8 @@ fn find(table: &[Group], vsid: u32, address: UserAddr) -> Option<(usize, usize)>
     })
 }
 
-/// Puts in the entry of a page, whose second word is `value`. `hand` is whose turn it is to be
-/// lost: each number below 8 in turn.
+/// Inserts the entry of a page, whose second word is `value`. `hand` is the place whose entry was
+/// last replaced: the places of a group take turns.
 pub fn insert(
     table: &mut [Group],
     vsid: u32,
@@ -81,7 +81,7 @@ pub fn insert(
     Inserted::Evicted
 }
 
-/// Takes out the entry of a page. Whether there was one.
+/// Removes the entry of a page. Returns whether there was one.
 pub fn remove(table: &mut [Group], vsid: u32, address: UserAddr) -> bool {
     let found = find(table, vsid, address);
     if let Some((group, place)) = found {
@@ -90,7 +90,7 @@ pub fn remove(table: &mut [Group], vsid: u32, address: UserAddr) -> bool {
     found.is_some()
 }
 
-/// Takes out all entries of some VSIDs. How many there were.
+/// Removes all entries of some VSIDs. Returns how many there were.
 pub fn remove_all(table: &mut [Group], is_of: impl Fn(u32) -> bool) -> u32 {
     let entries = table
         .as_flattened_mut()

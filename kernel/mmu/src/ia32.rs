@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IA-32 page-directory and page-table entries (Intel SDM volume 3, section 4.3).
 //!
-//! Readable pages are executable: 32-bit paging cannot tell. A page without any
-//! right is an entry with the present bit clear, which keeps its address so that
-//! `protect` can give rights back. So does a directory entry of a 4 MiB page.
+//! Readable pages are executable: 32-bit paging cannot forbid execution. A page without any right
+//! is an entry with the present bit clear, which keeps its address so that `protect` can give
+//! rights back. So does a directory entry of a 4 MiB page.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -22,7 +22,7 @@ pub mod bits {
     pub const CACHE_DISABLE: u32 = 1 << 4;
     /// In a directory entry: a 4 MiB page.
     pub const LARGE: u32 = 1 << 7;
-    /// Kept in the TLB over a change of directory, if the processor knows of that.
+    /// Stays in the TLB when the directory changes, if the processor supports that.
     pub const GLOBAL: u32 = 1 << 8;
     /// Software: the page was mapped writable.
     pub const MOST_WRITE: u32 = 1 << 9;

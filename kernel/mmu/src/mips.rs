@@ -6,10 +6,10 @@
 //! |---|---|
 //! | of a leaf table | EntryLo as the TLB has it (*MIPS R4000 Microprocessor User's Manual*, figure 4-10) |
 //! | that names a table | its address in kseg0, which is negative |
-//! | that names one whose pages are not to be written, or is a large page | not negative: the handler leaves it to the kernel |
+//! | that names a table whose pages must not be written, or is a large page | not negative: the handler leaves it to the kernel |
 //!
-//! Readable pages are executable: the processor has no bit against it. A page without any right is
-//! an entry without V, which keeps its address so that `protect` can give rights back.
+//! Readable pages are executable: the processor has no bit that forbids it. A page without any
+//! right is an entry without V, which keeps its address so that `protect` can give rights back.
 
 use crate::format::{Attributes, Format, Leaf};
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
@@ -22,16 +22,16 @@ pub mod bits {
     pub const WRITABLE: u64 = 1 << 34;
     /// C: not cached.
     pub const UNCACHED: u64 = 2 << 35;
-    /// C: cached, and nobody else's cache is looked at.
+    /// C: cached, without coherence with other processors' caches.
     pub const CACHED: u64 = 3 << 35;
     /// All bits of C.
     pub const CACHE: u64 = 7 << 35;
-    /// A page's address, by this many bits higher than it is.
+    /// A page's address is in an entry shifted to the left by this many bits.
     pub const ADDRESS_SHIFT: u32 = 26;
     /// The part that is a page's address: 36 bits of it.
     pub const ADDRESS: u64 = 0x3fff_ffc0_0000_0000;
-    /// In an entry that names a table: the handler of misses may follow it, as its pages have the
-    /// rights that they say.
+    /// In an entry that names a table: the handler of misses may follow it, because the table's
+    /// pages have the rights that their entries say.
     pub const FOLLOWED: u64 = 1 << 63;
     /// The part that is a table's physical address: what kseg0 reaches.
     pub const TABLE_ADDRESS: u64 = 0x1fff_f000_0000_0000;
@@ -40,7 +40,7 @@ pub mod bits {
     pub const HELD: u64 = 1;
     /// Software: the page was mapped writable.
     pub const MOST_WRITE: u64 = 1 << 1;
-    /// Software: what is there are registers of a device.
+    /// Software: the page has registers of a device.
     pub const DEVICE: u64 = 1 << 2;
     /// Software, in a directory's entry: it is a copy of a Segment's.
     pub const SHARED: u64 = 1 << 3;
@@ -55,15 +55,15 @@ use bits::*;
 #[derive(Clone, Copy, Debug)]
 pub struct Mips;
 
-/// Reading and executing, and writing if the entry has that.
+/// Rights to read and execute, and to write if the entry has that.
 const fn with(write: bool) -> Rights {
     let readable = Rights::READ.union(Rights::EXECUTE);
     if write { readable.union(Rights::WRITE) } else { readable }
 }
 
-/// What the TLB is to have of an even page and the odd one after it: EntryLo0 and EntryLo1. By the
-/// entry of the directory, the two of the leaf table, if there is one, and an address in one of the
-/// pages.
+/// What the TLB gets for an even page and the odd one after it: EntryLo0 and EntryLo1. They follow
+/// from the entry of the directory, the two entries of the leaf table, if there is one, and an
+/// address in one of the pages.
 #[must_use]
 pub const fn pair(directory: u64, leaves: [u64; 2], address: u64) -> [u32; 2] {
     const SEEN: u64 = ADDRESS | CACHE | WRITABLE | VALID;

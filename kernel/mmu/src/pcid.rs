@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which space has which PCID, and what is loaded into CR3 for it (Intel SDM volume 3, sections
-//! 4.10.1 and 4.10.4).
+//! Which space has which PCID, and which value CR3 gets for it (Intel SDM volume 3, sections 4.10.1
+//! and 4.10.4).
 //!
-//! A space has a *word*, which code that enters the space loads without any test, fast paths
-//! included. So the word is right at any time.
+//! A space has a *word*, which code that enters the space loads into CR3 without any test, fast
+//! paths included. So the word has to be right at any time.
 //!
-//! | the word has | who enters the space |
+//! | the word has | a load of it |
 //! |---|---|
 //! | a PCID, and [`KEEP`] | uses the translations that the TLB has of this PCID |
 //! | a PCID without it | drops those: they are another space's, or some have changed |
@@ -31,20 +31,20 @@ pub struct Entry<O> {
     pub load: Option<u64>,
     /// The space's word from then on.
     pub word: u64,
-    /// Who has lost its PCID: its word is [`without`] one from now on.
+    /// The space that has lost its PCID: its word is [`without`] one from now on.
     pub loser: Option<O>,
 }
 
 /// What is to be done when mappings of a space have changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// It is entered: what the TLB has of them is dropped now.
+    /// The space is entered: its translations of these mappings are dropped now.
     Now,
     /// The space has this word from now on.
     Word(u64),
 }
 
-/// PCIDs below `N`, and who has them, by its name: an `O`.
+/// PCIDs below `N`, and which space has each: an `O`.
 pub struct Pcids<O, const N: usize>(Tags<O, N, 1>);
 
 impl<O: Copy + PartialEq, const N: usize> Pcids<O, N> {
@@ -54,7 +54,7 @@ impl<O: Copy + PartialEq, const N: usize> Pcids<O, N> {
         Self(Tags::new([(1, N as u16)]))
     }
 
-    /// A space with this word is entered by the slow way, while CR3 reads as `loaded`.
+    /// The portable kernel enters a space with this word, while CR3 reads as `loaded`.
     pub fn enter(&mut self, space: O, word: u64, loaded: u64) -> Entry<O> {
         let is_loaded = is_entered(word, loaded);
         // A fast path may have entered the space that is to be left, and noted nothing.

@@ -31,30 +31,31 @@ pub mod bits {
     pub const SUPERVISOR: u32 = 0x40;
     /// I: not cached.
     pub const UNCACHED: u32 = 0x20;
-    /// G: nothing is read ahead.
+    /// G: the processor reads nothing ahead.
     pub const GUARDED: u32 = 0x8;
     /// Software, in a directory's entry: a page of [`SPAN`](crate::Format::SPAN) bytes. The
-    /// processor has none: each 4 KiB of it is an entry of the TLB.
+    /// processor has no such pages: each 4 KiB of it is an entry of the TLB.
     pub const LARGE: u32 = 0x4;
-    /// PP: who has the key of the segment may read and write, and everybody may read.
+    /// PP: a space may read and write by a segment whose key bit is clear, and only read by one
+    /// whose key bit is set ([`KEY`](crate::vsid::KEY)).
     pub const READ_WRITE: u32 = 1;
-    /// PP: everybody may read. It has all bits of [`READ_WRITE`], so that what two entries allow
-    /// together is one OR.
+    /// PP: any space may only read. It has all bits of [`READ_WRITE`], so one OR makes what two
+    /// entries allow together.
     pub const READ_ONLY: u32 = 3;
     /// What of an entry the processor sees; the rest is reserved there.
     pub const SEEN: u32 = !(SHARED | MOST_WRITE | HELD | SUPERVISOR | LARGE);
 }
 use bits::*;
 
-/// What [`READ_ONLY`] has more than [`READ_WRITE`].
+/// The bit that [`READ_ONLY`] has and [`READ_WRITE`] has not.
 pub const NO_WRITE: u32 = READ_ONLY ^ READ_WRITE;
 
 /// The format of both kinds of processors.
 #[derive(Clone, Copy, Debug)]
 pub struct PowerPc;
 
-/// What the processor is to see of a page by the entry of its leaf table and of its directory, at
-/// an address in the leaf table's span; nothing if there is no right.
+/// The second word of the PTE that the processor gets for the page at an address, from the page's
+/// entries in its directory and its leaf table; nothing if there is no right.
 #[must_use]
 pub const fn seen(directory: u32, leaf: u32, address: u32) -> Option<u32> {
     if directory & PRESENT == 0 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How well a function that makes VSIDs fills the hashed table: the experiment of section 5.2 of
 //! Dougan, Mackerras, Yodaiken 1999, by counting instead of running. Programs of equal layout put
-//! their pages into a table until there are as many as it has entries; what finds no place in
-//! either of its groups replaces another one.
+//! their pages into a table until there are as many pages as the table has entries; a page that
+//! finds no place in either of its groups replaces another one.
 
 use crate::hash::{PLACES, groups};
 use crate::vsid::Function;
@@ -10,7 +10,7 @@ use abi::UserAddr;
 
 /// Groups of the table: that of the paper's machines with 32 MiB of RAM, 16,384 entries.
 pub const GROUPS: usize = 2048;
-/// Segment of the kernel's own pages, and how many it has, where they are in the table, too.
+/// The segment of the kernel's own pages, and their number, where the table has these, too.
 const KERNEL: (u32, u32) = (12, 1024);
 /// A large program: the first page of each part, how many there are, and whether they go downwards.
 /// 24 of them fill the table.
@@ -25,7 +25,7 @@ const PROGRAM: [(u32, u32, bool); 5] = [
 /// How a table was filled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filled {
-    /// How many groups have so many entries.
+    /// How many groups have 0, 1, ... entries.
     pub histogram: [usize; PLACES + 1],
     /// Entries that found no place.
     pub evicted: usize,
@@ -41,7 +41,7 @@ impl Filled {
     }
 }
 
-/// Fills a table, with pages of the kernel's in it or without.
+/// Fills a table, with or without pages of the kernel.
 #[must_use]
 pub fn fill(function: Function, with_kernel: bool) -> Filled {
     let (mut entries, mut evicted, mut inserted) = ([0; GROUPS], 0, 0);

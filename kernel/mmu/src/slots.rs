@@ -3,7 +3,7 @@
 //! address in common (fass-wombat-arm-2007, section 3.2). A slot belongs to the Quota that pays for
 //! it, and only spaces of that Quota share it.
 
-/// `N` slots, and who holds them: an `H` each.
+/// `N` slots, and which holder, an `H`, has each.
 pub struct Slots<H, const N: usize> {
     slots: [Option<Held<H>>; N],
     /// The slot whose turn it is.
@@ -24,8 +24,8 @@ impl<H: Copy + PartialEq, const N: usize> Slots<H, N> {
         Self { slots: [None; N], next: 0 }
     }
 
-    /// A slot for a space of this holder: the next that nobody has (`is_own`), or one of its own,
-    /// namely one with the fewest spaces. None: there is no such.
+    /// Takes a slot for a space of this holder: the next free one if `is_own`, otherwise the one
+    /// with the fewest spaces among those that the holder has. None if there is no such slot.
     pub fn take(&mut self, holder: H, is_own: bool) -> Option<usize> {
         let users = |slot: &usize| match &self.slots[*slot] {
             None => is_own.then_some(0),
@@ -39,10 +39,10 @@ impl<H: Copy + PartialEq, const N: usize> Slots<H, N> {
         Some(slot)
     }
 
-    /// A space is not in a slot any more. Returns whether nobody is.
+    /// A space leaves its slot. Returns whether the slot is free now.
     ///
     /// # Panics
-    /// If nobody was there, which is a mistake of the caller.
+    /// If the slot is free, which is a mistake of the caller.
     #[expect(clippy::expect_used, reason = "a mistake of the caller")]
     pub fn leave(&mut self, slot: usize) -> bool {
         let held = self.slots[slot].as_mut().expect("a space is in its slot");

@@ -18,14 +18,14 @@ use crate::vsid::{Contexts, Function};
 /// be more than 10,000.
 pub const STEP: usize = 32;
 
-/// Contexts, who is alive, and where the sweep is.
+/// Contexts, which of them spaces have, and where the sweep is.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     contexts: Contexts,
     /// What says which space an entry belongs to.
     function: Function,
-    /// A bit for each context of a half: whether a space has it. Of those that were not given out
-    /// they say nothing.
+    /// A bit for each context of a half: whether a space has it. The bits of contexts that were not
+    /// given out mean nothing.
     live: &'a mut [u32],
     /// The next group.
     at: usize,
@@ -33,9 +33,9 @@ pub struct Sweep<'a> {
     before_turn: usize,
     /// Groups to sweep until the table has no zombie.
     dirty: usize,
-    /// Groups that a context sweeps that is given out.
+    /// Groups to sweep for each context that is given out.
     share: usize,
-    /// Entries in this pass, of spaces that are alive and others.
+    /// Entries that were found in this pass: those of spaces, and zombies.
     found: [u32; 2],
     counts: Counts,
 }
@@ -43,11 +43,11 @@ pub struct Sweep<'a> {
 /// What a sweep has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Zombies that were taken out.
+    /// Zombies that were removed.
     pub swept: u32,
-    /// Entries of spaces that are alive, in the last pass over the whole table.
+    /// Entries of spaces, in the last pass over the whole table.
     pub live: u32,
-    /// Zombies that it left.
+    /// Zombies that this pass left.
     pub zombies: u32,
     /// How often the halves changed places.
     pub turns: u32,
@@ -63,8 +63,8 @@ pub struct Taken {
     pub is_turn: bool,
 }
 
-/// How many contexts there are at least if the table has so many groups: a smaller half could not
-/// be swept meanwhile.
+/// The fewest contexts for a table with this many groups: with fewer, a half would be used up
+/// before the table is swept.
 #[must_use]
 pub const fn least_contexts(groups: usize) -> u32 {
     2 * (groups.div_ceil(STEP) as u32 + 1)
@@ -77,8 +77,8 @@ pub const fn words(contexts: u32) -> usize {
 }
 
 impl<'a> Sweep<'a> {
-    /// Of contexts that nobody has, whose VSIDs this function makes, and a table with so many
-    /// groups, which is empty; none if the processor walks none.
+    /// No space has any of the contexts. `function` makes their VSIDs; the table has this many
+    /// groups, and is empty. `groups` is 0 if the processor searches no table.
     #[must_use]
     pub const fn new(
         contexts: Contexts,
@@ -146,8 +146,9 @@ impl<'a> Sweep<'a> {
             .is_some_and(|word| word & 1 << (index % u32::BITS) != 0)
     }
 
-    /// Takes zombies out of at most [`STEP`] groups, or only counts them, but for what is to be
-    /// swept before the other half is given out. Whether there were groups that may have any.
+    /// Removes zombies from at most [`STEP`] groups, or only counts them, except what has to be
+    /// swept before the other half is given out. Returns whether there were groups that may have
+    /// any.
     pub fn step(&mut self, table: &mut [Group], takes_out: bool) -> bool {
         let groups = self.dirty.min(STEP);
         let takes_out = takes_out || self.before_turn > 0;
@@ -158,7 +159,7 @@ impl<'a> Sweep<'a> {
         groups != 0
     }
 
-    /// Looks at so many groups.
+    /// Sweeps this many groups.
     fn sweep(&mut self, table: &mut [Group], groups: usize, takes_out: bool) {
         for _ in 0..groups {
             self.sweep_group(&mut table[self.at], takes_out);

@@ -3,12 +3,12 @@
 //!
 //! | processor | tags | who has them | what flushes them all |
 //! |---|---|---|---|
-//! | IA-32 | slots of small spaces: groups by size | Spaces | the TLB's flush |
-//! | ARMv5 | domains, but for those of the kernel | Spaces, Segments | the TLB's flush |
-//! | x86-64 | PCIDs ([`crate::pcid`]) | Spaces | nothing: who gets one flushes what it has |
+//! | MIPS | ASIDs | Spaces | the TLB's flush |
+//! | ARMv5 | domains, except those of the kernel ([`crate::fass`]) | Spaces, Segments | the TLB's flush |
+//! | x86-64 | PCIDs ([`crate::pcid`]) | Spaces | nothing: a space that gets one flushes what the TLB has of it |
 //!
-//! PowerPC has a million contexts of 16 VSIDs, so nobody loses one to another: [`crate::vsid`] has
-//! them.
+//! PowerPC has a million contexts of 16 VSIDs, so no space loses one to another: [`crate::vsid`]
+//! has them.
 //!
 //! Tags are revoked lazily. A tag that was given back may still be in the TLB, so it is *returned*,
 //! not *clean*. Clean tags are given out first. When a group has no clean tag left, one flush makes
@@ -29,14 +29,13 @@
 //! Each function takes a bounded time, whatever the number of tags: [`Tags::take`] looks at
 //! [`LOOKS`] of them at most.
 
-/// Most owners that are looked at to find one that loses its tag.
+/// How many owners are examined at most to find one that loses its tag.
 pub const LOOKS: u16 = 64;
 
-/// The last owners that lost their tags, so many of each group, are known.
+/// How many owners of each group that lost their tags last are remembered.
 const LOSERS: usize = 16;
 
-/// When so many of them have come back, the hand moves: those who do not run any more have to be
-/// found.
+/// After this many of them have come back, the hand moves, to find owners that do not run any more.
 const PATIENCE: u16 = 64;
 
 /// No tag.
@@ -54,7 +53,7 @@ pub enum First<O> {
     Evict(O),
 }
 
-/// A tag, and its price.
+/// A tag that was granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant<O> {
     /// The tag.
@@ -88,31 +87,31 @@ const EMPTY: Queue = Queue { first: NONE, last: NONE };
 struct Group<O> {
     start: u16,
     end: u16,
-    /// Whose turn it is to be looked at when somebody has to lose its tag.
+    /// The tag that is examined next when an owner has to lose its tag.
     hand: u16,
     /// The tag that was given last.
     last: u16,
-    /// Who lost a tag of it, and where the next one is noted.
+    /// The owners that lost a tag of the group last, and where the next one is noted.
     losers: [Option<O>; LOSERS],
     next_loser: usize,
-    /// How often one of them has come back.
+    /// How often one of these owners has come back.
     returns: u16,
     clean: Queue,
     returned: Queue,
 }
 
-/// `N` tags, of which some are in `G` groups, and who has them: an `O` each.
+/// `N` tags, of which some are in `G` groups, and the owner of each: an `O`.
 pub struct Tags<O, const N: usize, const G: usize> {
     entries: [Entry<O>; N],
     groups: [Group<O>; G],
 }
 
 impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
-    /// All tags of these groups, clean: from the first number to the one before the second. What is
-    /// in no group is never given out.
+    /// All tags of these groups, clean. A group has the tags from its first number to the one
+    /// before its second. Tags that are in no group are never given out.
     ///
     /// # Panics
-    /// If a group has tags that there are not, or that another has, too.
+    /// If a group has tags that do not exist, or that are also another group's.
     #[must_use]
     pub const fn new(ranges: [(u16, u16); G]) -> Self {
         assert!(N < NONE as usize, "too many tags");
@@ -145,11 +144,11 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Self { entries, groups }
     }
 
-    /// Gives a tag of a group to an owner that has none of it. No owner that `keeps` names loses
-    /// one: those who run.
+    /// Gives a tag of a group to an owner that has none. No owner for which `keeps` is true loses
+    /// its tag: an owner that runs.
     ///
-    /// `None` if all that were looked at keep theirs. So there is always one if fewer keep theirs
-    /// than the group has tags, and fewer than [`LOOKS`].
+    /// `None` if all owners that were examined keep theirs. So there is always a tag if fewer
+    /// owners keep theirs than the group has tags, and fewer than [`LOOKS`].
     pub fn take(&mut self, group: usize, owner: O, keeps: impl Fn(O) -> bool) -> Option<Grant<O>> {
         let (tag, first) = if let Some(tag) = self.take_clean(group) {
             (tag, First::Nothing)
@@ -165,7 +164,8 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Some(Grant { tag, first })
     }
 
-    /// An owner gives its tag back. It does not run. If it has lost the tag, this does nothing.
+    /// An owner that does not run gives its tag back. If it has lost the tag before, this does
+    /// nothing.
     pub fn give_back(&mut self, tag: u16, owner: O) {
         let group = self.groups.iter().position(|group| (group.start..group.end).contains(&tag));
         if let Some(group) = group.filter(|_| self.has(tag, owner)) {
@@ -197,7 +197,7 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         }
     }
 
-    /// Everything that has a tag was flushed: the returned ones are clean.
+    /// Everything that has a tag was flushed: returned tags become clean.
     pub fn flushed(&mut self) {
         for i in 0..G {
             let Group { clean, returned, .. } = self.groups[i];
@@ -223,7 +223,7 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Queue { first: front.first, last: back.last }
     }
 
-    /// Who loses its tag, as all of the group are taken.
+    /// The owner that loses its tag, because all tags of the group are taken.
     fn victim(&mut self, group: usize, owner: O, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
         let index = group;
         let group = self.groups.get_mut(index)?;
@@ -241,8 +241,8 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         Some((tag, loser))
     }
 
-    /// Who has not used its tag since the hand passed, which does not move, or if there is none who
-    /// got one last.
+    /// An owner that has not used its tag since the hand passed it; if there is none, the one that
+    /// got a tag last. The hand does not move.
     fn idle_or_latest(&self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
         let Group { start, end, hand, last, .. } = *self.groups.get(group)?;
         let idle = |tag: u16| match self.entries.get(usize::from(tag)) {
@@ -254,8 +254,8 @@ impl<O: Copy + PartialEq, const N: usize, const G: usize> Tags<O, N, G> {
         (hand..end).chain(start..hand).take(usize::from(LOOKS)).find_map(idle).or_else(latest)
     }
 
-    /// The first who has not used its tag since the hand passed last, or if there is none the first
-    /// that the hand comes to.
+    /// The first owner that has not used its tag since the hand passed it; if there is none, the
+    /// first that the hand comes to. The hand moves.
     fn unused(&mut self, group: usize, keeps: impl Fn(O) -> bool) -> Option<(u16, O)> {
         let Group { start, end, hand, .. } = self.groups.get_mut(group)?;
         let mut passed = None;

@@ -2,8 +2,8 @@
 //! Who has which VSIDs on PowerPC.
 //!
 //! A VSID is 24 bits of a virtual address that stand for a segment of 256 MiB. Translations in the
-//! TLB and in the hashed table have them, so a space whose VSIDs are its own flushes nothing when
-//! it runs again, and one that gets other VSIDs has lost all of its translations at once: the *lazy
+//! TLB and in the hashed table have VSIDs. So a space with VSIDs of its own needs no flush when it
+//! runs again, and a space that gets other VSIDs loses all of its translations at once: the *lazy
 //! flush* of Linux/PPC (Dougan, Mackerras, Yodaiken 1999, section 7).
 //!
 //! A space has a *context*, a number of 20 bits, and from that a VSID for each of its 16 segments.
@@ -38,8 +38,8 @@ const fn inverse(odd: u32) -> u32 {
     inverse
 }
 
-/// What a change of mappings takes out of the TLB and the hashed table page by page; more pages are
-/// a new context. The same cut-off as the paper's (section 7).
+/// A change of up to this many pages removes them from the TLB and the hashed table page by page;
+/// if more pages change, the space gets a new context. The paper has the same cut-off (section 7).
 pub const CUT_OFF: u32 = 20;
 
 /// The VSID of a segment of a context.
@@ -60,14 +60,13 @@ pub const fn context(vsid: u32) -> u32 {
     (vsid.wrapping_mul(GATHER) & VSID) / SEGMENTS
 }
 
-/// What makes VSIDs of contexts and segments: [`vsid`], or one of those that the paper began with,
-/// which fill the hashed table worse (section 5.2). Each is one to one.
+/// The function that makes VSIDs of contexts and segments: [`vsid`], or one of those that the paper
+/// began with, which fill the hashed table less well (section 5.2). Each is one to one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
-    /// The context, for all segments alike: they differ in upper bits only, which the processor's
-    /// hash leaves out.
+    /// The context's number, with the segment in upper bits, which the processor's hash leaves out.
     Process,
-    /// Sixteen for each context, one after the other.
+    /// Sixteen times the context's number, plus the segment.
     ProcessAndSegment,
     /// What the kernel has.
     Scattered,
@@ -97,8 +96,9 @@ impl Function {
         }
     }
 
-    /// How many contexts may be given out: where nothing is to be found there are VSIDs of the
-    /// context 0 by [`vsid`], whatever the function is, and nobody may have one of them.
+    /// How many contexts may be given out. Segment registers that must match nothing have VSIDs
+    /// that [`vsid`] makes of context 0, whatever the function is, and no space may have one of
+    /// these.
     #[must_use]
     pub const fn contexts(self) -> u32 {
         match self {
@@ -111,13 +111,13 @@ impl Function {
 /// A set of segments of users' addresses, a bit each.
 pub type Segments = u16;
 
-/// The two segments that small components have all in; they are always loaded together.
+/// The two segments that have everything of a small component; they are always loaded together.
 pub const LOW: Segments = 3;
 
-/// What a switch writes, as segments and what their registers get: from a space that has these
-/// segments loaded to one that uses those, and has that there. What only the first one uses gets a
-/// VSID that no space has: a segment that stayed loaded would show the first one's memory to the
-/// second.
+/// The segment registers that a switch writes, and their values. The previous space has the
+/// segments `loaded`, the next one uses the segments `used`, with these values of `register`.
+/// Segments that only the previous space uses get a VSID that no space has: if they stayed loaded,
+/// the next space could access the previous one's memory.
 pub fn switch(
     loaded: Segments,
     used: Segments,
@@ -131,36 +131,39 @@ pub fn switch(
         .map(move |segment| (segment, of(segment)))
 }
 
-/// In a segment register beside the VSID, the key of user mode: pages that some may write can only
-/// be read by this segment. So who may write and who may not have one VSID, and one entry of a page
-/// in TLB and hashed table (Kp; *Programming Environments*, table 7-11).
+/// In a segment register, next to the VSID, the key bit of user mode: by a segment with this bit,
+/// pages that other spaces may write can only be read. So spaces that may write and spaces that may
+/// not share a VSID, and one entry for a page in TLB and hashed table (Kp; *Programming
+/// Environments*, table 7-11).
 pub const KEY: u32 = 0x2000_0000;
 
-/// What a segment register has where a window is shut: a VSID that no space has, and that nothing
-/// is to be fetched there. By the latter a 603's handler tells it from one that a server has open.
+/// What a segment register has where a window is shut: a VSID that no space has, and the bit that
+/// forbids fetches. By that bit a 603's handler distinguishes it from the register of an open
+/// window.
 pub const SHUT: u32 = 0x1000_0000 | vsid(0, 0);
 
-/// A word by which a fast path tells whether a space's context counts: another one for each time
-/// that all contexts were taken back, and none if there is no such word any more. No space
-/// has [`NO_TOKEN`].
+/// A word by which a fast path tells whether a space's context is valid: another word each time
+/// that all spaces lost their contexts, and none when these words are used up. No space has
+/// [`NO_TOKEN`].
 #[must_use]
 pub const fn token(epoch: u64) -> Option<u32> {
     if epoch < (NO_TOKEN ^ SHOWS) as u64 { Some(epoch as u32) } else { None }
 }
 
-/// What the token of a space has besides that if it shows a server.
+/// A bit of the token of a space that shows a server.
 pub const SHOWS: u32 = 1 << 31;
 
 /// See [`token`].
 pub const NO_TOKEN: u32 = u32::MAX;
 
-/// Which contexts are given out. They are two halves: while one is given out, no space has one of
-/// the other, of which the hashed table is swept meanwhile ([`crate::sweep`]).
+/// Which contexts are given out. They are divided into two halves. While contexts of one half are
+/// given out, no space has one of the other half, and the hashed table is swept of entries of that
+/// half ([`crate::sweep`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Contexts {
     /// Numbers of a half; no space has the first of all.
     half: u32,
-    /// Where the half begins that is given out.
+    /// Where the half begins whose contexts are given out.
     base: u32,
     /// Below it no space has any.
     first: u32,
@@ -168,7 +171,7 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// So many, at least 4, and at most all.
+    /// This many contexts: at least 4, and at most all.
     #[must_use]
     pub const fn new(count: u32) -> Self {
         let count = if count < CONTEXTS { count } else { CONTEXTS };
@@ -181,7 +184,7 @@ impl Contexts {
         self.half - 1
     }
 
-    /// A context that nobody has had since the half began; nothing if there is none left.
+    /// A context that no space has had since this half began; nothing if there is none left.
     pub const fn take(&mut self) -> Option<u32> {
         if self.next >= self.base + self.half {
             return None;
@@ -190,8 +193,8 @@ impl Contexts {
         Some(self.next - 1)
     }
 
-    /// The other half is given out from now on: no translation of it is left anywhere. No space has
-    /// a context.
+    /// Contexts of the other half are given out from now on: no translation of that half is left
+    /// anywhere. No space has a context.
     pub const fn turn(&mut self) {
         self.base = if self.base == 0 { self.half } else { 0 };
         self.next = if self.base == 0 { 1 } else { self.base };
@@ -203,7 +206,7 @@ impl Contexts {
         self.first = self.next;
     }
 
-    /// Which one of its half a context is, if a space may have it.
+    /// The number of a context in its half, if a space may have it.
     #[must_use]
     pub const fn index(&self, context: u32) -> Option<u32> {
         if self.first <= context && context < self.next { Some(context - self.base) } else { None }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64's entries of four levels of tables (Intel SDM volume 3, section 4.5).
 //!
-//! What can be reached can be read. A page without any right is an entry with the present bit
-//! clear, which keeps its address so that `protect` can give rights back; so does a directory's
+//! Each page that has any right can be read. A page without any right is an entry with the present
+//! bit clear, which keeps its address so that `protect` can give rights back; so does a directory's
 //! entry of a 2 MiB page. Processors without the bit that forbids execution are refused at boot.
 //!
 //! Some processors read by speculation at the address of an entry whose present bit is clear (L1TF,
@@ -26,7 +26,7 @@ pub mod bits {
     pub const CACHE_DISABLE: u64 = 1 << 4;
     /// In a directory entry: a 2 MiB page.
     pub const LARGE: u64 = 1 << 7;
-    /// Kept in the TLB over a change of tables, if the processor knows of that.
+    /// Stays in the TLB when the tables change, if the processor supports that.
     pub const GLOBAL: u64 = 1 << 8;
     /// Software: the page was mapped writable.
     pub const MOST_WRITE: u64 = 1 << 9;
@@ -40,7 +40,8 @@ pub mod bits {
     pub const NO_EXECUTE: u64 = 1 << 63;
     /// Address part.
     pub const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
-    /// What is inverted of it where an entry is not present: bits that an address of RAM has not.
+    /// The bits of it that are inverted where an entry is not present: no address of RAM has them
+    /// set.
     pub const AWAY: u64 = 0x000f_ff00_0000_0000;
 }
 use bits::*;
@@ -49,7 +50,7 @@ use bits::*;
 #[derive(Clone, Copy, Debug)]
 pub struct X86_64;
 
-/// Reading, and what of the two other rights an entry has by these bits.
+/// The right to read, and those of the two other rights that an entry has by these bits.
 const fn with(write: bool, execute: bool) -> Rights {
     let read = if write { Rights::READ.union(Rights::WRITE) } else { Rights::READ };
     if execute { read.union(Rights::EXECUTE) } else { read }
