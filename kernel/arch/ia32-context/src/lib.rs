@@ -18,38 +18,39 @@ use kcore::space::HW_WORDS;
 use mmu::debug;
 
 /// EFLAGS while a thread runs, in addition to its own flags: bit 1 is always set, and interrupts
-/// are open.
+/// are enabled.
 pub const FIXED_FLAGS: u32 = 1 << 9 | 2;
 
-/// What the port keeps of a space: which word of `Space::hw` is what.
+/// The port's words of a space, `Space::hw`, by their indices.
 pub mod hw {
     /// The physical address of the space's page directory.
     pub const DIRECTORY: usize = 0;
-    /// The address of the way into it (`switch.S`).
+    /// The address of the code that enters the space (`switch.S`).
     pub const ENTER: usize = 1;
-    /// The server that it shows; of a server, itself; or null. Of a small space, which shows what
-    /// its home does: [`REGION_HIGH`].
+    /// The server that the space shows; for a server, itself; or null. For a small space, which
+    /// shows what its home shows, this is [`REGION_HIGH`].
     pub const SERVER: usize = 2;
-    /// Of a small space, the upper word of the segment descriptor of its threads' data
-    /// (`mmu::descriptor::region`): never a server's address, which lies above all bases.
+    /// For a small space, the upper word of its threads' data segment descriptor
+    /// (`mmu::descriptor::region`). It is never a server's address, because that is higher than all
+    /// bases.
     pub const REGION_HIGH: usize = SERVER;
     /// The code segment of its threads, and in the upper half their stack segment.
     pub const SEGMENTS: usize = 3;
-    /// Of a small space, the lower word of its threads' segment descriptors; else 0.
+    /// For a small space, the lower word of its threads' segment descriptors; otherwise 0.
     pub const REGION_LOW: usize = 4;
-    /// The address of the way of an alien's event into it (`alien.S`).
+    /// The address of the code that delivers an alien's event to the space (`alien.S`).
     pub const EVENT: usize = 5;
-    /// The space whose page directory it has: of a small space its home, else itself.
+    /// The space with whose page directory it runs: for a small space its home, otherwise itself.
     pub const HOME: usize = 6;
     /// The index of the directory's entry for the kernel's part of a native space.
     pub const AREA: usize = 7;
-    /// Of a small space, [`SERVER`] when it is large again.
+    /// For a small space, what [`SERVER`] is when the space is large again.
     pub const LARGE_SERVER: usize = 8;
 }
 
-/// What is kept with the thread in `Cpu::loaded`.
+/// Flags next to the thread in `Cpu::loaded`.
 pub mod loaded {
-    /// The FPU is open to the loaded thread.
+    /// The FPU is enabled for the loaded thread.
     pub const FPU_OPEN: u32 = 1;
     /// The current thread entered with a single step pending.
     pub const STEP_PENDING: u32 = 2;
@@ -57,8 +58,8 @@ pub mod loaded {
     /// to it. Breakpoints would be hit at the handler's addresses; ports are not the handler's own;
     /// and fast paths know only the first TLS segment descriptor.
     pub const PRIVATE: u32 = 4;
-    /// The loaded alien's FS and GS are noted in the thread, and null in the processor; its TLS
-    /// segment descriptor cannot be loaded. A server runs, which could reach the kernel by them.
+    /// The loaded alien's FS and GS are saved in the thread, and null in the processor; its TLS
+    /// segment descriptor cannot be loaded. A server runs, which could access the kernel by them.
     pub const AWAY: u32 = 8;
     /// All of them.
     pub const FLAGS: u32 = FPU_OPEN | STEP_PENDING | PRIVATE | AWAY;
@@ -243,8 +244,8 @@ pub struct State {
     pub debug: debug::Registers,
     /// Of an alien in a small space: the first TLS descriptor as it was last in the processor.
     pub shown: [u32; 2],
-    /// The segment descriptor that the space had then. If it has that still, the other may be
-    /// loaded again. 0: no space has it.
+    /// The space's segment descriptor at that time. If the space still has it, that TLS descriptor
+    /// may be loaded again. 0: no space has it.
     pub shown_in: [u32; 2],
 }
 const _: () = assert!(
@@ -253,7 +254,7 @@ const _: () = assert!(
         && hw::LARGE_SERVER + 1 == HW_WORDS
 );
 
-/// Which parts of [`State`] a thread has: bits of `Thread::lazy`.
+/// The parts of [`State`] that a thread has: bits of `Thread::lazy`.
 pub mod lazy {
     /// FS or GS is not null.
     pub const SEGMENTS: u32 = 1;
@@ -324,8 +325,8 @@ pub fn limit_debug(debug: &mut debug::Registers, end: UserAddr) {
     }
 }
 
-/// A data selector as a thread has it in a small space, or in one that is not: both name the same
-/// there.
+/// A data selector as a thread has it in a small space, or in a large one: both name flat data of
+/// the space.
 #[must_use]
 pub const fn translated(selector: u16, is_small: bool) -> u16 {
     match (selector | 3, is_small) {

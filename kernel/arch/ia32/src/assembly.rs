@@ -10,7 +10,7 @@
 //! | `fast/ipc.S` | `sysenter`, and the fast path of `call` and `reply_wait` |
 //! | `fast/alien.S` | the fast path of an alien's system calls and page faults, and of `run` |
 //! | `fast/page_fault.S` | the fast path of a native thread's page fault to its pager |
-//! | `fast/small.S` | what that has in addition for aliens in small spaces |
+//! | `fast/small.S` | the additional work of `fast/alien.S` for aliens in small spaces |
 //! | `fast/notify.S` | the fast path of `notify` and `receive` |
 //! | `fast/map.S` | the fast path of `map_reply_wait` and `map_run`, which map the page |
 //! | `mem.S` | filling and copying memory |
@@ -47,7 +47,7 @@ use mmu::descriptor;
 use mmu::ia32::bits;
 use plat_pc::pic;
 
-/// Where a part of a Thread's rarely loaded state is, from a reference to it.
+/// The offset of a part of a Thread's rarely loaded state from a reference to the Thread.
 macro_rules! lazy_state {
     ($name:ident) => {
         field!(lazy_state) + offset_of!(ia32_context::State, $name) as i32
@@ -61,10 +61,10 @@ macro_rules! cpu {
     };
 }
 
-/// Where the scheduler is in the kernel.
+/// The address of a field of the scheduler.
 const SCHEDULER: usize = offset_of!(Kernel<Ia32>, sched);
 
-/// Where a part of the clock is in the kernel.
+/// The address of a field of the clock.
 macro_rules! clock {
     ($name:ident) => {
         offset_of!(Kernel<Ia32>, port) + Ia32::CLOCK + offset_of!(Clock, $name)
@@ -88,8 +88,8 @@ const fn delivery(kind: MessageKind, words: u32) -> u32 {
     (kind as u32) << Delivery::KIND_SHIFT | words
 }
 
-/// A bit that the selectors of small spaces have, and those of large ones not, but for the last of
-/// TLS.
+/// A bit that is set in the selectors of small spaces, and clear in those of large ones except that
+/// of the last TLS descriptor.
 const SMALL_BIT: u16 = 1 << 6;
 const _: () = assert!(
     selector::SMALL_CODE & selector::SMALL_DATA & SMALL_BIT != 0
@@ -97,13 +97,14 @@ const _: () = assert!(
 );
 /// CF PF AF ZF SF OF.
 const ARITHMETIC_FLAGS: u32 = 0x8d5;
-/// What an upper-level entry of an owner's own table has, and of that and others the bits that tell
-/// them apart.
+/// The bits that distinguish upper-level entries, and their values in the entry of an owner's own
+/// table.
 const TABLE: u32 = bits::PRESENT | bits::WRITABLE | bits::USER;
 const TABLE_KIND: u32 = TABLE | bits::LARGE | bits::SHARED;
-/// What `pushad`, the vector, the error code and the processor on an entry from ring 3 push.
+/// Bytes that are pushed at an entry from ring 3: by `pushad`, vector, error code, and by the
+/// processor.
 const PUSHED: usize = PUSHALL + 4 + 4 + 20;
-/// What just `pushad` pushes.
+/// Bytes that `pushad` pushes.
 const PUSHALL: usize = 32;
 /// Vectors that have a stub: exceptions, interrupt lines, and the system call by `int`.
 const VECTORS: usize = abi::arch::ia32::kip::INT_VECTOR as usize + 1;
@@ -360,7 +361,8 @@ unsafe extern "C" {
     static vector_table: [u32; VECTORS];
 }
 
-/// Whether a read through FS at an offset is refused. Exceptions lead to the entry code.
+/// Whether a read through FS at an offset faults. Exceptions must enter the kernel's entry code by
+/// then.
 pub fn read_faults(offset: u32) -> bool {
     let faulted: u32;
     // SAFETY: a read has no effect; if it is refused, `from_kernel` goes on after it.

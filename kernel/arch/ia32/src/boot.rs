@@ -18,10 +18,10 @@ use plat_pc::uart;
 /// Whether servers run at ring 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Spaces {
-    /// If segment limits hold, which keep them off the kernel.
+    /// If the machine checks segment limits, which keep servers from accessing the kernel.
     Auto,
-    /// In any case: for measurements on an emulator that does not check limits, or for servers that
-    /// are trusted.
+    /// Always: for measurements on an emulator that does not check limits, or with servers that are
+    /// trusted.
     Force,
     /// Never.
     No,
@@ -85,7 +85,7 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX.
+/// Examines the machine, and what the loader left: `magic` was in EAX, `info` in EBX.
 pub fn find(magic: u32, info: u32) -> Boot {
     uart::init();
     let mut features = check_processor();

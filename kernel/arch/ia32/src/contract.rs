@@ -26,16 +26,17 @@ use port_map::PortMap;
 /// The processor and its board.
 #[repr(C)]
 pub struct Ia32 {
-    /// First, where fast paths know it.
+    /// It is the first field: fast paths use this address.
     clock: Clock,
     lazy: Lazy,
     ways: Ways,
-    /// Whether there can be servers and small spaces: segment limits hold, or are taken to.
+    /// Whether there can be servers and small spaces: the machine checks segment limits, or that is
+    /// assumed.
     limits: bool,
 }
 
 impl Ia32 {
-    /// Where its clock is, which fast paths read.
+    /// The offset of its clock, which fast paths read.
     pub const CLOCK: usize = offset_of!(Self, clock);
 
     /// The port on a processor with these features.
@@ -43,7 +44,7 @@ impl Ia32 {
         Self { clock, lazy: Lazy::new(features), ways, limits }
     }
 
-    /// The hot words and the lazily switched state, at once.
+    /// The hot words and the lazily switched state, both borrowed at the same time.
     pub fn parts(&mut self) -> (&mut Cpu, &mut Lazy) {
         // SAFETY: boot mapped the processor's page, the words are plain data, and the fast path
         // touches them only while no Rust runs; `&mut self` keeps it unique.

@@ -15,8 +15,8 @@ const FIRST_MXCSR_BITS: u32 = 0xffbf;
 #[repr(C, align(16))]
 struct Image([u8; 512]);
 
-/// Bits of MXCSR that can be set, where there is `fxsave`. CR4 says so already; the FPU does not
-/// trap.
+/// Bits of MXCSR that can be set, where there is `fxsave`. CR4 enables it already, and the FPU does
+/// not trap.
 pub fn mxcsr_bits(features: Features) -> u32 {
     let mut image = Image([0; 512]);
     save(features, &mut image.0);

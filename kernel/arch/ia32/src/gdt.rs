@@ -11,14 +11,14 @@ use ia32_context::selector::{
 };
 use mmu::descriptor::{self, segment};
 
-/// Ring-0 code; `sysenter` wants ring-0 data, ring-3 code and data to follow.
+/// Ring-0 code; `sysenter` requires that ring-0 data, ring-3 code and ring-3 data follow.
 pub const KERNEL_CODE: u16 = 0x08;
 /// Ring-0 data.
 pub const KERNEL_DATA: u16 = 0x10;
 const TASK: u16 = 0x28;
 /// The task that a double fault switches to.
 pub const DOUBLE_FAULT_TASK: u16 = 0x48;
-/// For the question whether segment limits hold ([`probe_limits`]).
+/// For the test whether the machine checks segment limits ([`probe_limits`]).
 const PROBE: u16 = 0x30;
 const ENTRIES: usize = 14;
 /// Which byte of a segment descriptor says that it is present, its ring and its type.
@@ -46,7 +46,7 @@ mod access {
     pub const TASK: u32 = 1 << 15 | 0b1001 << 8;
 }
 
-/// That byte of the segments of ring 3 that large spaces have: code, data.
+/// The access byte of the ring-3 segments of large spaces: code, data.
 pub const USER_ACCESS: [u8; 2] = [user_access(access::CODE), user_access(access::DATA)];
 
 const fn user_access(kind: u32) -> u8 {
@@ -61,7 +61,7 @@ pub mod task {
     pub const WORDS: usize = 26;
     /// Stack segment of ring 0.
     pub const SS0: usize = 2;
-    /// Stack pointer of ring 1, which no gate enters: the processor does not read it.
+    /// Stack pointer of ring 1. No gate enters ring 1, so the processor does not read this word.
     pub const ESP1: usize = 3;
     /// The same of ring 2.
     pub const ESP2: usize = 5;
@@ -154,9 +154,9 @@ fn init_double_fault(handler: u32) {
     }
 }
 
-/// Whether the machine checks segment limits: QEMU does not. At boot, when exceptions can be taken.
-/// `faults` says whether a read through FS at this offset does; FS is a segment of one byte, at the
-/// start of the kernel's image.
+/// Whether the machine checks segment limits: QEMU does not. It is called at boot, when exceptions
+/// can be taken. `faults` tells whether a read through FS at this offset faults; FS is a segment of
+/// one byte, at the start of the kernel's image.
 pub fn probe_limits(faults: impl FnOnce(u32) -> bool) -> bool {
     let set = |descriptor| change(|gdt| gdt[usize::from(PROBE >> 3)] = descriptor);
     set(segment(KERNEL_BASE, 0, access::FLAT & !access::PAGES | access::DATA));
@@ -167,8 +167,8 @@ pub fn probe_limits(faults: impl FnOnce(u32) -> bool) -> bool {
     hold
 }
 
-/// Ends the segments of ring 3 where the kernel begins, because a server at ring 1 can load them,
-/// too.
+/// Makes the segments of ring 3 end where the kernel begins, because a server at ring 1 can load
+/// them, too.
 pub fn limit_users() {
     change(|gdt| {
         gdt[3] = segment(0, BELOW_KERNEL, access::FLAT | access::CODE | access::RING3);
@@ -176,9 +176,9 @@ pub fn limit_users() {
     });
 }
 
-/// Gives ring 3 the segments of a small space (`mmu::descriptor::region`) and no other, or those of
-/// large spaces. A thread whose space was small may have kept its selectors: then they name those,
-/// too.
+/// Gives ring 3 only the segments of a small space (`mmu::descriptor::region`), or those of large
+/// spaces. A thread whose space was small may still have the selectors of small spaces: in the
+/// second case they name the segments of large spaces, too.
 pub fn set_region(region: Option<[u32; 2]>) {
     change(|gdt| {
         let accesses = if region.is_some() { [0; 2] } else { USER_ACCESS };
@@ -205,7 +205,7 @@ pub fn load_tls(tls: &[[u32; 2]; 3]) {
     change(|gdt| gdt[usize::from(TLS >> 3)..][..3].copy_from_slice(tls));
 }
 
-/// Opens the I/O bitmap to the processor, or closes it.
+/// Shows the I/O bitmap to the processor, or hides it.
 pub fn open_io(open: bool) {
     let offset = if open { IO_OFFSET } else { NO_IO };
     // SAFETY: the bitmap's offset in the task-state segment; see `init`.

@@ -33,7 +33,7 @@ static IDT: Shared<Lines<[[u32; 2]; 256]>> = Shared::new(Lines([[0; 2]; 256]));
 pub static PENDING: AtomicU32 = AtomicU32::new(0);
 
 /// Loads the IDT and starts the interrupt controller. `handlers` are the entry points of the
-/// vectors 0 to 255, 0 where there is none.
+/// vectors 0 to 255, or 0 for vectors without one.
 pub fn init(handlers: &[u32; 256]) {
     // SAFETY: one processor at boot; nobody else has a reference.
     let idt = unsafe { &mut (*IDT.get()).0 };
@@ -52,7 +52,8 @@ pub fn init(handlers: &[u32; 256]) {
     pic::set_enabled(TIMER_LINE, true);
 }
 
-/// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].
+/// Enables interrupts for a moment, or until one comes (`wait`). The lines that came are in
+/// [`PENDING`].
 pub fn open(wait: bool) {
     // SAFETY: in kernel mode an interrupt only sets a bit in `PENDING` and closes interrupts again
     // (`from_kernel`). `sti` takes effect after the next instruction, so none can slip in before

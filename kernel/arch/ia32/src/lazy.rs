@@ -32,12 +32,12 @@ pub struct Lazy {
     features: Features,
     /// The thread whose registers the FPU holds.
     fpu_owner: Link<Thread>,
-    /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
-    /// opened only for a space whose map lies there.
+    /// The map that the bitmap shows. That object may be gone, and its memory another object: the
+    /// bitmap is shown only to a space whose map has this address.
     io_map: Link<PortMap>,
 }
 
-/// Tells a thread's slot where its FPU registers are.
+/// Writes into a thread's UTCB slot where its FPU registers are.
 fn note_fpu(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
     let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
     pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
@@ -48,8 +48,8 @@ fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
     Link::from_value(pool[space].special).get()
 }
 
-/// Whether FS or GS names the data of a small space: outside of that they would be flat when they
-/// are loaded again.
+/// Whether FS or GS names the data segment of a small space: loaded again outside of that space,
+/// they would be flat.
 fn names_small(fs_gs: u32) -> bool {
     [fs_gs as u16, (fs_gs >> 16) as u16]
         .into_iter()
@@ -96,9 +96,9 @@ impl Lazy {
     }
 
     /// The handler of the loaded alien entered the kernel. If FS and GS are not the alien's any
-    /// more, the handler loaded them itself, and they become its own. If it has written other
-    /// selectors to the alien's frame by now, that cannot be told: what the processor has counts as
-    /// the alien's.
+    /// more, the handler loaded them itself, and they become its own. If the handler has written
+    /// other selectors to the alien's frame by now, the two cases cannot be distinguished: what the
+    /// processor has counts as the alien's.
     fn handler_entered(
         &mut self,
         cpu: &mut Cpu,
@@ -142,8 +142,9 @@ impl Lazy {
         }
     }
 
-    /// On exit: what the next thread needs is in the processor, what it must not
-    /// see or, if it is a server's or in a small space, use is not.
+    /// To be called on exit. Afterwards the processor has what the next thread needs. It does not
+    /// have what the thread must not see, or, if it is a server's thread or in a small space, must
+    /// not use.
     pub fn leave_to(&mut self, cpu: &mut Cpu, pool: &mut Pool, next: Ref<Thread>, kind: Kind) {
         let is_server = kind == Kind::Server;
         let wants = pool[next].lazy != 0 || pool[next].is_alien();
@@ -226,15 +227,15 @@ impl Lazy {
         regs::set_fs_gs(checked_selectors(fs | gs << 16, &tls));
     }
 
-    /// Takes out of the processor what of a space's thread is loaded, and saves it: it is to be
-    /// loaded in another way.
+    /// Removes from the processor what is loaded of a space's thread, and saves it, because it has
+    /// to be loaded in another way from now on.
     pub fn unload_of(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         if let Some(thread) = loaded(cpu).filter(|thread| pool[*thread].space.is(space)) {
             self.put_away(cpu, pool, thread, true);
         }
     }
 
-    /// Takes a thread's state out of the processor, saving it if `keep`.
+    /// Removes a thread's state from the processor, and saves it if `keep`.
     pub fn unload(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         if self.fpu_owner.is(thread) {
             if keep {
@@ -250,8 +251,8 @@ impl Lazy {
         }
     }
 
-    /// Takes a thread's state out of the processor, but for the registers of the FPU: they are put
-    /// out of reach.
+    /// Removes a thread's state from the processor, except the registers of the FPU, which are only
+    /// made inaccessible.
     fn put_away(&mut self, cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         self.close_fpu(cpu);
         if keep && cpu.loaded & AWAY == 0 {
@@ -306,9 +307,9 @@ impl Lazy {
         note_fpu(pool, thread, place::LOADED);
     }
 
-    /// The current thread did what only a thread with I/O ports may do. If its space has some and
-    /// they were not loaded, they are loaded with the thread from now on. Returns whether that is
-    /// so.
+    /// The current thread did something that only a thread with I/O ports may do. If its space has
+    /// some and they were not loaded, they are loaded with the thread from now on, and this returns
+    /// true.
     pub fn use_ports(&mut self, cpu: &mut Cpu, pool: &mut Pool, current: Ref<Thread>) -> bool {
         let t = &pool[current];
         if t.lazy & lazy::PORTS != 0
@@ -323,7 +324,7 @@ impl Lazy {
         true
     }
 
-    /// Opens the I/O ports of this map to the processor.
+    /// Shows the I/O ports of this map to the processor.
     fn open_ports(&mut self, map: Ref<PortMap>) {
         if !self.io_map.is(map) {
             paging::map_io_bitmap(map.address());

@@ -43,7 +43,7 @@ pub fn directory_physical() -> u32 {
     physical_of(&DIRECTORY)
 }
 
-/// The bit of a page that all spaces have at one place, if the processor knows it.
+/// The bit of a page that all spaces have at the same address, if the processor supports it.
 const fn global(features: Features) -> u32 {
     if features.pge { GLOBAL } else { 0 }
 }
@@ -82,7 +82,7 @@ pub fn copy_kernel_entries(directory: &mut [u32]) {
     directory[KERNEL_ENTRIES..].copy_from_slice(&boots[KERNEL_ENTRIES..]);
 }
 
-/// Drops translations of a range from the TLB, which may be global ones or not.
+/// Drops translations of a range from the TLB, whether they are global or not.
 pub fn flush(range: Range<u32>, global: bool) {
     if range.end.wrapping_sub(range.start) / PAGE_SIZE > FLUSH_ALL {
         if global { flush_global() } else { flush_all() }
@@ -142,7 +142,8 @@ impl Mapping for Pc {
     }
 }
 
-/// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
+/// Gives the kernel's part its final form: image, symbols, the processor's area, pool, and nothing
+/// else.
 pub fn map_kernel(pool: boot::Range, features: Features) {
     place::set(pool.base);
     map_large(KERNEL_BASE, 0, global(features));

@@ -60,7 +60,7 @@ pub fn invlpg(address: u32) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) };
 }
 
-/// Lets the FPU be used.
+/// Enables the FPU.
 pub fn clts() {
     // SAFETY: the kernel itself uses no FPU register.
     unsafe { asm!("clts", options(nomem, nostack, preserves_flags)) };
@@ -85,8 +85,8 @@ pub unsafe fn set_cr4(bits: u32) {
     };
 }
 
-/// Drops all translations, global ones, too, if the processor has global pages: a change of the bit
-/// in CR4 does.
+/// Drops all translations, including global ones, if the processor has global pages: a change of
+/// that bit in CR4 does it.
 pub fn flip_global() {
     // SAFETY: the bit is as it was afterwards, and only translations that are looked up again are
     // dropped.
@@ -95,7 +95,7 @@ pub fn flip_global() {
     }
 }
 
-/// Sets up CR0 as the kernel wants it.
+/// Sets up CR0 as the kernel needs it.
 ///
 /// # Safety
 /// Paging is on already.

@@ -19,7 +19,7 @@ use pool::{Link, Pool, Ref};
 /// Kinds of spaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Its threads run at ring 3, with segments that are no smaller than others'.
+    /// Its threads run at ring 3, with the segments of large spaces.
     Large,
     /// Its threads run at ring 1.
     Server,
@@ -27,7 +27,7 @@ pub enum Kind {
     Small,
 }
 
-/// Addresses of the ways into a space: of a thread that goes on, and of an alien's event.
+/// Addresses of the ways into a space: for a thread that continues, and for an alien's event.
 #[derive(Clone, Copy)]
 pub struct Ways {
     /// At ring 3.
@@ -38,14 +38,15 @@ pub struct Ways {
     pub small: [u32; 2],
 }
 
-/// Where it is noted whose page directory is the processor's, while a server runs and from
-/// [`arrived`] on: in a word of the task-state segment for entries to ring 1, which no gate leads
-/// to. So it is in the cache line that fast paths read anyway.
+/// The word that says whose page directory the processor uses, while a server runs and from
+/// [`arrived`] on. It is the word of the task-state segment for entries to ring 1, which no gate
+/// enters. So it is in the cache line that fast paths read anyway.
 pub const DIRECTORY_OF: u32 = TSS + 4 * gdt::task::ESP1 as u32;
 const _: () = assert!(DIRECTORY_OF + 4 <= CPU + 32);
 
-/// The page directory of the home of whose small spaces only ring 3 has segments; 0: it has those
-/// of large spaces. A word of the task-state segment as [`DIRECTORY_OF`].
+/// The word that has the page directory of a home, if ring 3 has only segments of that home's small
+/// spaces; 0 if it has those of large spaces. It is a word of the task-state segment, like
+/// [`DIRECTORY_OF`].
 pub const SMALL_HOME: u32 = TSS + 4 * gdt::task::ESP2 as u32;
 const _: () = assert!(SMALL_HOME + 4 <= CPU + 32);
 
@@ -60,8 +61,8 @@ fn noted() -> &'static AtomicU32 {
     word::<DIRECTORY_OF>()
 }
 
-/// The kernel was entered from a space. Fast paths note the tables for a server only: the tables of
-/// others are their own, or their home's.
+/// The kernel was entered from a space. Fast paths record the tables only for a server: other
+/// spaces run with their own tables, or with their home's.
 pub fn arrived(pool: &Pool, space: Option<Ref<Space>>) {
     if let Some(space) = space.filter(|space| !is_server(pool, *space)) {
         noted().store(pool[space].hw[HOME], Ordering::Relaxed);
@@ -78,14 +79,14 @@ fn shown(pool: &Pool) -> Link<Space> {
     directory_of().get().map_or(Link::NULL, |space| Link::from_value(pool[space].hw[SERVER]))
 }
 
-/// What of the processor's tables a thread depends on that goes on without a look at them: whose
-/// they are, and what they show. None for a thread of a small space, whose segments are to be
-/// looked at.
+/// What a thread depends on that continues without a check of the processor's tables: whose tables
+/// they are, and which server they show. None for a thread of a small space, whose segments have to
+/// be checked.
 pub fn tables(pool: &Pool, space: Option<Ref<Space>>) -> Option<(Link<Space>, Link<Space>)> {
     space.filter(|space| region(pool, *space).is_none()).map(|_| (directory_of(), shown(pool)))
 }
 
-/// What the port keeps of a new space: its threads run at ring 3.
+/// Sets up the port's words of a new space: its threads run at ring 3.
 pub fn set_up(pool: &mut Pool, space: Ref<Space>, directory: u32, ways: Ways) {
     let hw = &mut pool[space].hw;
     hw[DIRECTORY] = directory;
@@ -142,7 +143,7 @@ pub fn region(pool: &Pool, space: Ref<Space>) -> Option<[u32; 2]> {
     (hw[REGION_LOW] != 0).then_some([hw[REGION_LOW], hw[REGION_HIGH]])
 }
 
-/// Where a space's addresses begin in the tables by which its threads run.
+/// Where a space's address 0 is in the tables with which its threads run.
 pub fn base(pool: &Pool, space: Ref<Space>) -> u32 {
     region(pool, space).map_or(0, descriptor::base)
 }
@@ -185,7 +186,7 @@ pub fn enter(pool: &Pool, space: Ref<Space>) {
     }
 }
 
-/// Leaves the space's tables, if they are the processor's, for boot's, which have the kernel's part
+/// If the processor uses the space's tables, changes to those of boot, which have the kernel's part
 /// and nothing else.
 pub fn leave(space: Ref<Space>) {
     if directory_of().is(space) {

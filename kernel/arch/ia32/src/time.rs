@@ -6,7 +6,7 @@ use abi::kip::Clock;
 use arch_common::platform::refuse;
 use plat_pc::{Fault, pit, tsc};
 
-/// How the counter becomes time, from now on. A wrong clock would be worse than none.
+/// Sets how the counter is converted into time. A wrong clock would be worse than none.
 pub fn clock() -> Clock {
     match tsc::calibrate() {
         Ok((mult, shift)) => Clock { base: ticks(), mult, shift },
@@ -24,7 +24,7 @@ pub fn ticks() -> u64 {
     tsc::read()
 }
 
-/// Asks for a tick in this many nanoseconds, or earlier.
+/// Sets the timer to fire in this many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
     pit::one_shot(nanoseconds);
 }

@@ -67,7 +67,7 @@ pub extern "C" fn enter() {
     leave(kernel);
 }
 
-/// Words that the processor pushes more when it leaves virtual 8086 mode.
+/// Additional words that the processor pushes when it leaves virtual 8086 mode.
 pub const VIRTUAL_WORDS: usize = 4;
 
 /// Entered from virtual 8086 mode, for whatever reason: a protection fault of the current
@@ -92,13 +92,13 @@ pub extern "C" fn enter_virtual() {
     leave(kernel);
 }
 
-/// Words that an exception at `iret` pushes between what that loads and the saved registers:
-/// EFLAGS, CS and EIP of the kernel.
+/// Words that an exception at `iret` pushes between the words that `iret` loads and the saved
+/// registers: EFLAGS, CS and EIP of the kernel.
 const IRET_WORDS: usize = 3;
 
-/// The current thread was to go on beyond its code segment, and that faulted in the kernel: a
-/// protection fault of its own. Its saved registers but those that `iret` loads lie [`IRET_WORDS`]
-/// too low.
+/// The current thread was to continue beyond its code segment, and that faulted in the kernel: it
+/// is a protection fault of the thread. Its saved registers, except those that `iret` loads, are
+/// [`IRET_WORDS`] words too low.
 pub extern "C" fn enter_beyond() {
     // SAFETY: as in `enter`.
     let (kernel, current) = unsafe { KERNEL.enter() };
@@ -112,7 +112,7 @@ pub extern "C" fn enter_beyond() {
 
 const INT_CALL: u32 = abi::arch::ia32::kip::INT_VECTOR;
 
-/// What an entry from user mode finds in the processor, and fast paths have not noted.
+/// Records what the processor has at an entry from user mode, and fast paths did not record.
 fn note_selectors(kernel: &mut Kernel<Ia32>, current: Ref<Thread>) {
     space::arrived(&kernel.pool, kernel.pool[current].space.get());
     let context = &kernel.pool[current].context;
@@ -175,7 +175,7 @@ pub fn leave(kernel: &mut Kernel<Ia32>) {
 }
 
 /// A fast path leaves to the current thread, whose registers are in its context, in a space that
-/// asks for more care.
+/// needs more preparation.
 pub extern "C" fn leave_with_care() {
     // SAFETY: as in `enter`.
     leave(unsafe { KERNEL.take() });
