@@ -48,7 +48,8 @@ impl Pair {
     }
 }
 
-/// What the area has of a pair. The server writes it: it can forge all of it, and misleads itself.
+/// The area's words of a pair. The server can write them: if it forges them, it misleads only
+/// itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
     /// The alien's handle.
@@ -62,10 +63,11 @@ pub struct Words {
 }
 
 /// Whether a pair may cross both ways without the kernel, as often as it likes: each test of the
-/// fast paths that depends on the kernel's words (`fast/alien.S`: A1 to A3, R3 to R5), and that the
-/// alien finds no registers of the FPU but its own. `top` is the priority of the most urgent ready
-/// thread (`Cpu::top`); `fpu_owner` is whose registers the FPU has. It is open for its owner, and
-/// for the server of a pair of which that is the alien, and stays as it is at a crossing.
+/// fast paths that depends on the kernel's words (`fast/alien.S`: A1 to A3, R3 to R5), and the test
+/// that the alien finds no registers in the FPU but its own. `top` is the priority of the most
+/// urgent ready thread (`Cpu::top`); `fpu_owner` is the thread whose registers the FPU has. The FPU
+/// is enabled for its owner, and for the server of a pair whose alien is the owner; a crossing does
+/// not change that.
 #[must_use]
 pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32, fpu_owner: Link<Thread>) -> bool {
     let (server, alien) = (&pool[pair.server], &pool[pair.alien]);
@@ -95,15 +97,16 @@ pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32, fpu_owner: Link<Th
     is_pair && is_simple && waits
 }
 
-/// What the code leaves of a frame as it is at a system call: it writes only the registers. So the
-/// frame has to have the rest when the alien goes on, and the pair may cross only then.
+/// Writes those words of a frame that the area's code does not write at a system call, because it
+/// writes only the registers. The frame has to have them when the alien continues, and the pair may
+/// cross only then.
 pub fn prepare(frame: &mut Frame, alien: &Thread) {
     frame.fs_base = state(alien).fs_base;
     frame.vector = vector::SYSTEM_CALL;
     (frame.error, frame.address, frame.changed) = (0, 0, 0);
 }
 
-/// Whether the frame has it.
+/// Whether the frame has these words.
 #[must_use]
 pub fn is_prepared(frame: &Frame, alien: &Thread) -> bool {
     frame.fs_base == state(alien).fs_base
@@ -111,21 +114,21 @@ pub fn is_prepared(frame: &Frame, alien: &Thread) -> bool {
         && frame.error | frame.address | frame.changed == 0
 }
 
-/// Where the area's code is that an exception may come from.
+/// Where the area's code is in which an exception may occur.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
     /// An alien's system call.
     pub call: u64,
-    /// Its server's: the former ends there.
+    /// Its server's system call: the code of the alien's ends there.
     pub server_call: u64,
-    /// The latter's end.
+    /// The end of the code of the server's.
     pub end: u64,
 }
 
-/// The registers of an exception of the area's own code (`saved`, from the first general one to SS)
-/// become those of who made the system call that it carried out, as nobody can go on there: it could
-/// not access the alien's frame, and the system call is made again; or it could not go on where the
-/// server says. Whether it was one.
+/// If an exception occurred in the area's own code, changes its registers (`saved`, from the first
+/// general one to SS) to those of the thread for which that code worked, because no thread can
+/// continue there. Either the code could not access the alien's frame: then the system call is made
+/// again. Or it could not continue where the server says. Returns whether it was such an exception.
 pub fn mend(saved: &mut [u64; SAVED], code: Code, found: Who, words: &Words) -> bool {
     let at = |word: usize| word - word::GENERAL;
     let rip = saved[at(word::RIP)];
@@ -146,9 +149,9 @@ pub fn mend(saved: &mut [u64; SAVED], code: Code, found: Who, words: &Words) -> 
     true
 }
 
-/// Brings a pair up to date that may have crossed since `believed` ran: `found` runs now. Whose
-/// registers these are, the caller saves in its context; those of the other are as its last
-/// crossing has left them.
+/// Updates a pair that may have crossed since `believed` ran: `found` runs now. The caller saves
+/// the registers in the context of the thread that runs; those of the other thread are as its last
+/// crossing left them.
 pub fn commit(pool: &mut Pool, pair: Pair, believed: Who, found: Who, words: &Words) {
     let sequence = !(SEQUENCE - 1);
     let alien = &mut pool[pair.alien];

@@ -54,7 +54,8 @@ pub fn state(thread: &Thread) -> &State {
     bytemuck::cast_ref(&thread.lazy_state)
 }
 
-/// A thread's rarely loaded state, for writing. Who changes it sees to `Thread::lazy`.
+/// A thread's rarely loaded state, for writing. The code that changes it also has to set
+/// `Thread::lazy`.
 pub fn state_mut(thread: &mut Thread) -> &mut State {
     bytemuck::cast_mut(&mut thread.lazy_state)
 }
@@ -63,8 +64,8 @@ fn set_part(thread: &mut Thread, part: u32, present: bool) {
     thread.lazy = thread.lazy & !part | if present { part } else { 0 };
 }
 
-/// Sets the base of FS. An address that is no user's is refused: the processor takes none that is
-/// not canonical.
+/// Sets the base of FS. An address above the users' is refused: the processor accepts only
+/// canonical ones.
 fn set_fs_base(thread: &mut Thread, base: u64) -> Result<(), Error> {
     if base >= USER_END {
         return Err(Error::BadArgument);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The local APIC (Intel SDM, volume 3, chapter 11). Where the processor has it, ticks come by its
-//! timer, at the vector of the timer's line, and not by the board's timer. Interrupt lines come by
-//! it, too: it passes the PC's interrupt controllers on to the processor, or takes interrupts of the
-//! I/O APIC (`ioapic`).
+//! The local APIC (Intel SDM, volume 3, chapter 11). If the processor has one, the kernel uses its
+//! timer, at the vector of the timer's line, instead of the board's timer. Interrupt lines come
+//! through it, too: it passes interrupts of the PC's interrupt controllers on to the processor, or
+//! takes those of the I/O APIC (`ioapic`).
 //!
 //! Its registers are in memory, or are MSRs (x2APIC) if the firmware has chosen that. The kernel
-//! leaves that as it is, because some processors do not let the choice be taken back.
+//! does not change that, because on some processors the choice cannot be undone.
 
 use crate::layout::{APIC, wide};
 use crate::{features, paging, regs};
@@ -21,7 +21,7 @@ mod register {
     pub const PRIORITY: u64 = 0x80;
     /// A write ends the interrupt in service.
     pub const END: u64 = 0xb0;
-    /// The vector of what was no interrupt after all, and whether the APIC is on.
+    /// The vector of spurious interrupts, and whether the APIC is enabled.
     pub const SPURIOUS: u64 = 0xf0;
     /// The first of eight, 16 bytes apart, with a bit for each vector in service.
     pub const IN_SERVICE: u64 = 0x100;
@@ -29,21 +29,21 @@ mod register {
     pub const TIMER: u64 = 0x320;
     /// What its first pin does.
     pub const PIN: u64 = 0x350;
-    /// A write starts the timer with so many ticks.
+    /// A write starts the timer with this many ticks.
     pub const START: u64 = 0x380;
     /// Ticks until it is due.
     pub const LEFT: u64 = 0x390;
-    /// By what the bus's clock is divided.
+    /// The divisor of the bus's clock.
     pub const DIVIDE: u64 = 0x3e0;
 }
 
-/// In `SPURIOUS`: the APIC is on.
+/// In `SPURIOUS`: the APIC is enabled.
 const ON: u32 = 1 << 8;
-/// In `PIN`: the interrupt controllers are connected to it, and say the vector.
+/// In `PIN`: the PC's interrupt controllers are connected to it, and supply the vector.
 const EXTERNAL: u32 = 7 << 8;
 /// In `TIMER` and `PIN`: no interrupt.
 const MASKED: u32 = 1 << 16;
-/// In `TIMER`: it is due when the time-stamp counter is.
+/// In `TIMER`: the timer is due when the time-stamp counter has a given value.
 const BY_COUNTER: u32 = 2 << 17;
 /// In `DIVIDE`: by one; by 128.
 const BY_ONE: u32 = 0b1011;
@@ -51,14 +51,14 @@ const BY_128: u32 = 0b1010;
 /// Ticks a second of a timer that counts nanoseconds, divided by 128.
 const RULER: u64 = 1_000_000_000 / 128;
 
-/// How long the timer is held against the clock, in nanoseconds, and how often: who is interrupted
-/// meanwhile takes it for slower than it is, so the highest rate is the best.
+/// How long the timer is compared with the clock, in nanoseconds, and how often. If a comparison is
+/// interrupted, the rate that it finds is too low, so the highest rate is the best.
 const WINDOW: u64 = 4_000_000;
 const WINDOWS: usize = 3;
-/// The longest that a tick is asked for at once, in nanoseconds: the timer counts 32 bits.
+/// The longest time for which the timer is set at once, in nanoseconds: it counts 32 bits.
 const MOST: u64 = 1_000_000_000;
 
-/// Ticks in a nanosecond, with this many bits after the point; 0: the timer is not used.
+/// Ticks in a nanosecond, with this many fractional bits; 0: the timer is not used.
 static RATE: AtomicU64 = AtomicU64::new(0);
 const POINT: u32 = 32;
 /// Whether ticks are the time-stamp counter's.
@@ -94,11 +94,11 @@ fn write(register: u64, value: u32) {
     unsafe { at(register).write_volatile(value) };
 }
 
-/// The local APIC, which is on.
+/// The local APIC, which is enabled.
 pub struct Apic(());
 
-/// Turns it on, if there is one that can be used. It passes the PC's interrupt controllers on if
-/// there are such.
+/// Enables the local APIC, if there is one that can be used. It passes interrupts of the PC's
+/// interrupt controllers on, if there are any.
 pub fn find(has_pic: bool) -> Option<Apic> {
     if !features::has_apic() {
         return None;
@@ -122,14 +122,14 @@ pub fn find(has_pic: bool) -> Option<Apic> {
 }
 
 impl Apic {
-    /// What an I/O APIC calls it; nothing if that has no room for its number, which firmware gives
-    /// to later processors only (11.12.5.1).
+    /// The number by which an I/O APIC addresses it; nothing if an I/O APIC's registers have no
+    /// room for that number, which firmware gives only to later processors (11.12.5.1).
     pub fn id(&self) -> Option<u8> {
         let id = read(register::ID);
         u8::try_from(if IS_BY_MSR.load(Ordering::Relaxed) { id } else { id >> 24 }).ok()
     }
 
-    /// Measures the time-stamp counter by the timer, if that counts nanoseconds: what its ticks are
+    /// Measures the rate of the time-stamp counter by the timer, if the timer counts nanoseconds
     /// (`tsc::measure`).
     pub fn measure(&self) -> Result<(u32, u32), Fault> {
         if !features::counts_nanoseconds() {
@@ -147,7 +147,7 @@ impl Apic {
         measured
     }
 
-    /// Ticks in a nanosecond of the timer that counts down: not more than there are.
+    /// Ticks in a nanosecond of the timer, which counts down: the result is never too high.
     fn rate(&self, clock: &Clock) -> u64 {
         let mut rate = 0;
         for _ in 0..WINDOWS {
@@ -164,8 +164,8 @@ impl Apic {
         rate
     }
 
-    /// Has ticks come by the timer, with this vector; false: it does not count. Before that, they come
-    /// by the board's timer.
+    /// Uses the timer from now on, with this vector, instead of the board's timer. Returns false if
+    /// the timer does not count.
     pub fn start(&self, clock: &Clock, vector: u8) -> bool {
         write(register::DIVIDE, BY_ONE);
         write(register::TIMER, MASKED | u32::from(vector));
@@ -188,7 +188,7 @@ impl Apic {
     }
 }
 
-/// Asks for a tick in so many nanoseconds, or earlier; false: this timer is not used.
+/// Sets the timer to fire in this many nanoseconds, or earlier. Returns false if it is not used.
 pub fn tick_in(nanoseconds: u64) -> bool {
     let rate = RATE.load(Ordering::Relaxed);
     let ticks = ((u128::from(nanoseconds.min(MOST)) * u128::from(rate)) >> POINT) as u64 + 1;
@@ -204,7 +204,7 @@ pub fn tick_in(nanoseconds: u64) -> bool {
     true
 }
 
-/// An interrupt was taken that came by the timer or by the I/O APIC.
+/// Ends an interrupt that was taken, and came by the timer or by the I/O APIC.
 pub fn end() {
     if RATE.load(Ordering::Relaxed) != 0 {
         write(register::END, 0);

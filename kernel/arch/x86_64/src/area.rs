@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The entry area (`mmu::area`), for servers at ring 1: its pages, and the tables that have them.
 //!
-//! A space keeps its own highest table, which has the kernel's part. For entries and exits by an
-//! area there is another table, the *shadow*: its entries for users are copies of the first one's,
-//! and its last entry leads to the area. Shadows are a cache: there are few of them, and if an
-//! entry was added to the space's table since, the fault that follows copies it (`repair`). The
-//! kernel drops what the TLB has of a shadow each time that it loads one, so a change of mappings
-//! needs no more flushes than without areas.
+//! A space keeps its own highest table, which has the kernel's part. For entries and exits through
+//! an area there is another table, the *shadow*: its entries for users are copies of those of the
+//! first table, and its last entry leads to the area. Shadows are a cache: there are few of them,
+//! and if an entry was added to the space's table since, the fault that follows copies it
+//! (`repair`). The kernel drops what the TLB has of a shadow each time that it loads one, so a
+//! change of mappings needs no more flushes than without areas.
 
 use crate::gdt::task;
 use crate::interrupts::{self, VECTORS};
@@ -31,23 +31,23 @@ const SERVERS: usize = 4;
 const SHADOWS: usize = 16;
 /// The PCID of all shadows: no space has it.
 const SHADOW_PCID: u64 = 0xfff;
-/// And of the kernel's own tables, where PCIDs are shown: no processor keeps what is of it.
+/// The PCID of the kernel's own tables, where PCIDs are shown: no translation with it is kept.
 const SHOWN_PCID: u64 = 0xffe;
 /// In an entry: the processor has used it.
 const ACCESSED: u64 = 1 << 5;
 /// Entries of a table.
 const ENTRIES: usize = 512;
-/// Bits of an address below those that say which entry of a highest table it needs.
+/// Bits of an address below those that select an entry of the highest table.
 const HIGHEST_SHIFT: u32 = 39;
 
 /// What only the kernel writes of an area.
 #[repr(C)]
 pub struct Constants {
-    /// What CR3 is in the kernel.
+    /// The value of CR3 in the kernel.
     pub kernel: u64,
     /// Where the alien's frame is, in the server's window.
     pub frame: u64,
-    /// Where the registers of it end.
+    /// Where its registers end.
     pub registers: u64,
     /// What the server is told of an event.
     pub delivery: u64,
@@ -58,7 +58,7 @@ pub struct Constants {
 /// What the server may write.
 #[repr(C)]
 pub struct Own {
-    /// Whose turn it is: [`RUNS`].
+    /// Which of the pair runs: [`RUNS`].
     pub runs: u32,
     /// The alien's handle.
     pub handle: u32,
@@ -66,7 +66,7 @@ pub struct Own {
     pub rip: u64,
     /// Its stack pointer.
     pub rsp: u64,
-    /// A register, while there is nowhere else to keep it.
+    /// A register, while there is no other place for it.
     pub scratch: u64,
 }
 
@@ -77,14 +77,16 @@ type Saved = [u64; SAVED];
 
 /// The last bytes of the page of words: the registers of an entry.
 const SAVED_AT: usize = PAGE_SIZE as usize - size_of::<Saved>();
-/// Where stacks of exceptions end in that page that may come at any time, and how many there are.
+/// Where the stacks begin in that page that are for exceptions that may come at any time, and the
+/// bytes of each.
 const STACKS: u64 = 1024;
 const STACK_BYTES: u64 = 512;
 
 /// The stacks that exceptions have: their place in the task-state segment, from 1 on.
 #[derive(Clone, Copy)]
 enum Stack {
-    /// All that do not come while the area's code runs, or end there.
+    /// For all exceptions but those below: they do not come while the area's code runs, or `mend`
+    /// handles them.
     Entry = 1,
     /// The others.
     Debug = 2,
@@ -97,7 +99,7 @@ impl Stack {
     const ALL: [Self; 5] =
         [Self::Entry, Self::Debug, Self::Nmi, Self::DoubleFault, Self::MachineCheck];
 
-    /// Where it begins: below that address.
+    /// Its top: the first word is pushed below that address.
     const fn top(self) -> u64 {
         match self {
             Self::Entry => Part::Words.address() + PAGE_SIZE,
@@ -142,26 +144,26 @@ fn text_physical() -> u64 {
 pub enum Entry {
     /// In the kernel.
     Kernel,
-    /// In the area, which asks nobody.
+    /// At the area's fast path.
     Fast,
-    /// In the area, which goes on to the kernel.
+    /// At the area's code that enters the kernel.
     Slow,
 }
 
-/// How the kernel was left by an area.
+/// How the kernel was left through an area.
 #[derive(Clone, Copy)]
 pub struct Left {
     /// Which one.
     index: usize,
-    /// Who may run meanwhile, if they may cross, and who did first.
+    /// The pair, if it may cross, and which of the two ran first.
     pub pair: Option<(Pair, Who)>,
 }
 
-/// Servers, and the tables that they and their processes are entered by.
+/// Servers, and the tables with which they and their processes run.
 pub struct Areas {
     /// Whether there can be any.
     is_on: bool,
-    /// In CR3 beside the address of the kernel's own tables, and of a shadow.
+    /// What CR3 has besides the address of the kernel's own tables, and besides that of a shadow.
     kernel: u64,
     pcid: u64,
     servers: [Link<Space>; SERVERS],
@@ -170,14 +172,15 @@ pub struct Areas {
     shadows: [Link<Space>; SHADOWS],
     next: usize,
     entry: Entry,
-    /// Whose shadow the kernel was left by; null: it was left otherwise.
+    /// The space whose shadow was loaded when the kernel was left; null: it was left in another
+    /// way.
     shown: Link<Space>,
     left: Option<Left>,
 }
 
 impl Areas {
-    /// There are none yet, and there can be some if `is_on`. Without a processor that has PCIDs they
-    /// may be shown (`Spaces::new`).
+    /// There are no servers yet; there can be some if `is_on`. If the processor has no PCIDs, they
+    /// may still be shown (`Spaces::new`).
     pub const fn new(is_on: bool, has_pcids: bool, shows: bool) -> Self {
         Self {
             is_on,
@@ -200,7 +203,7 @@ impl Areas {
     /// A space becomes a server.
     ///
     /// # Errors
-    /// `Unsupported`: there can be none, or no more.
+    /// `Unsupported`: there can be no servers, or no more.
     pub fn serve(&mut self, pool: &mut Pool, space: Ref<Space>) -> Result<(), Error> {
         let free = self.servers.iter().position(|server| server.is_null()).filter(|_| self.is_on);
         let index = free.ok_or(Error::Unsupported)?;
@@ -237,7 +240,7 @@ impl Areas {
         }
     }
 
-    /// Lets `syscall` enter there.
+    /// Makes `syscall` enter there.
     pub fn set_entry(&mut self, entry: Entry) {
         if entry != self.entry {
             let was_kernel = self.entry == Entry::Kernel;
@@ -259,14 +262,15 @@ impl Areas {
         }
     }
 
-    /// The kernel is left otherwise.
+    /// The kernel is left in another way.
     pub fn pass_by(&mut self) {
         (self.shown, self.left) = (Link::NULL, None);
         self.set_entry(Entry::Kernel);
     }
 
-    /// Which server a thread is of, or is served by, if it is entered by its area: which area, and
-    /// by whose tables. Who runs an alien is noted.
+    /// The area through which a thread has to be entered, if it is a server's thread or a server's
+    /// alien: the area's index, the space whose tables are used, and which of the pair the thread
+    /// is. An alien and its server's thread are recorded as a pair.
     pub fn way(&mut self, pool: &mut Pool, next: Ref<Thread>) -> Option<(usize, Ref<Space>, Who)> {
         let own = pool[next].space.get().filter(|_| self.is_on)?;
         if let Some(index) = pool[own].hw[AREA].checked_sub(1) {
@@ -288,7 +292,7 @@ impl Areas {
         is_its.then_some((index, own, Who::Alien))
     }
 
-    /// The pair of an area of which this thread is to run by these tables, if there is one.
+    /// The pair of an area of which this thread is to run with these tables, if there is one.
     pub fn pair(
         &self,
         pool: &Pool,
@@ -303,8 +307,8 @@ impl Areas {
         is_there.then_some(pair)
     }
 
-    /// Leaves to a thread whose registers are complete: what is loaded into CR3. If a pair is given,
-    /// it may cross.
+    /// Prepares the exit to a thread whose registers are complete. Returns the value for CR3. If a
+    /// pair is given, it may cross.
     pub fn leave(
         &mut self,
         pool: &mut Pool,
@@ -333,8 +337,8 @@ impl Areas {
         u64::from(physical_of(&HIGHEST[shadow])) | self.pcid
     }
 
-    /// The kernel was entered by an area: how it had been left, who runs of a pair, the registers,
-    /// and the words of a pair.
+    /// The kernel was entered through an area. Returns how it had been left, which of the pair
+    /// runs, the registers, and the pair's words.
     pub fn entered(&mut self) -> Option<(Left, Who, Saved, Words)> {
         let left = self.left.take()?;
         let own = own(left.index);
@@ -344,7 +348,8 @@ impl Areas {
         Some((left, who, *saved(left.index), words))
     }
 
-    /// A thread had a translation fault: whether the shadow by which it runs has the entry now.
+    /// A thread had a translation fault. Copies the entry to the shadow with which it runs, and
+    /// returns whether that changed anything.
     pub fn repair(&mut self, pool: &Pool, address: UserAddr) -> bool {
         let index = (address.0 >> HIGHEST_SHIFT) as usize;
         let Some(space) = self.shown.get().filter(|_| index < ENTRIES - 1) else { return false };
@@ -401,8 +406,8 @@ fn saved(index: usize) -> &'static mut Saved {
     unsafe { &mut *at(WORDS[index].address() + SAVED_AT as u32) }
 }
 
-/// The registers of what ended the machine while an area's tables were loaded: those that an entry
-/// saved at this address of the area.
+/// The registers at an exception that ends the machine, while an area's tables were loaded: those
+/// that the entry saved at this address of the area.
 pub fn ended(areas: &Areas, address: u64) -> Saved {
     let offset = (address % PAGE_SIZE) as usize / 8;
     let index = areas.left.map_or(0, |left| left.index);
@@ -411,7 +416,7 @@ pub fn ended(areas: &Areas, address: u64) -> Saved {
     core::array::from_fn(|word| page.get(offset + word).copied().unwrap_or_default())
 }
 
-/// Where code is that exceptions may come from (`crossing::mend`).
+/// Where the code is in which exceptions may occur (`crossing::mend`).
 pub fn code() -> Code {
     let [call, server_call, end] =
         [&raw const area_call, &raw const area_server_call, &raw const area_call_slow]
@@ -432,8 +437,8 @@ fn physical(index: usize, page: Part) -> u64 {
     address.into()
 }
 
-/// Makes an area's tables and what it begins with; `kernel` is in CR3 beside the address of the
-/// kernel's tables.
+/// Makes an area's tables and the initial contents of its pages; `kernel` is what CR3 has besides
+/// the address of the kernel's tables.
 fn set_up(index: usize, kernel: u64) {
     let [upper, directory, leaf] = &TABLES[index];
     // SAFETY: no processor runs by these tables, and nobody else has a reference.

@@ -45,10 +45,10 @@ use mmu::x86_64::{X86_64 as X86_64Format, bits};
 use plat_pc::pic;
 use x86_64_context::{FIXED_FLAGS, State, hw, lazy, loaded, selector, word};
 
-/// Where the scheduler is in the kernel.
+/// The address of a field of the scheduler.
 const SCHEDULER: usize = offset_of!(Kernel<X86_64>, sched);
 
-/// Where a part of the clock is in the kernel.
+/// The address of a field of the clock.
 macro_rules! clock {
     ($name:ident) => {
         offset_of!(Kernel<X86_64>, port) + X86_64::CLOCK + offset_of!(Clock, $name)
@@ -60,14 +60,14 @@ const fn word_at(address: u32) -> i32 {
     address as i32
 }
 
-/// Where a word of an entry area is, as an operand.
+/// The address of a word of an entry area, as an operand.
 macro_rules! area {
     ($page:ident, $of:ty, $name:ident) => {
         word_at(Part::$page.address() as u32 + offset_of!($of, $name) as u32)
     };
 }
 
-/// Where a saved register is, from the last one that an entry pushes.
+/// The offset of a saved register from the last one that an entry pushes.
 const fn saved(word: usize) -> usize {
     (word - word::GENERAL) * 8
 }
@@ -87,7 +87,7 @@ const fn offset(word: usize) -> i32 {
     (word as i32 - CONTEXT_WORDS as i32) * 8
 }
 
-/// What an entry above the leaves has of an owner's own table.
+/// The bits of an upper-level entry that names an owner's own table.
 const TABLE: u64 = bits::PRESENT | bits::WRITABLE | bits::USER;
 /// Entries of a table, and how many bits of an address say which.
 const TABLE_ENTRIES: usize = <X86_64Format as Format>::ENTRIES;
@@ -95,7 +95,7 @@ const INDEX_BITS: u32 = TABLE_ENTRIES.trailing_zeros();
 /// Where the bits of the leaf begin.
 const LEAF_SHIFT: u32 = PAGE_SIZE.trailing_zeros();
 
-/// Flags that only `iretq` brings back.
+/// Flags that only `iretq` restores.
 const BY_IRET: u64 = RFLAGS_TF | RFLAGS_RF;
 
 global_asm!(

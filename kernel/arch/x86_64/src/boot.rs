@@ -2,7 +2,7 @@
 //! What a boot loader left, by Multiboot 2 or as Xen's PVH guests have it: memory, the boot image,
 //! the kernel's symbols.
 //!
-//! Its information is looked at through [`peek`].
+//! It reads the loader's information through [`peek`].
 
 use crate::layout::KERNEL_BASE;
 use crate::paging::peek;
@@ -19,22 +19,22 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// What a user wants of the kernel, by its command line.
+/// What the kernel's command line asks for.
 pub struct Options {
-    /// Servers run at ring 1: by itself the kernel has none. The command line may leave that to the
-    /// processor: on some of them a server's process can find out what is in its server, and QEMU's
-    /// does not keep a server from the kernel.
+    /// Servers run at ring 1; by default the kernel has none. The command line may let that depend
+    /// on the processor: on some processors a process can find out what its server's memory has, and
+    /// QEMU's does not keep a server from the kernel.
     pub has_servers: bool,
-    /// PCIDs are in CR3 although the processor has none: for the machine model (docs/model.md).
+    /// CR3 has PCIDs although the processor supports none: for the machine model (docs/model.md).
     pub shows_pcids: bool,
 }
 
 /// Where the firmware's tables are.
 #[derive(Clone, Copy, Default)]
 pub struct Tables {
-    /// The list of them; 0: it is not known where.
+    /// The address of the list of the tables; 0: it is not known.
     pub list: PhysAddr,
-    /// All, if the list is among them and they are no address of a device's.
+    /// The range of all of them, if the list is in it and it is not a device's.
     pub range: Range,
 }
 
@@ -74,7 +74,7 @@ fn read_options(magic: u32, info: u32) -> Options {
     Options { has_servers, shows_pcids: options::is_said(line(), "pcid=shown") }
 }
 
-/// Looks at the machine, and at what the loader left: `magic` was in EAX, `info` in EBX.
+/// Examines the machine, and what the loader left: `magic` was in EAX, `info` in EBX.
 pub fn find(magic: u32, info: u32) -> (Boot, Options, Tables) {
     uart::init();
     let cr4 = features::cr4();

@@ -25,7 +25,7 @@ use x86_64_context::X86_64 as Registers;
 /// The processor and its board.
 #[repr(C)]
 pub struct X86_64 {
-    /// First, where fast paths know it.
+    /// It is the first field: fast paths use this address.
     clock: Clock,
     lazy: Lazy,
     spaces: Spaces,
@@ -33,11 +33,11 @@ pub struct X86_64 {
 }
 
 impl X86_64 {
-    /// Where the clock is.
+    /// The offset of the clock.
     pub const CLOCK: usize = offset_of!(Self, clock);
 
-    /// The port, with the clock as it is now, PCIDs if the processor has them, or shown ones, and
-    /// servers if there are to be some.
+    /// The port, with the present clock, with PCIDs if the processor has them or they are to be
+    /// shown, and with servers if there are to be some.
     pub const fn new(clock: Clock, has_pcids: bool, shows: bool, has_servers: bool) -> Self {
         Self {
             clock,

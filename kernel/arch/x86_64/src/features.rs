@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processor can do: CPUID (Intel SDM, volume 2), looked at once at boot. That there are
-//! long mode and pages that are not executed, the first instructions have seen.
+//! What the processor can do: CPUID (Intel SDM, volume 2), read once at boot. The first
+//! instructions have already checked that it has long mode and can forbid execution of pages.
 
 use crate::panic::Pc;
 use crate::regs::{
@@ -21,7 +21,7 @@ const XSAVE: u32 = 1 << 26;
 const SMEP: u32 = 1 << 7;
 const SMAP: u32 = 1 << 20;
 const UMIP: u32 = 1 << 2;
-/// CPUID leaf 7, EDX: a register says what the processor does not suffer from.
+/// CPUID leaf 7, EDX: a register says which vulnerabilities the processor does not have.
 const ARCH_CAPABILITIES: u32 = 1 << 29;
 /// CPUID leaf 8000_0001, EDX.
 const SYSCALL: u32 = 1 << 11;
@@ -31,7 +31,7 @@ const RDTSCP: u32 = 1 << 27;
 const APIC: u32 = 1 << 9;
 const DEADLINE: u32 = 1 << 24;
 
-/// CPUID leaf 1, ECX: this is no machine of its own, and leaf 4000_0000 names who makes it.
+/// CPUID leaf 1, ECX: this is a virtual machine, and leaf 4000_0000 names the hypervisor.
 const HYPERVISOR: u32 = 1 << 31;
 
 /// Names of those who make machines that are not real: QEMU without the host's help, and KVM.
@@ -47,8 +47,8 @@ fn hypervisor() -> Option<[[u8; 4]; 3]> {
     Some([leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes))
 }
 
-/// Whether the local APIC's timer, divided by one, counts nanoseconds: QEMU's does, and KVM's unless
-/// somebody wants another rate of it (Linux, *The Definitive KVM API Documentation*,
+/// Whether the local APIC's timer, divided by one, counts nanoseconds: QEMU's does, and KVM's
+/// unless another rate was requested (Linux, *The Definitive KVM API Documentation*,
 /// KVM_CAP_X86_APIC_BUS_CYCLES_NS).
 pub fn counts_nanoseconds() -> bool {
     matches!(hypervisor(), Some(EMULATED | KVM))
@@ -82,9 +82,9 @@ pub fn has_rdtscp() -> bool {
     __cpuid(0x8000_0001).edx & RDTSCP != 0
 }
 
-/// Whether a program may find out by speculation what is on pages of the supervisor that its tables
-/// have (Meltdown): on a processor of Intel's that does not say otherwise, and on others that are
-/// not AMD's, of which it is not known.
+/// Whether a program may find out by speculation what is on supervisor pages that its tables have
+/// (Meltdown). That is assumed of each processor that does not say otherwise (RDCL_NO), unless it
+/// is AMD's or Hygon's.
 fn has_meltdown() -> bool {
     let leaf = __cpuid(0);
     let vendor = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
@@ -132,7 +132,7 @@ pub fn cr4() -> u64 {
 
 /// Whether `invlpg` may leave global translations while there are PCIDs (errata ADL063 and RPL042),
 /// by the signature of CPUID leaf 1: Alder Lake, Raptor Lake, and the small cores of both. Later
-/// microcode mends that; it is not asked for its version.
+/// microcode fixes that, but the kernel does not check the microcode's version.
 const fn keeps_global_pages(signature: u32) -> bool {
     let (family, model) = (signature >> 8 & 15, signature >> 4 & 15 | signature >> 12 & 0xf0);
     family == 6 && matches!(model, 0x97 | 0x9a | 0xb7 | 0xba | 0xbe | 0xbf)

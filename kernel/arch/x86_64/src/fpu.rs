@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of the image of `fxsave`.
 const BYTES: usize = 512;
-/// After it, which parts are not as at first: a word, and seven that are zero.
+/// The header that follows it: a word that says which parts are not in their initial state, and
+/// seven words that are zero.
 const PARTS: usize = BYTES;
 const PARTS_END: usize = PARTS + 64;
 /// Where MXCSR is.
@@ -32,8 +33,8 @@ static XSAVE: AtomicU32 = AtomicU32::new(0);
 #[repr(C, align(64))]
 struct Image([u8; FPU_SIZE as usize]);
 
-/// Notes what the processor has, and lets users have it. CR4 allows `fxsave` already, and `xsave`
-/// if it is there (`has_xsave`); the FPU does not trap.
+/// Records what the processor has, and enables it for users. CR4 enables `fxsave` already, and
+/// `xsave` if the processor has it (`has_xsave`); the FPU does not trap.
 pub fn init(has_xsave: bool) {
     if has_xsave {
         let parts = (LEAST | AVX) & __cpuid_count(0xd, 0).eax;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segment descriptors, which in long mode say little more than a ring, and the task-state segment:
-//! the stack of ring 0, the stacks of exceptions that may come when that stack cannot be used, and
-//! the I/O bitmap (Intel SDM, volume 3, chapters 3 and 7).
+//! Segment descriptors, which in long mode have little more than a ring, and the task-state
+//! segment: the stack of ring 0, the stacks of exceptions that may come when that stack cannot be
+//! used, and the I/O bitmap (Intel SDM, volume 3, chapters 3 and 7).
 
 use crate::layout::{IO_BITMAP, TASK as TASK_ADDRESS, TSS, wide};
 use crate::paging::{self, physical_of};
@@ -21,7 +21,7 @@ const IO_OFFSET: u16 = (IO_BITMAP - TSS) as u16;
 /// An offset beyond the segment: no port is allowed.
 pub const NO_IO: u16 = 0xffff;
 
-/// Descriptors, with the bit set that says that they were used.
+/// Descriptors, with their *accessed* bit set.
 mod descriptor {
     const PRESENT: u64 = 1 << 47;
     const RING1: u64 = 1 << 45;
@@ -50,9 +50,8 @@ pub mod task {
     pub const IO: usize = 25;
 }
 
-/// Exceptions that have a stack of their own: their place among such stacks, from 1 on. They may
-/// come between two instructions of the entry that have no stack of the kernel's, or on one that is
-/// broken.
+/// Exceptions that have a stack of their own, by its number, from 1 on. They may come at an
+/// instruction of the entry code that has no kernel stack yet, or when the stack cannot be used.
 #[derive(Clone, Copy)]
 pub enum Stack {
     /// The double fault.
@@ -65,7 +64,7 @@ pub enum Stack {
     Debug = 4,
 }
 
-/// Bytes of such a stack: what stays there are the words that the processor pushes.
+/// Bytes of such a stack: only the words that the processor pushes stay there.
 const STACK_BYTES: usize = 256;
 const STACKS: usize = 4;
 static EXCEPTION_STACKS: Shared<Lines<[[u8; STACK_BYTES]; STACKS]>> =
@@ -144,7 +143,7 @@ fn set_task_word(word: usize, value: u32) {
     unsafe { (wide(TSS) as *mut u32).add(word).write_volatile(value) };
 }
 
-/// Opens the I/O bitmap to the processor, or closes it.
+/// Shows the I/O bitmap to the processor, or hides it.
 pub fn open_io(open: bool) {
     set_task_word(task::IO, u32::from(if open { IO_OFFSET } else { NO_IO }) << 16);
 }

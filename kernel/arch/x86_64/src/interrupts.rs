@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Vectors and interrupt lines: the IDT, which lines there are, and what comes while the kernel
+//! Vectors and interrupt lines: the IDT, which lines there are, and interrupts while the kernel
 //! runs.
 //!
-//! Interrupts are off in the kernel, except in [`open`]. One that comes there is only noted, by
-//! `from_kernel` in `entry.S`.
+//! Interrupts are disabled in the kernel, except in [`open`]. An interrupt there is only recorded,
+//! by `from_kernel` in `entry.S`.
 
 use crate::apic::{self, Apic};
 use crate::gdt::{Pointer, Stack};
@@ -48,12 +48,12 @@ pub static PENDING: AtomicU32 = AtomicU32::new(0);
 /// The vector of the timer.
 pub const TIMER_VECTOR: u8 = pic::FIRST_VECTOR + TIMER_LINE as u8;
 
-/// Whether lines come by the PC's interrupt controllers; else by the I/O APIC.
+/// Whether lines come by the PC's interrupt controllers; otherwise they come by the I/O APIC.
 static HAS_PIC: AtomicBool = AtomicBool::new(true);
 
-/// Loads the IDT and starts the interrupt controllers, the PC's if there are such. Their timer line
-/// is let through if there is no local APIC whose timer is used. `handlers` are the entry points of
-/// the first vectors.
+/// Loads the IDT and starts the interrupt controllers, the PC's if there are any. Their timer line
+/// is unmasked if no local APIC's timer is used. `handlers` are the entry points of the first
+/// vectors.
 pub fn init(handlers: &[u64; VECTORS], has_pic: bool, apic: Option<Apic>) {
     // SAFETY: one processor at boot; nobody else has a reference.
     let idt = unsafe { &mut (*IDT.get()).0 };
@@ -82,7 +82,7 @@ pub fn init(handlers: &[u64; VECTORS], has_pic: bool, apic: Option<Apic>) {
     }
 }
 
-/// Lets a line through, or not.
+/// Unmasks a line, or masks it.
 pub fn set_enabled(line: u32, enabled: bool) {
     if HAS_PIC.load(Ordering::Relaxed) {
         pic::set_enabled(line, enabled);
@@ -91,8 +91,8 @@ pub fn set_enabled(line: u32, enabled: bool) {
     }
 }
 
-/// The gate of a vector: where it goes, and which of the stacks that exceptions have it gets; 0: that
-/// of ring 0.
+/// The gate of a vector: the address of its handler, and which of the exceptions' stacks it uses;
+/// 0: the stack of ring 0.
 pub fn gate(vector: usize, handler: u64, stack: u64) -> [u64; 2] {
     // The breakpoint instruction.
     let users = if vector == 3 { FOR_USERS } else { 0 };
@@ -105,7 +105,7 @@ pub fn gate(vector: usize, handler: u64, stack: u64) -> [u64; 2] {
     [low, handler >> 32]
 }
 
-/// The processor has taken a line. False: it is spurious.
+/// The processor has taken a line's interrupt. Returns false if it is spurious.
 pub fn take(line: u32) -> bool {
     if HAS_PIC.load(Ordering::Relaxed) {
         if line == TIMER_LINE {
@@ -126,7 +126,8 @@ pub fn take(line: u32) -> bool {
     true
 }
 
-/// Opens interrupts for a moment, or until one comes (`wait`). What came is in [`PENDING`].
+/// Enables interrupts for a moment, or until one comes (`wait`). The lines that came are in
+/// [`PENDING`].
 pub fn open(wait: bool) {
     // SAFETY: in kernel mode an interrupt only sets a bit in `PENDING` and closes interrupts again
     // (`from_kernel`). `sti` takes effect after the next instruction, so none can slip in before

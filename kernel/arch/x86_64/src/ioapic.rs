@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The I/O APIC (Intel 82093AA), by which interrupt lines come on a machine without the PC's
-//! interrupt controllers. No table of the firmware's is read: there is one at the address that every
-//! chip set has the first one at, and a line has the pin of its number.
+//! interrupt controllers. The kernel reads no table of the firmware: it uses the first I/O APIC,
+//! which has the same address in every chip set, and the pin with the line's number.
 //!
-//! Pins are active as long as the line is high. An edge at a pin that is masked would be lost (it is
-//! the 8259A that keeps one), and a device that holds its line until it is served, as all do that
-//! components drive, is heard that way, too.
+//! Pins are level-triggered, and active high. An edge at a masked pin would be lost (only the 8259A
+//! keeps it), and all devices that components drive hold their lines until they are served.
 
 use crate::layout::{IO_APIC, wide};
 use crate::paging;
 use plat_pc::pic;
 
-/// Where it is.
+/// Its physical address.
 const PHYSICAL: u64 = 0xfec0_0000;
 /// Offsets: the number of a register, and its value.
 const SELECT: u64 = 0;
@@ -21,7 +20,7 @@ const VALUE: u64 = 0x10;
 const VERSION: u32 = 1;
 /// The first of the registers of pins: two for each.
 const PINS: u32 = 0x10;
-/// In the first of them, beside the vector: the pin is looked at by its level; it is not looked at.
+/// In the first of them, next to the vector: the pin is level-triggered; it is masked.
 const LEVEL: u32 = 1 << 15;
 const MASKED: u32 = 1 << 16;
 
@@ -40,7 +39,8 @@ fn write(register: u32, value: u32) {
     unsafe { at(VALUE).write_volatile(value) };
 }
 
-/// Masks all lines, and leads them to the local APIC of this number; false: there is no I/O APIC.
+/// Masks all lines, and routes them to the local APIC with this number. Returns false if there is
+/// no I/O APIC.
 pub fn init(destination: u8) -> bool {
     paging::map_device(IO_APIC, PHYSICAL);
     select(VERSION);
@@ -61,7 +61,7 @@ pub fn init(destination: u8) -> bool {
     true
 }
 
-/// Lets a line through, or not.
+/// Unmasks a line, or masks it.
 pub fn set_enabled(line: u32, enabled: bool) {
     let pin = LEVEL | (u32::from(pic::FIRST_VECTOR) + line);
     write(PINS + 2 * line, if enabled { pin } else { pin | MASKED });

@@ -4,7 +4,7 @@
 //! If a thread has a base of FS, ports or breakpoints, each exit to it loads them, and the exit to
 //! another thread removes them. An alien's base of FS is an exception: it stays while the alien's
 //! handler runs, if the handler has none of its own. So fast paths can lead to the handler and back
-//! (`fast/alien.S`). Registers of the FPU stay there until another thread uses them: the FPU traps
+//! (`fast/alien.S`). Registers of the FPU stay there until another thread uses the FPU: it traps
 //! for all threads but their owner.
 
 use crate::{fpu, gdt, paging, regs};
@@ -21,20 +21,20 @@ pub struct Lazy {
     fpu_owner: Link<Thread>,
     /// Whether the FPU does not trap.
     is_open: bool,
-    /// Whose base of FS is loaded; null: it is to be loaded again.
+    /// The thread whose base of FS is loaded; null: it has to be loaded again.
     last: Link<Thread>,
     /// Whether that thread has one.
     has_base: bool,
     /// Whether debug registers are set, which are that thread's, too.
     has_breakpoints: bool,
-    /// Which map the bitmap shows. That object may be gone, and another in its place: the bitmap is
-    /// opened only for a space whose map lies there.
+    /// The map that the bitmap shows. That object may be gone, and its memory another object: the
+    /// bitmap is shown only to a space whose map has this address.
     io_map: Link<PortMap>,
-    /// Whether the bitmap is open.
+    /// Whether the bitmap is shown.
     has_ports: bool,
 }
 
-/// Tells a thread's slot where its FPU registers are.
+/// Writes into a thread's UTCB slot where its FPU registers are.
 fn note_fpu(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
     let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
     pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
@@ -58,7 +58,7 @@ fn ports_of(pool: &Pool, space: Ref<Space>) -> Option<Ref<PortMap>> {
 }
 
 impl Lazy {
-    /// Nothing is loaded, and the FPU traps. Breakpoints of who booted the kernel are taken away.
+    /// Nothing is loaded, and the FPU traps. Breakpoints that the boot loader left are removed.
     pub const fn new() -> Self {
         Self {
             fpu_owner: Link::NULL,
@@ -71,7 +71,8 @@ impl Lazy {
         }
     }
 
-    /// On entry: notes what fast paths have loaded since the last exit. `loaded` is `Cpu::loaded`.
+    /// To be called on entry: records what fast paths have loaded since the last exit. `loaded` is
+    /// `Cpu::loaded`.
     pub fn entered(&mut self, pool: &Pool, loaded: u32, current: Ref<Thread>) {
         let thread = Link::<Thread>::from_value(loaded & !loaded::FLAGS);
         self.is_open = loaded & loaded::FPU != 0 && thread.is(current);
@@ -81,9 +82,10 @@ impl Lazy {
         }
     }
 
-    /// On exit: what the next thread needs is in the processor, and what it must not see is not; the
-    /// registers of an alien with which it `shares` the FPU it may see. Returns what `Cpu::loaded` is then: null if any fast path may take what the thread enters
-    /// with next.
+    /// To be called on exit. Afterwards the processor has what the next thread needs, and nothing
+    /// that it must not see; it may see the registers of an alien with which it `shares` the FPU.
+    /// Returns the new value of `Cpu::loaded`: null if a fast path may handle the thread's next
+    /// entry, whatever it is.
     pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>, shares: Option<Ref<Thread>>) -> u32 {
         if regs::clear_selectors() {
             self.last = Link::NULL;
@@ -111,7 +113,8 @@ impl Lazy {
             | if self.fpu_owner.is(thread) { loaded::FPU } else { 0 }
     }
 
-    /// Whose registers the FPU holds: it is open while that thread runs, or its server beside it.
+    /// The thread whose registers the FPU has. The FPU is enabled while that thread runs, or its
+    /// server if the two may cross.
     pub const fn fpu_owner(&self) -> Link<Thread> {
         self.fpu_owner
     }
@@ -143,7 +146,7 @@ impl Lazy {
         }
     }
 
-    /// A thread with breakpoints goes no fast path, so nobody else runs with them.
+    /// A thread with breakpoints takes no fast path, so no other thread runs with them.
     fn show_breakpoints(&mut self, t: &Thread) {
         let has_breakpoints = t.lazy & lazy::DEBUG != 0;
         if has_breakpoints {
@@ -161,8 +164,8 @@ impl Lazy {
         }
     }
 
-    /// Takes a thread's state out of the processor: saved if `keep`, or lost. The kernel has the
-    /// truth of all but the FPU.
+    /// Removes a thread's state from the processor, and saves it if `keep`. Of all but the FPU the
+    /// kernel already has a copy.
     pub fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
         if self.last.is(thread) {
             self.last = Link::NULL;
@@ -199,8 +202,8 @@ impl Lazy {
         self.fpu_owner = current.link();
     }
 
-    /// The current thread did what only a thread with I/O ports may do. If its space has some and
-    /// they were not loaded, they are from now on. Returns whether that is so.
+    /// The current thread did something that only a thread with I/O ports may do. If its space has
+    /// some and they were not loaded, they are loaded from now on, and this returns true.
     pub fn use_ports(&mut self, pool: &mut Pool, current: Ref<Thread>) -> bool {
         let t = &pool[current];
         if t.lazy & lazy::PORTS != 0

@@ -26,7 +26,7 @@
 //! | `contract` | what the portable kernel asks of a port; the kernel's only instance |
 //! | `kdb` | the kernel debugger, if it is built in |
 //! | `trap` | what an entry means, and the way back |
-//! | `assembly` | entry and exit (`entry.S`), and what they know of Rust |
+//! | `assembly` | entry, exit, the fast paths and the entry area's code (`*.S`, `fast/*.S`), and what they know of Rust |
 //! | `boot` | what the boot loader left |
 //! | `start` | from the boot loader to the first thread |
 #![no_std]

@@ -32,7 +32,7 @@ const ENTRIES: usize = 512;
 const KERNELS: usize = ENTRIES - 1;
 /// The place of the task-state segment in the entry area.
 const TASK: usize = mmu::area::Page::Task as usize;
-/// What nobody executes of the kernel's own.
+/// Bits of pages of the kernel that are not executed.
 const DATA: u64 = WRITABLE | NO_EXECUTE;
 
 /// A table.
@@ -42,17 +42,17 @@ pub type Table = Shared<Page<[u64; ENTRIES]>>;
 pub static TOP: Table = Shared::new(Page([0; ENTRIES]));
 /// The one below it: entries of GiB.
 pub static UPPER: Table = Shared::new(Page([0; ENTRIES]));
-/// The directory of the last GiB. The entries that lead to it have no bit for users.
+/// The directory of the last GiB. The entries that lead to it do not have the user bit.
 pub static DIRECTORY: Table = Shared::new(Page([0; ENTRIES]));
-/// The first 2 MiB, where the image is: what is executed is not written.
+/// The table of the first 2 MiB, where the image is: pages that are executed cannot be written.
 static IMAGE_TABLE: Table = Shared::new(Page([0; ENTRIES]));
 static CPU_TABLE: Table = Shared::new(Page([0; ENTRIES]));
-/// What the kernel has of the entry area's places.
+/// The kernel's table for the entry area's addresses.
 static AREA_TABLE: Table = Shared::new(Page([0; ENTRIES]));
 static CPU_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0; 4096]));
 static ONES_PAGE: Shared<Page<[u8; 4096]>> = Shared::new(Page([0xff; 4096]));
 
-/// Where one of the kernel's own pages is.
+/// The physical address of one of the kernel's own pages.
 pub fn physical_of<T>(page: &Shared<Page<T>>) -> u32 {
     page.address() - KERNEL_BASE
 }
@@ -85,7 +85,7 @@ pub fn map_cpu_area() {
     map_area(TASK + 3, physical_of(&ONES_PAGE), false);
 }
 
-/// Maps a page at a place of the entry area, of code or for reading.
+/// Maps a page at a place of the entry area, as code or read-only.
 pub fn map_area(place: usize, physical: u32, is_code: bool) {
     let flags = PRESENT | GLOBAL | if is_code { 0 } else { NO_EXECUTE };
     set(&AREA_TABLE, place, u64::from(physical) | flags);
@@ -166,9 +166,9 @@ impl Mapping for Pc {
 unsafe extern "C" {
     /// The first byte of the image's code that is linked high.
     static text_start: u8;
-    /// The end of its code, and where what is only read begins.
+    /// The end of its code, where read-only data begins.
     static text_end: u8;
-    /// The end of that.
+    /// The end of the read-only data.
     static data_start: u8;
 }
 
@@ -188,7 +188,8 @@ fn map_image() {
     }
 }
 
-/// The final shape of the kernel's part: image, symbols, the processor's area, pool; nothing else.
+/// Gives the kernel's part its final form: image, symbols, the processor's area, pool, and nothing
+/// else.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
     map_image();

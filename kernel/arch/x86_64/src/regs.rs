@@ -16,9 +16,9 @@ pub const RFLAGS_IOPL: u64 = 3 << 12;
 pub const RFLAGS_NT: u64 = 1 << 14;
 /// RFLAGS: the next instruction raises no breakpoint.
 pub const RFLAGS_RF: u64 = 1 << 16;
-/// RFLAGS: virtual 8086 mode, which there is not in long mode, but in QEMU.
+/// RFLAGS: virtual 8086 mode, which exists in long mode only in QEMU.
 pub const RFLAGS_VM: u64 = 1 << 17;
-/// RFLAGS: alignment check; in the kernel, that pages of users may be reached.
+/// RFLAGS: alignment check; in the kernel it allows access to user pages.
 pub const RFLAGS_AC: u64 = 1 << 18;
 /// CR0: task switched: the FPU traps.
 pub const CR0_TS: u64 = 1 << 3;
@@ -26,8 +26,8 @@ pub const CR0_TS: u64 = 1 << 3;
 pub const CR0_PG: u64 = 1 << 31;
 /// CR0: protected mode.
 pub const CR0_PE: u64 = 1;
-/// CR0 as the kernel wants it: protected mode, monitor coprocessor, a bit that is always set, native
-/// error, write protect, paging. The FPU does not trap yet.
+/// CR0 as the kernel needs it: protected mode, monitor coprocessor, a bit that is always set,
+/// native error, write protect, paging. The FPU does not trap yet.
 const CR0: u64 = CR0_PE | 1 << 1 | 1 << 4 | 1 << 5 | 1 << 16 | CR0_PG;
 /// CR4: entries of 64 bits.
 pub const CR4_PAE: u64 = 1 << 5;
@@ -39,7 +39,7 @@ pub const CR4_PGE: u64 = 1 << 7;
 pub const CR4_FXSR: u64 = 1 << 9 | 1 << 10;
 /// CR4: users cannot read where descriptor tables are.
 pub const CR4_UMIP: u64 = 1 << 11;
-/// CR4: translations are told apart by the lowest 12 bits of CR3, the PCID.
+/// CR4: translations have a tag, the PCID in the lowest 12 bits of CR3.
 pub const CR4_PCIDE: u64 = 1 << 17;
 /// CR4: `xsave`.
 pub const CR4_OSXSAVE: u64 = 1 << 18;
@@ -60,17 +60,17 @@ pub const EFER_NXE: u64 = 1 << 11;
 pub const STAR: u32 = 0xc000_0081;
 /// Where `syscall` goes.
 pub const LSTAR: u32 = 0xc000_0082;
-/// Where `syscall` goes from code that is not of 64 bits.
+/// Where `syscall` goes from 32-bit code.
 pub const CSTAR: u32 = 0xc000_0083;
 /// Which flags `syscall` clears.
 pub const FMASK: u32 = 0xc000_0084;
-/// What a processor does not suffer from.
+/// The vulnerabilities that the processor does not have.
 pub const ARCH_CAPABILITIES: u32 = 0x10a;
 /// In that: Meltdown (RDCL_NO).
 pub const RDCL_NO: u64 = 1;
-/// Where the local APIC is, and how it is reached.
+/// Where the local APIC is, and how it is accessed.
 pub const APIC_BASE: u32 = 0x1b;
-/// In that: it is there; it is reached by MSRs; the address of its registers.
+/// In that: the APIC is enabled; it is accessed by MSRs; the address of its registers.
 pub const APIC_ON: u64 = 1 << 11;
 /// See [`APIC_ON`].
 pub const APIC_BY_MSR: u64 = 1 << 10;
@@ -90,13 +90,13 @@ const SYSENTER_CS: u32 = 0x174;
 const DEBUGCTL: u32 = 0x1d9;
 /// What `rdtscp` tells users besides the counter.
 const TSC_AUX: u32 = 0xc000_0103;
-/// How the bits of an entry say whether a page is cached.
+/// The memory types that the bits of an entry select.
 const PAT: u32 = 0x277;
 /// The same as after a reset.
 const PAT_OF_RESET: u64 = 0x0007_0406_0007_0406;
 /// DR7 without breakpoints.
 const NO_BREAKPOINTS: u64 = 1 << 10;
-/// DR6 when nothing was met.
+/// DR6 when no debug condition was met.
 const NOTHING_MET: u64 = 0xffff_0ff0;
 
 /// Page-fault address.
@@ -115,7 +115,7 @@ pub fn read_cr3() -> u64 {
     value
 }
 
-/// Loads a highest table, with what else such a word has (`mmu::pcid`).
+/// Loads CR3: a highest table, and the other bits of a space's word (`mmu::pcid`).
 ///
 /// # Safety
 /// It maps the kernel as boot's does.
@@ -132,7 +132,7 @@ pub fn read_cr4() -> u64 {
     value
 }
 
-/// What was written to memory before is done before anything after it.
+/// Completes all writes to memory before anything that follows.
 pub fn fence() {
     // SAFETY: waits.
     unsafe { asm!("mfence", options(nostack, preserves_flags)) };
@@ -147,7 +147,8 @@ pub fn drop_all_translations() {
     };
 }
 
-/// No translation stays when the tables change, for whatever an entry says.
+/// Makes the processor keep no translation when the tables change, not even one whose entry is
+/// global.
 pub fn forbid_global_pages() {
     let value = read_cr4() & !CR4_PGE;
     // SAFETY: translations are looked up again.
@@ -160,7 +161,7 @@ pub fn invlpg(address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) };
 }
 
-/// Lets the FPU be used.
+/// Enables the FPU.
 pub fn clts() {
     // SAFETY: the kernel itself uses no FPU register.
     unsafe { asm!("clts", options(nomem, nostack, preserves_flags)) };
@@ -174,9 +175,9 @@ pub fn set_ts() {
     };
 }
 
-/// Sets up what a boot loader may have left otherwise: CR0, CR4, and what users could see or come
-/// upon of the debug registers, of `sysenter`, of the bases of FS and GS, and of what is cached. The
-/// kernel itself has no segment with a base.
+/// Sets registers that a boot loader may have changed: CR0, CR4, and those with which users might
+/// notice a difference: debug registers, those of `sysenter`, the bases of FS and GS, and memory
+/// types. The kernel itself has no segment with a base.
 ///
 /// # Safety
 /// Once, at boot: long mode is on, and the processor has the features of these bits of CR4.
@@ -203,7 +204,7 @@ pub unsafe fn init(cr4: u64) {
     }
 }
 
-/// Users learn nothing from `rdtscp` but the counter.
+/// Makes `rdtscp` tell users nothing but the counter.
 ///
 /// # Safety
 /// The processor has that instruction.
@@ -228,7 +229,7 @@ pub unsafe fn read_msr(register: u32) -> u64 {
 /// Writes a register by its number.
 ///
 /// # Safety
-/// The processor has it, and takes the value; what changes by that is as the kernel wants it.
+/// The processor has it, and accepts the value; the kernel needs what changes by that.
 pub unsafe fn write_msr(register: u32, value: u64) {
     // SAFETY: the caller's.
     unsafe {
@@ -236,9 +237,9 @@ pub unsafe fn write_msr(register: u32, value: u64) {
     };
 }
 
-/// Empties DS, ES, FS and GS, if a thread has loaded any: 64-bit code does not look at them, but
-/// could tell the next thread something by them. Returns whether one was; the base of FS may be
-/// another one then.
+/// Makes DS, ES, FS and GS null, if a thread has loaded any: 64-bit code does not use them, but
+/// could pass information to the next thread by them. Returns whether one was loaded; the base of
+/// FS may have changed then.
 pub fn clear_selectors() -> bool {
     let any: u32;
     // SAFETY: reads four registers.

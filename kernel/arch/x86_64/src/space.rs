@@ -13,7 +13,7 @@ use x86_64_context::hw::{HIGH, TABLE};
 /// PCIDs that are used.
 const PCIDS: usize = 64;
 
-/// Who has which PCID, if there are some, and what of a word is loaded.
+/// Which space has which PCID, if there are PCIDs, and which bits of a space's word are loaded.
 pub struct Spaces {
     pcids: Option<Pcids<Link<Space>, PCIDS>>,
     mask: u64,
@@ -37,15 +37,15 @@ pub fn created(pool: &mut Pool, space: Ref<Space>, top: u32) {
 }
 
 impl Spaces {
-    /// Nobody has a PCID yet. Without a processor that has them they may be shown: they are in CR3
-    /// for the machine model, and each load of that drops what is not global.
+    /// No space has a PCID yet. If the processor has no PCIDs, they may still be shown: CR3 has
+    /// them for the machine model, and each load of CR3 drops all translations that are not global.
     pub const fn new(has_pcids: bool, shows: bool) -> Self {
         let pcids = if has_pcids || shows { Some(Pcids::new()) } else { None };
         Self { pcids, mask: if has_pcids { u64::MAX } else { !KEEP } }
     }
 
-    /// Makes the tables of a space the processor's, if they are not. It is asked itself whose it
-    /// has, as fast paths load them, too.
+    /// Loads the tables of a space, if they are not loaded. CR3 itself says whose tables are
+    /// loaded, because fast paths load them, too.
     pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let (before, loaded) = (word(pool, space), regs::read_cr3());
         let load = match &mut self.pcids {
@@ -78,7 +78,7 @@ impl Spaces {
     }
 }
 
-/// The processor uses no older translations of a range of a space.
+/// Afterwards the processor uses no older translations of a range of a space.
 pub fn invalidate(pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
     match changed(word(pool, space), regs::read_cr3()) {
         Change::Now => paging::flush(range.start.0..range.end.0),

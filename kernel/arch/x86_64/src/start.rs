@@ -21,7 +21,7 @@ use plat_pc::pic;
 /// CPUID leaf 8000_0001, EDX: numbers of bits.
 const LONG_MODE: u32 = 29;
 const NO_EXECUTE: u32 = 20;
-/// The 64-bit code segment of `gdt`, which the jump wants before that is there.
+/// The selector of the 64-bit code segment of `gdt`, which the jump needs before that table exists.
 const CODE: u64 = 0x0020_9b00_0000_0000;
 /// The first serial line.
 const SERIAL: u16 = 0x3f8;

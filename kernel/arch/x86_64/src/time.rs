@@ -7,8 +7,8 @@ use abi::kip::Clock;
 use arch_common::platform::refuse;
 use plat_pc::{Fault, pit, tsc};
 
-/// How the counter becomes time, from now on: by the PC's timer, or if there is none, by the local
-/// APIC's. A wrong clock would be worse than none.
+/// Measures how the counter is converted into time: by the PC's timer, or if there is none, by the
+/// local APIC's. A wrong clock would be worse than none.
 pub fn clock(apic: Option<&Apic>) -> Clock {
     let measured = match (tsc::calibrate(), apic) {
         (Err(Fault::Vague), Some(apic)) => apic.measure(),
@@ -30,7 +30,7 @@ pub fn ticks() -> u64 {
     tsc::read()
 }
 
-/// Asks for a tick in so many nanoseconds, or earlier, by the local APIC's timer if that is used.
+/// Sets the timer to fire in this many nanoseconds, or earlier: the local APIC's, if that is used.
 pub fn tick_in(nanoseconds: u64) {
     if !apic::tick_in(nanoseconds) {
         pit::one_shot(nanoseconds);

@@ -21,8 +21,8 @@ const NO_FPU: u64 = 7;
 const FIRST_LINE: u64 = pic::FIRST_VECTOR as u64;
 const LAST_LINE: u64 = pic::LAST_VECTOR as u64;
 
-/// Entered from user mode; the current thread's registers are in its context. What it returns is as
-/// of [`leave`].
+/// Entered from user mode; the current thread's registers are in its context. Returns what
+/// [`leave`] returns.
 pub extern "C" fn enter() -> u64 {
     // SAFETY: the entry code calls this once an entry, on the only processor, interrupts off; no
     // reference from an earlier entry is alive.
@@ -32,8 +32,9 @@ pub extern "C" fn enter() -> u64 {
     take(kernel, current)
 }
 
-/// Entered by an entry area, which keeps the registers of who ran: who was left to, or the other
-/// one of a pair. What the processor has that is loaded rarely is as it was.
+/// Entered through an entry area, which has the registers of the thread that ran: the one to which
+/// the kernel was left, or the other one of its pair. Rarely loaded state in the processor is
+/// unchanged.
 pub extern "C" fn enter_by_area() -> u64 {
     // SAFETY: as of `enter`.
     let (kernel, mut current) = unsafe { KERNEL.enter() };
@@ -52,7 +53,7 @@ pub extern "C" fn enter_by_area() -> u64 {
     take(kernel, current)
 }
 
-/// What a thread entered for.
+/// Why a thread entered the kernel.
 fn take(kernel: &mut Kernel<X86_64>, current: Ref<Thread>) -> u64 {
     #[cfg(feature = "kdb")]
     crate::kdb::trace(kernel, current);
@@ -118,8 +119,8 @@ fn take_interrupts(kernel: &mut Kernel<X86_64>) {
     }
 }
 
-/// Makes the processor ready for the thread that runs next; idles until there is one. Returns what
-/// is loaded into CR3 if that is entered by an entry area; else 0.
+/// Makes the processor ready for the thread that runs next; idles until there is one. Returns the
+/// value for CR3 if that thread is entered through an entry area; otherwise 0.
 pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
     loop {
         let next = leave::next(kernel, take_interrupts, || interrupts::open(true));
@@ -143,8 +144,8 @@ pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
     }
 }
 
-/// Leaves to a thread of a server, or to an alien that may cross to its server without the kernel.
-/// Nothing for others.
+/// Prepares the exit to a server's thread, or to a server's alien, through the entry area. `None`
+/// for other threads.
 fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> {
     let pool = &mut kernel.pool;
     let top = kernel.port.cpu().top;
@@ -185,19 +186,19 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
     Some(kernel.port.areas().leave(&mut kernel.pool, way, next, pair))
 }
 
-/// What ends the machine while an entry area's tables were loaded; its registers are at this address
-/// of the area.
+/// An exception that ends the machine came while an entry area's tables were loaded; its registers
+/// are at this address of the area.
 pub extern "C" fn end_by_area(address: u64) -> ! {
     // SAFETY: nothing else runs any more.
     let kernel = unsafe { KERNEL.take() };
     kernel_exception(&area::ended(kernel.port.areas(), address))
 }
 
-/// What `from_kernel` and the stubs of exceptions with stacks of their own leave of an entry: the
-/// general registers in the frame's order, the vector, and what the processor pushed.
+/// What `from_kernel` and the stubs of exceptions with stacks of their own save: the general
+/// registers in the frame's order, the vector, and what the processor pushed.
 type Saved = [u64; 22];
 
-/// An exception in kernel mode, which is a bug, or one that is the machine's.
+/// An exception in kernel mode, which is a bug, or one that concerns the machine.
 pub extern "C" fn kernel_exception(saved: &Saved) -> ! {
     let [rax, rbx, rcx, rdx, rsi, rdi, rbp, ..] = *saved;
     let [.., vector, error, rip, cs, rflags, rsp, _] = *saved;
