@@ -7,7 +7,7 @@
 /// What an abort is, by the lower bits of the fault status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Abort {
-    /// A translation, domain or permission fault. Which of them is no matter: the tables tell.
+    /// A translation, domain or permission fault. Which of them does not matter: the tables tell.
     Page,
     /// The address was not aligned.
     Alignment,

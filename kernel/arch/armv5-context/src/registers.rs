@@ -16,7 +16,7 @@ const _: () = assert!(word::LR + 1 == CONTEXT_WORDS && hw::AREA + 1 == HW_WORDS)
 #[derive(Clone, Copy, Debug)]
 pub struct Armv5;
 
-/// A program counter as the processor takes it, in this status.
+/// A program counter as the processor accepts it with this status.
 const fn aligned(pc: u32, status: u32) -> u32 {
     if status & THUMB != 0 { pc & !1 } else { pc & !3 }
 }

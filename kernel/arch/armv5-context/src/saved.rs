@@ -3,8 +3,8 @@
 
 use kcore::port::CONTEXT_WORDS;
 
-/// Which word of a context is what. The general registers end it: `stmdb sp, {r0-lr}^` stores them
-/// from a reference to the Thread.
+/// The words of a context, by their indices. The general registers are the last ones: `stmdb sp,
+/// {r0-lr}^` stores them directly below a reference to the Thread.
 pub mod word {
     /// What a handler sees as the error.
     pub const ERROR: usize = 13;
@@ -22,20 +22,20 @@ pub mod word {
     pub const LR: usize = R0 + 14;
 }
 
-/// Entries in [`word::VECTOR`] that no frame names so.
+/// Values of [`word::VECTOR`] that no frame has.
 pub mod vector {
-    /// `swi`: of a native thread a system call.
+    /// `swi`: for a native thread a system call.
     pub const SWI: u32 = abi::arch::armv5::frame::vector::SYSTEM_CALL;
     /// An interrupt.
     pub const INTERRUPT: u32 = 0x20;
 }
 
-/// What the port keeps of a space: which word of `Space::hw` is what.
+/// The port's words of a space, `Space::hw`, by their indices.
 pub mod hw {
     /// The domain access register while its threads run.
     pub const DACR: usize = 0;
-    /// The process identifier that its addresses below 32 MiB are relocated by, as the register has
-    /// it; [`INDIFFERENT`] if it has nothing there.
+    /// The process identifier that relocates its addresses below 32 MiB, as the register has it;
+    /// [`INDIFFERENT`] if the space has nothing there.
     pub const PID: usize = 1;
     /// Its domain; 0: none.
     pub const DOMAIN: usize = 2;
@@ -48,17 +48,16 @@ pub mod hw {
     pub const INDIFFERENT: u32 = 1;
 }
 
-/// Status of user mode, in addition to the flags: interrupts are open.
+/// Status of user mode, in addition to the flags: interrupts are enabled.
 pub const USER_MODE: u32 = 0x10;
 /// Status: Thumb instructions.
 pub const THUMB: u32 = 1 << 5;
 
-/// The helpers of the kernel that are begun again if anything interrupts them: start and end
-/// (exclusive).
+/// The kernel's helpers that are restarted if anything interrupts them: start and end (exclusive).
 const RESTARTED: [core::ops::Range<u32>; 2] = [0xffff_0fc0..0xffff_0fcc, 0xffff_0f6c..0xffff_0f7c];
 
-/// What stops a thread within one of the kernel's helpers that compare and exchange lets it begin
-/// the helper again: what it has read may not be so any more.
+/// If a thread is stopped within one of the kernel's compare-and-exchange helpers, it restarts the
+/// helper, because the value that it has read may have changed.
 pub fn restart_helper(context: &mut [u32; CONTEXT_WORDS]) {
     if let Some(helper) = RESTARTED.iter().find(|helper| helper.contains(&context[word::PC])) {
         context[word::PC] = helper.start;

@@ -7,9 +7,9 @@
 //! | `fast/steps.S` | steps that several fast paths make |
 //! | `fast/ipc.S` | `swi`, and the fast paths of `call` and `reply_wait` |
 //! | `fast/page_fault.S` | the fast path of a page fault |
-//! | `fast/map.S` | that of mapping, which is the answer to one, mostly |
-//! | `fast/cache.S` | that of `cache` |
-//! | `fast/alien.S` | that of aliens |
+//! | `fast/map.S` | the fast path of mapping, mostly as the answer to a page fault |
+//! | `fast/cache.S` | the fast path of `cache` |
+//! | `fast/alien.S` | the fast paths of aliens |
 //! | `mem.S` | filling and copying memory |
 //! | `vectors.S` | exception vectors, helpers of programs |
 //!
@@ -40,14 +40,14 @@ use kcore::{Attachment, Cpu, Memory, Region, Slot, Space};
 use mmu::Format;
 use mmu::armv5::{bits, directory};
 
-/// Status: bits of the mode that a privileged one has, all of those that the kernel has; user mode
-/// has none of them (DDI 0100I, A2.2).
+/// Status: bits of the mode that are all set in each mode that the kernel uses, and all clear in
+/// user mode (DDI 0100I, A2.2).
 const PRIVILEGED: u32 = 0xf;
-/// Status: interrupts and fast interrupts are off.
+/// Status: interrupts and fast interrupts are disabled.
 const MASKED: u32 = 0xc0;
 /// Supervisor mode.
 pub const SUPERVISOR: u32 = MASKED | 0x13;
-/// The domain access register with all domains open, as the rights of pages say.
+/// The domain access register with all domains open, with the rights of their pages.
 const ALL_DOMAINS: u32 = 0x5555_5555;
 /// Mode of an abort.
 pub const ABORT: u32 = MASKED | 0x17;
@@ -56,17 +56,17 @@ pub const UNDEFINED: u32 = MASKED | 0x1b;
 /// Mode of an interrupt.
 pub const IRQ: u32 = MASKED | 0x12;
 
-/// Of a fault's status what tells the kind, and the domain; and the kind of an empty entry of a
-/// coarse table (DDI 0100I, B4.6.1).
+/// The bits of a fault's status that have the kind, and the domain; and the kind of an empty entry
+/// of a coarse table (DDI 0100I, B4.6.1).
 const STATUS: u32 = 0xf;
 /// See [`STATUS`].
 const STATUS_DOMAIN: u32 = 0xf0;
 /// See [`STATUS`].
 const PAGE_MISSING: u32 = 7;
-/// And what is set, too, if it is not empty, and does not allow the access.
+/// The bits that are also set if the entry is not empty, but does not allow the access.
 const STATUS_PROTECTION: u32 = 8;
 
-/// Pages that the fast path maps at once: so much is done between two checks for interrupts.
+/// The most pages that the fast path maps: more would take too long without a check for interrupts.
 const MOST_PAGES: u32 = 32;
 
 /// An entry of a leaf table for RAM, without the address.
@@ -79,7 +79,7 @@ const fn leaf(rights: Rights) -> u32 {
     bits::SMALL | bits::CACHED | access
 }
 
-/// What an exception saves while it changes to supervisor mode: r0, where, status.
+/// What an exception saves while it changes to supervisor mode: r0, the return address, the status.
 pub static SAVED: Shared<Lines<[u32; 3]>> = Shared::new(Lines([0; 3]));
 
 global_asm!(

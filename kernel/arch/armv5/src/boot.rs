@@ -21,7 +21,7 @@ mod tag {
     pub const RAM_DISK: u32 = 0x5442_0005;
 }
 
-/// Words of tags that are looked at, at most.
+/// The most words of tags that are read.
 const MOST_WORDS: u32 = 4096;
 
 /// A word of the first MiB of memory, which is mapped.
@@ -64,8 +64,8 @@ fn tags(list: u32) -> (Ram, Range) {
     (ram, disk)
 }
 
-/// The RAM disk at the end of RAM, if there is room: a boot loader may put it in the middle, and
-/// free RAM is to be in one piece.
+/// Moves the RAM disk to the end of RAM, if there is room: a boot loader may put it into the
+/// middle, and free RAM has to be in one piece.
 fn moved_up(ram: &[Range], disk: Range) -> Range {
     let Some(last) = ram.iter().max_by_key(|range| range.end()) else { return disk };
     let base = PhysAddr(last.end().0.saturating_sub(disk.bytes)).align_down(PAGE_SIZE);
@@ -85,7 +85,7 @@ fn moved_up(ram: &[Range], disk: Range) -> Range {
     there
 }
 
-/// Where the image is mapped, in two halves: while it is moved it is in both.
+/// Where the image is mapped, in two halves: the old and the new place while it is moved.
 fn rooms() -> (ops::Range<u32>, ops::Range<u32>) {
     let all = Versatile::IMAGE;
     let middle = all.start.midpoint(all.end).next_multiple_of(SECTION_BYTES);
@@ -96,7 +96,7 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Looks at what the loader left, from the list of tags at this physical address on.
+/// Reads what the loader left, from the list of tags at this physical address on.
 pub fn find(list: u32) -> Boot {
     let (ram, disk) = tags(list);
     let is_ram = ram.ranges().iter().any(|r| {

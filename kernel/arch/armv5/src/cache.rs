@@ -6,7 +6,7 @@
 //! as many lines for other addresses as the cache has, which displaces all (Intel XScale Core
 //! Developer's Manual, section 6.3.3).
 //!
-//! It does not know which spaces may have lines where: `mmu::fass` does.
+//! Which spaces may have lines where is recorded by `mmu::fass`, not here.
 
 use crate::layout::CLEANING;
 use crate::regs;
@@ -30,7 +30,8 @@ pub fn init() {
     IS_XSCALE.store(regs::id() >> 24 == INTEL, Ordering::Relaxed);
 }
 
-/// Whether waiting for an interrupt is the same on this processor as on ARM's own.
+/// Whether it is a processor of ARM's own. On others waiting for an interrupt, and locking, are
+/// different.
 pub fn is_arms_own() -> bool {
     !IS_XSCALE.load(Ordering::Relaxed)
 }
@@ -91,8 +92,8 @@ pub fn synchronise(range: Range<u32>) {
     regs::drain(0);
 }
 
-/// Writes the whole data cache back and drops it, and all instructions. No line is locked: it would
-/// stay, dirty or not.
+/// Writes the whole data cache back and drops it, and drops all instruction lines. No line may be
+/// locked: a locked line would stay, even if it is dirty.
 pub fn clean_all() {
     if IS_XSCALE.load(Ordering::Relaxed) {
         push_out();
@@ -105,7 +106,7 @@ pub fn clean_all() {
     regs::drop_instructions(0);
 }
 
-/// Writes the whole data cache back. Instructions stay. No line is locked.
+/// Writes the whole data cache back. Instruction lines stay. No data line may be locked.
 pub fn clean_all_data() {
     if IS_XSCALE.load(Ordering::Relaxed) {
         push_out();
@@ -147,8 +148,8 @@ pub fn lock(range: Range<u32>) {
 
 /// Allocates each line of the cache for an address that is not used, and drops these lines.
 fn push_out() {
-    /// Which of two ranges was taken last: the lines of one are dropped, and still may not be taken
-    /// twice in turn.
+    /// Which of two ranges was used last. Lines of the same range must not be allocated twice in
+    /// turn, although they are dropped.
     static SECOND: AtomicBool = AtomicBool::new(false);
     let second = SECOND.load(Ordering::Relaxed);
     SECOND.store(!second, Ordering::Relaxed);

@@ -42,7 +42,7 @@ impl Armv5 {
 /// The kernel's only instance.
 pub static KERNEL: Lock<Armv5> = Lock::new();
 
-/// An ARM926EJ-S locks a whole way, which cannot be a range's of one space.
+/// An ARM926EJ-S locks a whole way, which cannot belong to a range of one space.
 fn can_lock() -> Result<(), Error> {
     if cache::is_arms_own() { Err(Error::Unsupported) } else { Ok(()) }
 }

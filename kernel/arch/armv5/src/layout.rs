@@ -8,24 +8,23 @@ use kcore::Cpu;
 use mmu::armv5::SECTION_BYTES;
 use pool::Link;
 
-/// Where physical address 0 appears, and after it the kernel's image.
+/// Where physical address 0 is mapped, and after it the kernel's image.
 pub const KERNEL_BASE: u32 = 0xe000_0000;
-/// Bytes of RAM that appear there.
+/// Bytes of RAM that are mapped there.
 pub const KERNEL_BYTES: u32 = pool::BASE - KERNEL_BASE;
-/// Where the pool appears.
+/// Where the pool is mapped.
 pub const POOL_BASE: u32 = pool::BASE;
-/// Where the board's registers appear, and the pool ends at most.
+/// Where the board's registers are mapped; the pool ends below that.
 pub const DEVICES: u32 = plat_versatilepb::registers::WINDOW;
-/// Where the boot image appears while it is checked, and moved.
+/// Where the boot image is mapped while it is checked, and moved.
 pub const IMAGE: Range<u32> = 0xf100_0000..SYMBOLS.start;
-/// Where the kernel's symbols appear.
+/// Where the kernel's symbols are mapped.
 pub const SYMBOLS: Range<u32> = 0xfe00_0000..CLEANING;
-/// 32 KiB, and again 32 KiB, whose lines are taken to push all others out of the cache
-/// (`cache.rs`).
+/// Twice 32 KiB, whose lines are allocated to displace all others from the cache (`cache.rs`).
 pub const CLEANING: u32 = 0xffe0_0000;
 /// The section with the exception vectors, and their page.
 pub const VECTORS: u32 = 0xffff_0000;
-/// In that page: what the helper returns that tells the thread pointer.
+/// In that page: the word that the helper for the thread pointer returns.
 pub const THREAD_POINTER: u32 = VECTORS + 0xff0;
 /// UTCBs of all native spaces.
 pub const UTCBS: u32 = abi::utcb::AREA_START;

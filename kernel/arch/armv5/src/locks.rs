@@ -46,12 +46,12 @@ impl Locks {
         Self([const { None }; LOCKS])
     }
 
-    /// Notes a range of a space. Its lines are locked when the space next comes to it. False: it
-    /// was noted before, and is paid for.
+    /// Records a range of a space. Its lines are locked at the space's next fault there. Returns
+    /// false if the range was recorded before, and is paid for.
     ///
     /// # Errors
     /// `BadArgument`: it is not in one page, or a part of it is in another range. `QuotaExceeded`:
-    /// it is not paid. `PoolExhausted`: there are too many.
+    /// it is not paid for. `PoolExhausted`: there are too many ranges.
     pub fn add(
         &mut self,
         space: Ref<Space>,
@@ -73,7 +73,7 @@ impl Locks {
         Ok(true)
     }
 
-    /// Forgets ranges, and unlocks their lines: what was charged for them.
+    /// Forgets ranges, and unlocks their lines. Returns what was charged for them.
     pub fn remove(&mut self, is_it: impl Fn(&Lock) -> bool) -> Charge {
         let gone = self.0.iter_mut().filter_map(|place| place.take_if(|lock| is_it(lock))).count();
         if gone != 0 {
@@ -82,7 +82,7 @@ impl Locks {
         Charge { locks: gone as u16, ..Charge::NONE }
     }
 
-    /// The ranges of a space whose lines are to be locked and are not, and their numbers.
+    /// The ranges of a space whose lines should be locked and are not, with their numbers.
     pub fn unlocked(&self, space: Ref<Space>) -> impl Iterator<Item = (usize, Range<UserAddr>)> {
         let of_space = move |(number, lock): (usize, &Option<Lock>)| {
             lock.as_ref()
@@ -97,8 +97,8 @@ impl Locks {
     }
 }
 
-/// Locks the lines of the range with this number, at its addresses as the caches know them. It can
-/// be read there.
+/// Locks the lines of the range with this number. `range` has the modified addresses, which have to
+/// be readable.
 pub fn lock(number: usize, range: Range<u32>) {
     SECTIONS[number].store(section(range.start) as u32 + 1, Ordering::Relaxed);
     // A load has low addresses relocated, and these are.
@@ -108,8 +108,7 @@ pub fn lock(number: usize, range: Range<u32>) {
     regs::set_process(process);
 }
 
-/// Unlocks all lines: they are like all others. A space that had locked some locks them again at
-/// its next fault there.
+/// Unlocks all lines. If a space had locked some, they are locked again at its next fault there.
 pub fn unlock() {
     let mut locked =
         SECTIONS.iter().filter(|section| section.load(Ordering::Relaxed) != 0).peekable();

@@ -81,7 +81,7 @@ impl Mapping for Versatile {
         })
     }
 
-    /// Nothing of it stays in the cache.
+    /// No line of it stays in the cache.
     fn unmap(address: u32, range: boot::Range) {
         let (_, bytes) = pages::<Self>(range);
         cache::clean_all();
@@ -97,9 +97,9 @@ fn set_coarse(table: &Shared<Coarse>, index: usize, entry: u32) {
     cache::clean(at..at + 4);
 }
 
-/// The kernel's part as boot leaves it: image, registers of the board, pool, vectors; nothing where
-/// the boot loader was. `start.S` mapped the image, and entries in that line of the table are not
-/// written again, because the processor may walk to one before it is cleaned.
+/// Gives the kernel's part its final form: image, registers of the board, pool, vectors, and
+/// nothing where the boot loader was. `start.S` has mapped the image. Entries in the same line of
+/// the table are not written again, because the processor may read one before the line is cleaned.
 pub fn map_kernel(pool: boot::Range) {
     place::set(pool.base);
     Versatile::map(POOL_BASE, pool);
@@ -144,8 +144,9 @@ pub fn show_information_page(physical: u32) {
 
 /// Locks translations in the TLB of an XScale core: those that each entry into the kernel, and each
 /// read of the clock, uses: vectors, the kernel's image, threads, the information page, the
-/// counter. Otherwise what all spaces use between two switches would be displaced by what each of
-/// them uses, one after the other (Intel XScale Core Developer's Manual, section 3.4.3).
+/// counter. The TLB replaces its entries in turn, so the entries that spaces use one after the
+/// other would displace those that all spaces use (Intel XScale Core Developer's Manual, section
+/// 3.4.3).
 fn lock_translations() {
     for address in [VECTORS, KERNEL_BASE, POOL_BASE, KIP_ADDRESS, COUNTER_PAGE] {
         regs::flush_data_page(address);

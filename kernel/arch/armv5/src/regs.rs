@@ -7,7 +7,8 @@ use core::arch::asm;
 /// Control: the MMU; alignment faults; the data cache; the write buffer; the instruction cache;
 /// vectors at `0xffff_0000`.
 pub const CONTROL_SET: u32 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 12 | 1 << 13;
-/// Control: big-endian; protection modes of old; loads to the PC that do not change to Thumb.
+/// Control: big-endian; the old protection bits S and R; loads to the PC that do not change to
+/// Thumb.
 pub const CONTROL_CLEAR: u32 = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 15;
 
 /// A function that reads a register.

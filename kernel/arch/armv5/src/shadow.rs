@@ -20,7 +20,7 @@ pub static COPIES: AtomicU32 = AtomicU32::new(0);
 
 static TABLES: Shared<[Coarse; COUNT]> = Shared::new([Coarse([0; 256]); COUNT]);
 
-/// Which copy is of what.
+/// What a copy is a copy of.
 #[derive(Clone, Copy)]
 struct Shadow {
     /// The section of the directory that shows it; 0: none.
@@ -41,8 +41,9 @@ impl Shadows {
         Self { all: [Shadow { section: 0, source: 0 }; COUNT], next: 0 }
     }
 
-    /// Physical address of a copy of a coarse table, whose entries these are, to be shown in a
-    /// section; and the section that another one has to go from, as there are no more.
+    /// Makes a copy of a coarse table that has these entries, to be shown in a section. Returns its
+    /// physical address, and the section from which another copy has to be removed, if there was no
+    /// free one.
     pub fn make(&mut self, section: usize, source: u32, entries: &[u32]) -> (u32, Option<usize>) {
         let index =
             self.all.iter().position(|shadow| shadow.section == section).unwrap_or(self.next);
@@ -60,7 +61,7 @@ impl Shadows {
         (physical_of_image(at), (before != 0 && before != section).then_some(before))
     }
 
-    /// Physical address of the copy that a section shows of this coarse table.
+    /// The physical address of the copy of this coarse table that a section shows.
     pub fn find(&self, section: usize, source: u32) -> Option<u32> {
         let index = self
             .all
@@ -69,7 +70,8 @@ impl Shadows {
         Some(physical_of_image(TABLES.address() + index as u32 * COARSE_BYTES))
     }
 
-    /// Forgets a copy of a page of coarse tables, at this physical address: its section.
+    /// Forgets one copy of a coarse table in the page at this physical address. Returns the section
+    /// that showed it.
     pub fn forget_copy(&mut self, page: u32) -> Option<usize> {
         let shadow = self
             .all

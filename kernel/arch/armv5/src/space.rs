@@ -6,9 +6,9 @@
 //! or its domain, which `mmu::fass` decides. The tables of spaces and Segments are authoritative;
 //! the directory is a cache of them.
 //!
-//! The sections of UTCBs are an exception: each has one owner as long as that lives, and is always
-//! in the directory, because the kernel uses it. While its space has no domain, the section has a
-//! domain that no space opens.
+//! The sections of UTCBs are an exception: each belongs to one space as long as the space exists,
+//! and is always in the directory, because the kernel uses it. While its space has no domain, the
+//! section has a domain that no space opens.
 
 use crate::layout::{UTCB_BYTES, UTCBS, section};
 use crate::locks::Locks;
@@ -35,14 +35,14 @@ use pool::{Link, Pool, Ref};
 const LOW_TABLES: usize = (SLOT_BYTES / TABLE_SPAN) as usize;
 /// How many spaces can have UTCBs.
 const AREAS: usize = (UTCB_BYTES / SECTION_BYTES) as usize;
-/// How many spaces can use only a Segment's domain, as long as they have nothing else.
+/// How many spaces without a domain of their own can use a Segment's domain.
 const GUESTS: usize = 4;
 /// More pages than this are dropped with the whole TLB.
 const PAGES: u32 = 8;
-/// Of a Segment, in `Segment::hw`: its domain.
+/// The bits of `Segment::hw` that have the Segment's domain.
 const SEGMENT_DOMAIN: u32 = 0xf;
-/// And above that 1 + the section where it begins in all spaces that share its domain; 0: it has
-/// had none.
+/// The bits above that have 1 + the section where the Segment begins in all spaces that share its
+/// domain; 0: it has not had a domain yet.
 const SEGMENT_HOME_SHIFT: u32 = 4;
 
 /// An owner of a domain. Its vspace belongs to a Quota: another Quota may use the number for
@@ -75,9 +75,9 @@ pub struct Directory {
     shadows: Shadows,
     /// The spaces that have UTCBs, by the number of their section.
     areas: [Link<Space>; AREAS],
-    /// Spaces without a domain of their own that have a Segment's domain open, by that domain.
+    /// For each domain of a Segment, the spaces without a domain of their own that have it open.
     guests: [[Link<Space>; GUESTS]; DOMAINS],
-    /// The slots of those that are relocated, from slot 1 on: 0 is that of all others.
+    /// The slots of relocated spaces, from slot 1 on: slot 0 belongs to all others.
     slots: Slots<Link<Quota>, { RELOCATION_SLOTS as usize }>,
     locks: Locks,
 }
@@ -87,7 +87,7 @@ impl Directory {
     pub const DIRTY: usize =
         core::mem::offset_of!(Self, fass) + core::mem::offset_of!(Fass<Owner, Link<Quota>>, dirty);
 
-    /// With no owner in it.
+    /// A directory without owners.
     const fn new() -> Self {
         Self {
             fass: Fass::new(),
@@ -137,10 +137,10 @@ impl Directory {
         pool[segment].hw[0] = 0;
     }
 
-    /// What the maker of a space says of its place.
+    /// Takes the place that the creator of a space has given.
     ///
     /// # Errors
-    /// `BadArgument`: it has no meaning.
+    /// `BadArgument`: the place has no meaning.
     pub fn place(pool: &mut Pool, space: Ref<Space>, place: u32) -> Result<(), Error> {
         let flags = place & ((1 << VSPACE_SHIFT) - 1);
         if flags & !RELOCATED != 0 {
@@ -175,8 +175,8 @@ impl Directory {
         Ok(Area { start, end: start + SECTION_BYTES, kip: None, first_slot: start })
     }
 
-    /// A thread of a space had a fault at an address: the entry of the space's tables is installed
-    /// in the directory.
+    /// A thread of a space had a fault at an address. If the directory lacks the entry of the
+    /// space's tables, it is installed.
     pub fn fault_in(&mut self, pool: &mut Pool, space: Ref<Space>, address: UserAddr) -> FaultIn {
         let entry = top_entry(pool, space, Armv5::table_index(address));
         let slot = Self::slot_of(pool, space);
@@ -215,8 +215,8 @@ impl Directory {
         repaired(!is_there || pool[space].hw[DACR] != had)
     }
 
-    /// Locks the lines of a range of a space in the cache, which reads them. Returns whether its
-    /// Quota, which may have been charged for one more range, is to stay charged for it.
+    /// Locks the lines of a range of a space in the cache, and reads them into it. The Quota may
+    /// have been charged for one more range; returns whether it stays charged.
     ///
     /// # Errors
     /// `BadAddress`: it is not mapped, cannot be read, or is not cached. And as [`Locks::add`].
@@ -238,7 +238,7 @@ impl Directory {
         Ok(is_new)
     }
 
-    /// Unlocks them. Returns what is no longer charged to its Quota.
+    /// Unlocks the lines of a range. Returns what is no longer charged to the space's Quota.
     ///
     /// # Errors
     /// `NotThere`: they are not locked.
@@ -247,8 +247,8 @@ impl Directory {
         if charged == Charge::NONE { Err(Error::NotThere) } else { Ok(charged) }
     }
 
-    /// A section of a space is in the directory, by this domain: what the space has locked there is
-    /// locked again.
+    /// A section of a space is in the directory, with this domain. What the space has locked there
+    /// is locked again.
     fn lock_lines(&mut self, pool: &Pool, space: Ref<Space>, installed: usize, domain: u32) {
         for (number, range) in self.locks.unlocked(space) {
             let start = relocated(pool, space, range.start.0);
@@ -306,8 +306,8 @@ impl Directory {
         }
     }
 
-    /// Mappings of a space are to go or to change: nothing that only they reach stays in the cache.
-    /// `drops` says that lines may not stay, either.
+    /// Has to be called before mappings of a space are removed or changed. Afterwards their lines
+    /// are written back, and if `drops` is set, no line of them is in the cache.
     pub fn before_change(
         &mut self,
         pool: &mut Pool,
@@ -359,8 +359,9 @@ impl Directory {
         }
     }
 
-    /// The Segment that owns what a space has at an address, and its domain: if the space may do
-    /// all with it, and it is at the same address in all spaces that share the domain.
+    /// The Segment that owns what a space has at an address, and its domain, if the space may read
+    /// and write the Segment, and has it at the same modified address as all spaces that share the
+    /// domain.
     fn shared_tag(
         &mut self,
         pool: &mut Pool,
@@ -389,8 +390,8 @@ impl Directory {
         Some((who, grant.domain))
     }
 
-    /// A space is about to have a Segment's domain open: it is noted, or has a domain of its own,
-    /// by which it is found when the Segment loses that one.
+    /// A space is about to have a Segment's domain open. It must be found when the Segment loses
+    /// that domain: so it is recorded as a guest, or has a domain of its own.
     fn host(&mut self, pool: &mut Pool, space: Ref<Space>, domain: u32) {
         let guests = &mut self.guests[domain as usize];
         if self::domain(pool, space).is_some() || guests.iter().any(|guest| guest.is(space)) {
@@ -404,7 +405,7 @@ impl Directory {
         }
     }
 
-    /// What the processor gets for a section of an entry, by a domain.
+    /// The first-level entry for a section of an owner's entry, with a domain.
     fn word(
         &mut self,
         pool: &Pool,
@@ -436,7 +437,8 @@ impl Directory {
         Some(armv5::coarse(copy, domain))
     }
 
-    /// The domain of a space, which gets one if it has none: any but that of the owner in `keeps`.
+    /// The domain of a space. If the space has none, it gets one, but not that of the owner in
+    /// `keeps`.
     fn need_domain(&mut self, pool: &mut Pool, space: Ref<Space>, keeps: Option<Owner>) -> u32 {
         if let Some(domain) = domain(pool, space) {
             return domain;
@@ -486,7 +488,8 @@ impl Directory {
         }
     }
 
-    /// Shows a space's section of UTCBs, by its domain or that of those who have none.
+    /// Writes the entry of a space's section of UTCBs, with the space's domain, or with the one for
+    /// spaces without a domain.
     fn show_area(&self, pool: &Pool, space: Ref<Space>) {
         let Some(area) = pool[space].hw[AREA].checked_sub(1) else { return };
         let start = UTCBS + area * SECTION_BYTES;

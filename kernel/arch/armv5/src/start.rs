@@ -39,8 +39,7 @@ global_asm!(
     undefined = const UNDEFINED,
 );
 
-/// Lines of the board that components may have: all but the timer's and that of the second
-/// controller.
+/// Interrupt lines that components may have: all but the timer's and that of the second controller.
 const COMPONENT_LINES: [u32; vic::LINES - 2] = lines::all_but(&[timer::LINE, vic::CASCADE]);
 
 /// Makes the kernel out of what the boot loader left, and the first thread; leaves to it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tables of a space say of its addresses, and by which addresses the caches and the TLB
-//! know them. Nothing here changes a table; which entries are in the processor's own is the matter
-//! of `space`.
+//! What the tables of a space have at its addresses, and at which modified addresses caches and TLB
+//! have that. Nothing here changes a table. `space` decides which entries are in the processor's
+//! own table.
 
 use crate::paging;
 use abi::arch::armv5::layout::SLOT_BYTES;
@@ -15,13 +15,13 @@ use mmu::armv5::Armv5;
 use mmu::{Attributes, Format, Leaf};
 use pool::{Pool, Ref};
 
-/// This many tables of a Segment, 128 MiB, can have a domain of its own: that many places are
-/// looked at for its start.
+/// The first tables of a Segment, 128 MiB, that can have a domain of the Segment's own. To find
+/// where the Segment begins, this many places are searched.
 const SEGMENT_TABLES: u32 = 32;
-/// More pages than this are cleaned with the whole cache, ...
+/// If more pages than this have to be cleaned, the whole cache is cleaned.
 const CLEANED: usize = 24;
-/// ... and more than this dropped with it, line by line: so much is done between two checks
-/// for interrupts.
+/// If more pages than this have to be dropped, the whole cache is. Up to this many take few enough
+/// instructions between two checks for interrupts.
 const DROPPED: usize = 10;
 
 /// The entry of a space's directory for its leaf table `index`.
@@ -49,10 +49,10 @@ pub fn places(
     [part(start.0, middle), part(middle, end.0)].into_iter().filter(|part| !part.is_empty())
 }
 
-/// Whether the Segment that a space has at a range is attached to another one that has it at the
-/// same modified addresses, and that comes first of those that have all of the range: what is done
-/// for that one is done for this one, too. It has to have all: what goes while it is being attached
-/// would be seen nowhere.
+/// Whether the lines of a range of a space are handled for another space: a Segment is there, and
+/// the first space that has all of the range has it at the same modified addresses. The other space
+/// has to have all of the range: if the Segment is only being attached to it, lines of pages
+/// without an entry there would be missed.
 pub fn is_anothers_matter(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr>) -> bool {
     let Some((segment, start)) = attached(pool, space, range.start) else { return false };
     let tables = (range.end.0 - start.0).div_ceil(TABLE_SPAN);
@@ -62,8 +62,8 @@ pub fn is_anothers_matter(pool: &Pool, space: Ref<Space>, range: &Range<UserAddr
     other != space && relocated(pool, other, there.0) == relocated(pool, space, start.0)
 }
 
-/// The address that a space's thread used: some processors report it as it is relocated. (Another
-/// space's identifier may be in the register while an indifferent one runs.)
+/// The address that a space's thread used: some processors report the relocated one. (While an
+/// indifferent space runs, the register may have another space's identifier.)
 pub fn unrelocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     let pid = pool[space].hw[PID];
     if pid != INDIFFERENT && address & !(SLOT_BYTES - 1) == pid {
@@ -73,8 +73,8 @@ pub fn unrelocated(pool: &Pool, space: Ref<Space>, address: u32) -> u32 {
     }
 }
 
-/// The Segment that a space has attached at an address, and where it begins there; of a large one
-/// only in its first part.
+/// The Segment that a space has attached at an address, and where it begins in the space. In a
+/// large Segment only addresses of its first part are found.
 pub fn attached(
     pool: &Pool,
     space: Ref<Space>,
@@ -91,7 +91,8 @@ pub fn attached(
     (is_whole && address - start < pool[segment].region.end.0).then_some((segment, start))
 }
 
-/// What a space can do with a page: what its tables say, or what the kernel shows to all.
+/// What a space can do with a page: by its tables, or because the kernel shows the page to all
+/// spaces.
 pub fn lookup(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Rights> {
     if paging::is_global(address.0) {
         return Some(Rights::READ.union(Rights::EXECUTE));
@@ -119,7 +120,7 @@ fn leaf(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<Leaf> {
     Some(Leaf { rights: leaf.rights.intersection(Armv5::table_rights(entry)), ..leaf })
 }
 
-/// Entries that are looked at together, as most are empty.
+/// Entries that are examined together, because most are empty.
 const STRIDE: usize = 16;
 
 /// Pages of a table that may have lines.
@@ -131,7 +132,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// None yet. If lines are to be dropped, so many fit as can be dropped one by one.
+    /// No pages yet. If lines are to be dropped, there is room for as many pages as can be dropped
+    /// line by line.
     pub const fn new(drops: bool) -> Self {
         Self { pages: [0; CLEANED], count: 0, most: if drops { DROPPED } else { CLEANED } }
     }
@@ -141,8 +143,8 @@ impl Found {
         &self.pages[..self.count]
     }
 
-    /// Looks for pages of a range that can have lines; if only what was written matters, for those
-    /// that can be. False if they do not fit.
+    /// Looks for pages of a range that can have lines; if only written lines matter, for writable
+    /// pages. Returns false if they do not fit.
     pub fn look(
         &mut self,
         pool: &Pool,
@@ -174,7 +176,7 @@ impl Found {
         true
     }
 
-    /// Takes from these entries, of the pages from an address on.
+    /// Adds pages of these entries, which map the addresses from one on.
     fn take(&mut self, mut page: u32, entries: &[u32], all: bool) -> bool {
         let (strides, rest) = entries.as_chunks::<STRIDE>();
         for stride in strides {

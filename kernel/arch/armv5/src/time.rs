@@ -9,11 +9,11 @@ use arch_common::start;
 use core::mem::offset_of;
 use plat_versatilepb::{counter, timer};
 
-/// Longest time without a tick: the counter must be looked at in each half of its range, which
-/// lasts 89 seconds.
+/// Longest time without a tick: the counter must be read in each half of its range, which lasts 89
+/// seconds.
 pub const LONGEST: u64 = 60_000_000_000;
 
-/// How the counter becomes time.
+/// How the counter is converted into time.
 pub fn clock() -> Clock {
     start::clock(u64::from(counter::now()), counter::FREQUENCY)
 }
@@ -38,12 +38,12 @@ pub fn note_half() {
     unsafe { HALF.write_volatile((ticks() >> 31) as u32) };
 }
 
-/// Asks for a tick in this many nanoseconds, or earlier.
+/// Sets the timer to fire in this many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
     timer::one_shot(nanoseconds.min(LONGEST));
 }
 
-/// Says in the information page, which is shown, how to read the counter.
+/// Writes into the information page, which is mapped already, how to read the counter.
 pub fn write_timer() {
     // SAFETY: as `ticks`; the place is after what the portable kernel wrote.
     unsafe { ((KIP_ADDRESS + TIMER_OFFSET) as *mut Timer).write_volatile(timer()) };
