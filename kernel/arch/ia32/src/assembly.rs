@@ -61,10 +61,10 @@ macro_rules! cpu {
     };
 }
 
-/// The address of a field of the scheduler.
+/// The offset of the scheduler in the kernel.
 const SCHEDULER: usize = offset_of!(Kernel<Ia32>, sched);
 
-/// The address of a field of the clock.
+/// The offset of a field of the clock in the kernel.
 macro_rules! clock {
     ($name:ident) => {
         offset_of!(Kernel<Ia32>, port) + Ia32::CLOCK + offset_of!(Clock, $name)

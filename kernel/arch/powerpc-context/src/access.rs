@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Accesses to I/O ports: which instructions the kernel executes for a component (`isa::io`). All
-//! have two registers, whose sum is the address, and are of the form X (*Programming Environments*,
+//! have two registers, whose sum is the address, and have the form X (*Programming Environments*,
 //! appendix A.4).
 
 /// What an access does.
@@ -8,7 +8,7 @@
 pub struct Access {
     /// The register that is read or written.
     pub register: usize,
-    /// How many bytes: 1, 2 or 4.
+    /// The number of bytes: 1, 2 or 4.
     pub bytes: u32,
     /// Whether the port is written.
     pub is_write: bool,

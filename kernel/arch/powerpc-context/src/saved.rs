@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where each register is saved, what the port records for a space, and bits of the machine state.
 
-/// Which word of a context is what. The general registers end it, so that one instruction stores
-/// all of them right below a Thread.
+/// The words of a context, by their indices. The general registers are the last ones, so that one
+/// instruction stores all of them directly below a reference to the Thread.
 pub mod word {
-    /// What ends a reservation: its value is no matter.
+    /// The word that `stwcx.` writes to end a reservation: its value does not matter.
     pub const RESERVATION: usize = 7;
     /// Link register.
     pub const LR: usize = 8;
@@ -14,7 +14,7 @@ pub mod word {
     pub const XER: usize = 10;
     /// Condition register.
     pub const CR: usize = 11;
-    /// Where to go on.
+    /// Program counter.
     pub const PC: usize = 12;
     /// Machine state, without the bit of the FPU.
     pub const MSR: usize = 13;
@@ -26,16 +26,16 @@ pub mod word {
     pub const GPR: usize = 16;
 }
 
-/// Entries in [`word::VECTOR`] that no frame names so: the number of 256 bytes before an
-/// exception's code.
+/// Values of [`word::VECTOR`] that no frame has: the address of an exception's vector, divided by
+/// 256.
 pub mod vector {
-    /// An access to data, which a table does not allow or have.
+    /// An access to data whose page is missing, or does not allow it.
     pub const DATA: u32 = 3;
     /// A fetch, in the same way.
     pub const FETCH: u32 = 4;
-    /// An interrupt of the board's.
+    /// An external interrupt.
     pub const INTERRUPT: u32 = 5;
-    /// The FPU, which is not open.
+    /// An instruction of the FPU while it was disabled.
     pub const FPU: u32 = 8;
     /// The decrementer.
     pub const DECREMENTER: u32 = 9;
@@ -43,7 +43,7 @@ pub mod vector {
     pub const SYSTEM_CALL: u32 = 12;
 }
 
-/// Which of its own a thread has, so that no fast path resumes it: bits of `Thread::lazy`.
+/// Rarely used state that a thread has, so that no fast path resumes it: bits of `Thread::lazy`.
 pub mod lazy {
     /// It has used the FPU.
     pub const FPU: u32 = 1;
@@ -51,12 +51,12 @@ pub mod lazy {
     pub const STATE: u32 = 2;
 }
 
-/// What the port keeps of a space: which word of `Space::hw` is what.
+/// The port's words of a space, `Space::hw`, by their indices.
 pub mod hw {
-    /// A word that says that its context counts (`mmu::vsid::token`) if it uses no other segments
-    /// than the two lowest, so that a switch to it writes these two; with `mmu::vsid::SHOWS` if it
-    /// shows a server by a window of the two highest, and has VSIDs of its own in all others; else
-    /// 0.
+    /// The token by which a fast path sees that the space's context is valid (`mmu::vsid::token`).
+    /// It is there if the space uses only the two lowest segments, so that a switch to it writes
+    /// these two; or, with `mmu::vsid::SHOWS`, if it shows a server by a window of the two highest
+    /// segments, and has VSIDs of its own in all others. Otherwise it is 0.
     pub const SIMPLE: usize = 0;
     /// The VSID of its lowest segment.
     pub const VSID_0: usize = 1;
@@ -64,17 +64,17 @@ pub mod hw {
     pub const VSID_1: usize = 2;
     /// The physical address of its directory.
     pub const DIRECTORY: usize = 3;
-    /// Which segments it uses, a bit each; in the upper half, which of them a Segment has as a
+    /// The segments that it uses, a bit each; in the upper half, those in which a Segment is as a
     /// whole, and [`IN_PART`].
     pub const SEGMENTS: usize = 4;
     /// In [`SEGMENTS`]: its directory may have entries of a server that it does not show yet.
     pub const IN_PART: u32 = 1 << 31;
-    /// Its context, of which its VSIDs follow.
+    /// Its context, from which its VSIDs follow.
     pub const CONTEXT: usize = 5;
-    /// Since when it has that, the lower word: a context counts until all are taken back. Both
-    /// words 0: it has none.
+    /// The epoch of that context, lower word: a context is valid until all spaces lose theirs. If
+    /// both words are 0, it has none.
     pub const EPOCH: usize = 6;
-    /// The upper word of that.
+    /// The epoch, upper word.
     pub const EPOCH_HIGH: usize = 7;
     /// The server that it shows; 0: none.
     pub const SERVER: usize = 8;
@@ -84,11 +84,11 @@ pub mod hw {
 pub mod msr {
     /// POW: the processor waits, as HID0 says.
     pub const WAIT: u32 = 1 << 18;
-    /// EE: interrupts are open.
+    /// EE: interrupts are enabled.
     pub const INTERRUPTS: u32 = 1 << 15;
     /// PR: user mode.
     pub const USER: u32 = 1 << 14;
-    /// FP: the FPU is open.
+    /// FP: the FPU is enabled.
     pub const FPU: u32 = 1 << 13;
     /// ME: a machine check is an exception.
     pub const MACHINE_CHECK: u32 = 1 << 12;

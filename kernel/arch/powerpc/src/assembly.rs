@@ -7,11 +7,11 @@
 //! | `hash.S` | the misses of a 604's hashed table |
 //! | `fast/steps.S` | steps that several fast paths make |
 //! | `fast/ipc.S` | `sc`, and the fast paths of `call` and `reply_wait` |
-//! | `fast/alien.S` | the fast path of aliens, and the end of fast paths from `sc` that give up |
+//! | `fast/alien.S` | the fast path of aliens, and the way from a fast path of `sc` that gives up to the portable kernel |
 //! | `fast/map.S` | the fast paths of answers that map a page |
 //! | `fast/page_fault.S` | the fast path of page faults |
 //! | `fast/notify.S` | the fast paths of notifications |
-//! | `words.S` | what boot words bring back |
+//! | `words.S` | alternatives that boot words select |
 //! | `mem.S` | filling and copying memory |
 //! | `entry.S` | vectors, entry, saving all registers, exit |
 //!
@@ -48,22 +48,22 @@ use mmu::powerpc::{NO_WRITE, PowerPc as Tables, bits};
 use mmu::vsid::{KEY, SCATTER, SHUT, USER_SEGMENTS};
 use powerpc_context::{hw, msr, vector, word};
 
-/// In the machine state, its upper half: r0 to r3 are those of a TLB miss (*PowerPC 603e User's
-/// Manual*, table 2-2).
+/// In the upper half of the machine state: r0 to r3 are the registers of a TLB miss (*PowerPC 603e
+/// User's Manual*, table 2-2).
 const SHADOW: u32 = 1 << 1;
 /// Why an access failed, or a fetch, in the upper half of DSISR or SRR1: neither the TLB nor the
 /// hashed table has the page.
 const NOT_FOUND: u32 = 1 << 14;
 // `words.S`: a bit is set where RAM is reached past the cache.
 const _: () = assert!(UNCACHED & (REACHED - 1) == 0 && UNCACHED & 0xffff == 0);
-/// The two words that a caller leaves for a function: where the caller's are, and where to return
-/// to.
+/// Bytes at the start of a stack frame: a pointer to the caller's frame, room for a return address,
+/// and padding.
 const LINKAGE: usize = 16;
 
-/// Where the scheduler is in the kernel.
+/// The offset of the scheduler in the kernel.
 const SCHEDULER: usize = offset_of!(Kernel<PowerPc>, sched);
 
-/// Where a part of the clock is in the kernel.
+/// The offset of a field of the clock in the kernel.
 macro_rules! clock {
     ($name:ident) => {
         offset_of!(Kernel<PowerPc>, port) + PowerPc::CLOCK + offset_of!(Clock, $name)
@@ -78,7 +78,7 @@ const _: () = assert!(clock!(shift) == clock!(mult) + 4);
 /// A receive that finds nothing and does not wait.
 const WOULD_BLOCK: u32 = Delivery::new(MessageKind::Failed, Error::WouldBlock as u32, 0, 0).0;
 
-/// The numbers of a mask's first and last bit as instructions count them, the highest as 0.
+/// The numbers of a mask's first and last bit as instructions count them: the highest bit is 0.
 const fn first_bit(mask: u32) -> u32 {
     mask.leading_zeros()
 }
@@ -110,13 +110,13 @@ const _: () = assert!(
 
 /// An entry of a leaf table for RAM that can be read only, without the address.
 const LEAF: u32 = bits::HELD | bits::CHANGED | bits::PRESENT | bits::READ_ONLY;
-/// Pages that `map.S` maps at once: eight of its instructions each.
+/// The most pages that `map.S` maps: each takes eight instructions.
 const MOST_PAGES: usize = 32;
-/// The number of the right to write, counted from the right.
+/// The number of the bit of the right to write, counted from the lowest bit.
 const WRITE: u32 = Rights::WRITE.0.trailing_zeros();
 // `map.S`: what can be written differs from that in these two bits.
 const _: () = assert!(NO_WRITE.is_power_of_two());
-/// Where the thread with index 0 is.
+/// The address of the thread with index 0.
 const THREADS: u32 = kcore::thread::TABLE + ANCHOR;
 
 global_asm!(

@@ -21,8 +21,8 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Moves what lies after the words to the end of the RAM that the kernel reaches, so that free RAM
-/// is in one piece.
+/// Moves the boot image and the symbols to the end of the RAM that the kernel can access, so that
+/// free RAM is in one piece.
 fn move_up(bytes: u32, ram_end: u32) -> Range {
     let base = ram_end.min(REACHED).saturating_sub(bytes) / PAGE_SIZE * PAGE_SIZE;
     if base < IMAGE {
@@ -46,19 +46,19 @@ impl Mapping for AmigaOne {
 
     fn unmap(_: u32, _: Range) {}
 
-    /// Its addresses are physical, and those of the first Thread are constants.
+    /// The pool's addresses are physical, and the address of the first Thread is a constant.
     fn place_pool(ram: &[Range]) -> Option<Range> {
         let pool = Range { base: PhysAddr(pool::BASE), bytes: pool_bytes::<Self>(ram) };
         is_free(ram, pool).then_some(pool)
     }
 }
 
-/// Whether all of a range is in one of these.
+/// Whether a range lies completely in one of these.
 fn is_free(ram: &[Range], range: Range) -> bool {
     ram.iter().any(|free| free.base <= range.base && range.end() <= free.end())
 }
 
-/// Takes room for a hashed table after the pool, and for what is kept of this many contexts.
+/// Reserves memory after the pool for a hashed table, and for a bit for each of this many contexts.
 fn take_hash(boot: &mut Boot, contexts: u32) -> Place {
     let place = Place::new(boot.pool.end(), boot.ram_end.0, contexts);
     let range = place.range();
@@ -72,8 +72,8 @@ fn take_hash(boot: &mut Boot, contexts: u32) -> Place {
     place
 }
 
-/// Looks at what is there. With what the kernel starts with comes where the hashed table is, if it
-/// is searched.
+/// Examines the machine. Returns what the kernel starts with, and where the hashed table is, if
+/// there is one.
 pub fn find(options: &Options) -> (Boot, Option<Place>) {
     let (ram_end, bytes) = (number("memory"), number("image"));
     if ram_end > RAM_END || !ram_end.is_multiple_of(PAGE_SIZE) {

@@ -7,22 +7,22 @@ use core::arch::asm;
 
 /// Bytes of a line.
 pub const LINE: u32 = 32;
-/// Twice what the largest data cache has, so that reading it pushes out everything else.
+/// Twice the size of the largest data cache, so that reading this much displaces everything else.
 const PUSHED: u32 = 64 << 10;
 
-/// What is done about lines.
+/// Operations on lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// Written to memory.
+    /// Write them to memory.
     Clean,
-    /// The same, and dropped.
+    /// Write them to memory, and drop them.
     Drop,
-    /// The same as `Clean`, and what the instruction cache has of them dropped.
+    /// As `Clean`, and drop them from the instruction cache.
     Code,
 }
 
-/// Does something about the lines of a range of addresses, which the kernel reaches: with
-/// translation off any physical ones.
+/// Carries out an operation on the lines of a range of addresses that the kernel can access: with
+/// translation off, any physical ones.
 pub fn on_lines(start: u32, bytes: u32, what: Lines) {
     let lines = || (start & !(LINE - 1)..start + bytes).step_by(LINE as usize);
     for line in lines() {

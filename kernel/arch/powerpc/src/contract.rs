@@ -34,7 +34,7 @@ pub static KERNEL: Lock<PowerPc> = Lock::new();
 /// The processor and its board.
 #[repr(C)]
 pub struct PowerPc {
-    /// First, where fast paths know it.
+    /// It is the first field: fast paths use this address.
     clock: Clock,
     /// VSIDs, and the segment registers.
     spaces: Spaces,
@@ -43,7 +43,7 @@ pub struct PowerPc {
 }
 
 impl PowerPc {
-    /// Where the clock is.
+    /// The offset of the clock.
     pub const CLOCK: usize = offset_of!(Self, clock);
 
     /// The port, with the clock as it is now.
@@ -51,7 +51,7 @@ impl PowerPc {
         Self { clock, spaces, idle }
     }
 
-    /// What is to be done while no thread runs, and the spaces, at once.
+    /// What is to be done while no thread runs, and the spaces, both borrowed at the same time.
     pub const fn idle(&mut self) -> (&mut Idle, &mut Spaces) {
         (&mut self.idle, &mut self.spaces)
     }
@@ -62,7 +62,7 @@ impl PowerPc {
         self.spaces.counts(self.idle.cleared())
     }
 
-    /// The hot words and the spaces, at once.
+    /// The hot words and the spaces, both borrowed at the same time.
     pub fn parts(&mut self) -> (&mut Cpu, &mut Spaces) {
         // SAFETY: the words are plain data, and assembly touches them only while no Rust runs;
         // `&mut self` keeps it unique.

@@ -39,7 +39,7 @@ unsafe extern "C" {
 const USED: u32 = 264;
 const _: () = assert!(USED <= FPU_SIZE);
 
-/// Tells a thread's slot where its registers are.
+/// Writes into a thread's UTCB slot where its registers are.
 fn note(pool: &mut Pool, thread: Ref<Thread>, place: u32) {
     let at = pool[thread].utcb + offset_of!(Utcb, fpu) as u32;
     pool.bytes_mut(at, 4).copy_from_slice(&place.to_ne_bytes());
@@ -56,12 +56,12 @@ const fn owner(cpu: &Cpu) -> Link<Thread> {
     Link::from_value(cpu.loaded)
 }
 
-/// Whether the FPU has a thread's registers, and is to be open to it.
+/// Whether the FPU has a thread's registers, and has to be enabled for it.
 pub fn is_open_to(cpu: &Cpu, thread: Ref<Thread>) -> bool {
     owner(cpu).is(thread)
 }
 
-/// A thread used the FPU while that was shut. Afterwards it has its registers.
+/// A thread used the FPU while it was disabled. Afterwards the FPU has the thread's registers.
 pub fn take(cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>) {
     regs::with_fpu(|| {
         if let Some(owner) = owner(cpu).get() {
@@ -76,7 +76,8 @@ pub fn take(cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>) {
     cpu.loaded = thread.address();
 }
 
-/// Takes a thread's registers out, if they are there: saved to its area (`keep`), or lost.
+/// Removes a thread's registers from the FPU, if they are there, and saves them to its area if
+/// `keep`.
 pub fn give_up(cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
     if is_open_to(cpu, thread) {
         if keep {
@@ -86,7 +87,7 @@ pub fn give_up(cpu: &mut Cpu, pool: &mut Pool, thread: Ref<Thread>, keep: bool) 
     }
 }
 
-/// Saves the registers, which are a thread's, to its area. The FPU is open.
+/// Saves the registers, which are a thread's, to its area. The FPU has to be enabled.
 fn save(pool: &mut Pool, thread: Ref<Thread>) {
     let to = area(pool, thread);
     // SAFETY: an area in the pool, large enough.

@@ -13,8 +13,8 @@ use kcore::boot::Range;
 use mmu::hash::{Group, Inserted, LEAST};
 use mmu::sweep::{least_contexts, words};
 
-/// Bytes of a table for so much RAM: an entry for each two pages, as Linux/PPC has it, and at least
-/// what the processor wants.
+/// Bytes of a table for this much RAM: an entry for every two pages, as in Linux/PPC, and at least
+/// what the processor requires.
 const fn table_bytes(ram: u32) -> u32 {
     let wanted = (ram / 1024).next_power_of_two();
     let least = (LEAST * size_of::<Group>()) as u32;
@@ -25,11 +25,12 @@ const fn table_bytes(ram: u32) -> u32 {
 #[derive(Clone, Copy)]
 pub struct Place {
     table: Range,
-    /// As many as wanted, and at least those in which the table can be swept.
+    /// As many contexts as requested, and at least as many as are needed to sweep the table in
+    /// time.
     pub contexts: u32,
 }
 
-/// What lies there.
+/// The table and the bits after it.
 pub struct Tables {
     /// The hashed table.
     pub table: &'static mut [Group],
@@ -38,7 +39,7 @@ pub struct Tables {
 }
 
 impl Place {
-    /// After this address, in a machine with so much RAM.
+    /// Places for them after this address, in a machine with this much RAM.
     pub const fn new(after: PhysAddr, ram: u32, contexts: u32) -> Self {
         let bytes = table_bytes(ram);
         let least = least_contexts(bytes as usize / size_of::<Group>());
@@ -50,7 +51,7 @@ impl Place {
         words(self.contexts) as u32 * 4
     }
 
-    /// All that it takes, in whole pages.
+    /// The range of all of it, in whole pages.
     pub const fn range(&self) -> Range {
         Range {
             base: self.table.base,
@@ -58,7 +59,7 @@ impl Place {
         }
     }
 
-    /// Makes the processor walk the table.
+    /// Makes the processor search the table.
     ///
     /// # Safety
     /// Once, at boot; the kernel can access the RAM, and nothing else uses it.
@@ -84,8 +85,8 @@ unsafe extern "C" {
     static hash_groups: [u32; 2];
 }
 
-/// Writes into `hash.S` where the table is and how large: `rlwinm` with the first bit of a mask,
-/// `oris` with the upper half of an address.
+/// Writes the table's place and size into `hash.S`: the first bit of a mask into a `rlwinm`, and
+/// the upper half of an address into an `oris`.
 ///
 /// # Safety
 /// No user runs yet.
@@ -102,7 +103,7 @@ unsafe fn place_in_code(table: Range) {
     }
 }
 
-/// Puts in the entry of a page.
+/// Inserts the entry of a page.
 pub fn insert(table: &mut [Group], vsid: u32, address: UserAddr, value: u32) {
     // SAFETY: assembly touches it only while no Rust runs, and this is the only reference.
     let reload = unsafe { &mut *RELOAD.get() };
@@ -110,7 +111,7 @@ pub fn insert(table: &mut [Group], vsid: u32, address: UserAddr, value: u32) {
     reload.evicts = reload.evicts.wrapping_add(u32::from(inserted == Inserted::Evicted));
 }
 
-/// How many entries were lost to others.
+/// How many entries were replaced by others.
 pub fn evicts() -> u32 {
     // SAFETY: as above.
     unsafe { (*RELOAD.get()).evicts }

@@ -21,16 +21,16 @@ pub struct Idle {
     locks: bool,
     /// The space whose pages are to be cleared.
     space: Link<Space>,
-    /// Those that are left.
+    /// The pages that are left to clear.
     left: Range<UserAddr>,
-    /// How many of its pages were.
+    /// How many of its pages were cleared.
     done: u32,
-    /// How many pages of all spaces were, since boot.
+    /// How many pages of all spaces were cleared since boot.
     cleared: u32,
 }
 
 impl Idle {
-    /// No space wants any.
+    /// No space has asked for any.
     pub const fn new(options: &Options) -> Self {
         let left = UserAddr(0)..UserAddr(0);
         Self {
@@ -69,7 +69,7 @@ impl Idle {
         self.cleared
     }
 
-    /// Clears a page. Whether there was one.
+    /// Clears a page. Returns whether there was one to clear.
     fn clear(&mut self, pool: &Pool) -> bool {
         let Some(space) = self.space.get().filter(|_| self.left.start < self.left.end) else {
             return false;
@@ -105,7 +105,7 @@ impl Idle {
 /// Clears a page word by word.
 ///
 /// # Safety
-/// As of a write to each.
+/// As for a write to each word.
 unsafe fn clear_words(page: u32) {
     for word in (page..page + PAGE_SIZE).step_by(4) {
         // SAFETY: the caller's.
@@ -113,15 +113,15 @@ unsafe fn clear_words(page: u32) {
     }
 }
 
-/// The physical address of a page that may be written, if it is RAM that the kernel reaches, and
-/// cached.
+/// The physical address of a page that may be written, if it is cached RAM that the kernel can
+/// access.
 fn cached_ram(page: u32) -> Option<u32> {
     let is_cached =
         page & (bits::UNCACHED | bits::GUARDED) == 0 && page & bits::READ_ONLY == bits::READ_WRITE;
     Some(page & bits::ADDRESS).filter(|address| is_cached && *address < REACHED)
 }
 
-/// A step, or a wait.
+/// Does one step of work, or waits if there is none.
 pub fn step(idle: &mut Idle, spaces: &mut Spaces, pool: &Pool) {
     if idle.locks {
         regs::lock_caches(true);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The port to PowerPC: the 603, whose TLB is filled by software, and the 604, which walks a hashed
-//! table (docs/powerpc.md).
+//! The port to PowerPC: the 603, whose TLB is filled by software, and the 604, which searches a
+//! hashed table (docs/powerpc.md).
 //!
-//! The kernel has no translation tables. It is at its physical addresses, which block address
-//! translation registers (BATs) show only to the supervisor; users have the same addresses for
-//! themselves.
+//! The kernel has no translation tables. It runs at its physical addresses, which block address
+//! translation registers (BATs) map only for the supervisor; users have their own mappings at these
+//! addresses.
 //!
 //! It owns entry and exit, the VSIDs, the hashed table and the caches. It does not decide which
 //! thread runs: `kcore` does.
@@ -27,9 +27,9 @@
 //! | `fpu` | the FPU, which is loaded when a thread uses it |
 //! | `idle` | what is done while no thread runs |
 //! | `contract` | what the portable kernel asks of a port |
-//! | `kdb` | what the kernel debugger knows of it |
+//! | `kdb` | what the kernel debugger knows of this processor |
 //! | `trap` | what an entry means, and the way back |
-//! | `assembly` | entry and exit (`*.S`), and what they know of Rust |
+//! | `assembly` | entry, exit and the fast paths (`*.S`, `fast/*.S`), and what they know of Rust |
 //! | `boot` | what the machine has |
 //! | `start` | from reset to the first thread |
 #![no_std]

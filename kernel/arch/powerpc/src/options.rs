@@ -20,13 +20,13 @@ pub fn number(name: &str) -> u32 {
     options::number::<AmigaOne>(line(), name)
 }
 
-/// What a user may say; if nothing, `usual`.
+/// The value of a word that a user may give; without it, `usual`.
 fn chosen<T>(name: &str, usual: T, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> T {
     options::chosen::<AmigaOne, T>(line(), name, usual, what, parse)
 }
 
-/// This many contexts there are at least: a space needs one of each half for itself, for the server
-/// that it shows, and for the Segment in each of its segments, all at once.
+/// The fewest contexts. In each half there must be one for a space itself, one for the server that
+/// it shows, and one for the Segment in each of its segments, all at the same time.
 const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
 
 /// What the idle loop does about pages that a component wants to be cleared.
@@ -34,7 +34,7 @@ const LEAST_CONTEXTS: u32 = 2 * (USER_SEGMENTS + 3);
 pub enum Clear {
     /// Nothing: no component can ask for it.
     Off,
-    /// It clears them by the cache.
+    /// It clears them through the cache.
     Cached,
     /// It clears them past the cache.
     Uncached,
@@ -44,7 +44,7 @@ pub enum Clear {
 
 /// What the user chose by boot words.
 pub struct Options {
-    /// What makes VSIDs.
+    /// The function that makes VSIDs.
     pub function: Function,
     /// Whether a 603 searches the hashed table.
     pub searches: bool,
@@ -62,26 +62,26 @@ pub struct Options {
     pub contexts: u32,
     /// Whether the idle loop sweeps the hashed table.
     pub sweep: bool,
-    /// Whether the hashed table gets its entries by assembly.
+    /// Whether assembly inserts entries into the hashed table.
     pub fast_reload: bool,
-    /// This many pages of a range are taken out of the hashed table and the TLB page by page.
+    /// Ranges of up to this many pages are removed from the hashed table and the TLB page by page.
     pub cut_off: u32,
-    /// Whether the hashed table keeps what a space leaves that gets another context.
+    /// Whether the hashed table keeps the entries of a space that gets another context.
     pub lazy_flush: bool,
 }
 
-/// Whether something is to be done that is not by itself: the only thing that its word takes.
+/// Whether a word has its only value, which selects something that is not done by default.
 fn also(name: &str, is: &str) -> bool {
     !unless(name, is)
 }
 
-/// Whether something is not to be done: the only thing that its word takes.
+/// Whether something is done by default: not if its word has its only value, which turns it off.
 fn unless(name: &str, is: &str) -> bool {
     chosen(name, true, is, |value| (value == is).then_some(false))
 }
 
 impl Options {
-    /// As the words say.
+    /// Reads the words.
     pub fn read() -> Self {
         let function =
             chosen("vsid", Function::Scattered, "pid, pid16 or scattered", |value| match value {

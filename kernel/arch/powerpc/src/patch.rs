@@ -18,16 +18,16 @@ unsafe extern "C" {
     static slow_jumps: u32;
 }
 
-/// Places that a boot word changes, all at once.
+/// Groups of places that a boot word changes together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Jumps {
     /// A 603's misses search the hashed table.
     Search,
     /// They read tables past the cache.
     Uncached,
-    /// So does what puts entries into the hashed table.
+    /// The code that inserts entries into the hashed table reads tables past the cache.
     UncachedInsert,
-    /// Lines are asked for before they are needed.
+    /// Lines are prefetched before they are needed.
     Preload,
     /// A window opens and shuts with a block of the server's memory.
     Block,
@@ -38,7 +38,7 @@ pub enum Jumps {
 /// Writes an instruction of the kernel's.
 ///
 /// # Safety
-/// Nobody executes it meanwhile, and the kernel is right with it.
+/// The instruction is not executed meanwhile, and the kernel is correct with the new one.
 pub unsafe fn write_code(at: *const u32, instruction: u32) {
     // SAFETY: the caller's; the kernel's image is RAM.
     unsafe { at.cast_mut().write_volatile(instruction) };
@@ -48,7 +48,7 @@ pub unsafe fn write_code(at: *const u32, instruction: u32) {
 /// Writes jumps.
 ///
 /// # Safety
-/// No user runs yet. The processor is one that they are for.
+/// No user runs yet. The jumps are for this kind of processor.
 pub unsafe fn jump(jumps: Jumps) {
     // SAFETY: a table of `words.S`: pairs of addresses in the kernel's image, the last one followed
     // by 0. Only what users cause, and the way to them, executes what is there.

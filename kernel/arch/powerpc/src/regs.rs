@@ -31,7 +31,7 @@ read! {
     fault_address: 19;
     /// Why it failed: bits of [`dsisr`].
     fault_status: 18;
-    /// Ticks of the time base until the decrementer passes 0. It counts on below that.
+    /// Ticks of the time base until the decrementer passes 0. It continues to count below 0.
     decrementer: 22;
     /// Which processor it is.
     processor_version: 287;
@@ -63,7 +63,7 @@ pub fn set_decrementer(ticks: u32) {
     unsafe { asm!("mtspr 22, {}", in(reg) ticks, options(nomem, nostack, preserves_flags)) };
 }
 
-/// Has a segment of users' addresses this VSID from the way back to user mode on.
+/// Gives a segment of users' addresses this VSID, from the next return to user mode on.
 pub fn set_segment(segment: u32, vsid: u32) {
     // SAFETY: the kernel reaches memory by BATs only, so no address of its own changes.
     unsafe {
@@ -71,8 +71,8 @@ pub fn set_segment(segment: u32, vsid: u32) {
     };
 }
 
-/// Names the hashed table, which lies at a multiple of its bytes, a power of two and at least 64
-/// KiB.
+/// Sets the address of the hashed table, which is a multiple of the table's size, a power of two
+/// and at least 64 KiB.
 ///
 /// # Safety
 /// The table is the processor's from now on.
@@ -84,13 +84,13 @@ pub unsafe fn set_hash(table: u32, bytes: u32) {
     };
 }
 
-/// Drops what the TLB has of this address, of any space, and of others in the same set.
+/// Drops the TLB's entries for this address, of any space, and all others in the same set.
 pub fn drop_page(address: u32) {
     // SAFETY: dropping translations has no effect but time.
     unsafe { asm!("tlbie {}", in(reg) address, options(nostack, preserves_flags)) };
 }
 
-/// What was dropped is not used any more.
+/// Waits until no dropped entry is used any more.
 pub fn dropped() {
     // SAFETY: orders accesses.
     unsafe { asm!("sync", options(nostack, preserves_flags)) };
@@ -99,14 +99,14 @@ pub fn dropped() {
 /// Sets of the larger TLB, which the 604 has: 64 of two entries.
 const SETS: u32 = 64;
 
-/// Drops all that the TLB has.
+/// Drops all entries of the TLB.
 pub fn drop_all() {
     (0..SETS).for_each(|set| drop_page(set * abi::PAGE_SIZE));
     dropped();
 }
 
-/// Shows RAM a second time to the supervisor, past the cache, by the third BAT of data
-/// (*Programming Environments*, tables 7-9 and 7-10).
+/// Maps RAM a second time for the supervisor, uncached, by the third data BAT (*Programming
+/// Environments*, tables 7-9 and 7-10).
 ///
 /// # Safety
 /// Nothing else is at these addresses. No line of what is accessed there is dirty in the cache.
@@ -117,8 +117,8 @@ pub unsafe fn show_uncached(upper: u32, lower: u32) {
     };
 }
 
-/// Shows a block to user mode by the fourth BATs of code and of data, as `mmu::block` makes their
-/// upper words; nothing by 0.
+/// Shows a block to user mode by the fourth instruction BAT and the fourth data BAT. `mmu::block`
+/// makes their upper word; 0 shows nothing.
 pub fn show_block(upper: u32) {
     // SAFETY: the kernel does not see it, and the way to user mode orders accesses.
     unsafe {
@@ -126,7 +126,7 @@ pub fn show_block(upper: u32) {
     };
 }
 
-/// Says where the block lies that they show from [`show_block`] on: their lower words.
+/// Sets the physical address of the block that [`show_block`] shows: their lower words.
 pub fn place_block(lower: u32) {
     show_block(0);
     // SAFETY: nothing is shown meanwhile.
@@ -136,7 +136,7 @@ pub fn place_block(lower: u32) {
 }
 
 /// HID0: doze while the machine state says WAIT; invalidate the instruction cache; caches on;
-/// caches locked, so that nothing comes into them.
+/// caches locked, so that no new line gets into them.
 const DOZE: u32 = 1 << 23;
 const LOCKED: u32 = 1 << 13 | 1 << 12;
 const DROP_CODE: u32 = 1 << 11;
@@ -150,7 +150,7 @@ fn set_hid0(value: u32) {
     };
 }
 
-/// Turns the caches on, which have nothing yet.
+/// Enables the caches, which are empty yet.
 pub fn init_caches() {
     set_hid0(CACHES | DROP_CODE | DROP_DATA | DOZE);
     set_hid0(CACHES | DOZE);
@@ -161,13 +161,13 @@ pub fn lock_caches(are_locked: bool) {
     set_hid0(CACHES | DOZE | if are_locked { LOCKED } else { 0 });
 }
 
-/// Drops all that the instruction cache has.
+/// Drops all lines of the instruction cache.
 pub fn drop_code() {
     set_hid0(CACHES | DOZE | DROP_CODE);
     set_hid0(CACHES | DOZE);
 }
 
-/// Waits for an interrupt. It is not taken: the caller finds out which it is.
+/// Waits for an interrupt, which is not handled here: the caller finds out which it is.
 pub fn wait() {
     let idle = IDLE.address() + (CONTEXT_WORDS * 4) as u32;
     // SAFETY: what comes is saved in `IDLE` and goes on after the instruction, with interrupts off
@@ -199,8 +199,8 @@ pub fn frame() -> u32 {
     frame
 }
 
-/// Names the directory of the space whose addresses user mode has, for the handlers that fill the
-/// TLB of a 603.
+/// Records the directory of the space with whose addresses user mode runs, for the handlers that
+/// fill the TLB of a 603.
 pub fn set_directory(directory: u32) {
     // SAFETY: the register is the kernel's own, and only `miss.S` reads it.
     unsafe { asm!("mtspr 272, {}", in(reg) directory, options(nomem, nostack, preserves_flags)) };
@@ -211,7 +211,7 @@ pub fn fills_tlb_by_software() -> bool {
     version::SOFTWARE_TLB.contains(&(processor_version() >> 16))
 }
 
-/// Does something with the FPU open to the kernel.
+/// Does something with the FPU enabled for the kernel.
 pub fn with_fpu(what: impl FnOnce()) {
     // SAFETY: the kernel computes nothing with the FPU's registers, so the code that saves and
     // loads them is the only one.
@@ -223,8 +223,8 @@ pub fn with_fpu(what: impl FnOnce()) {
     unsafe { asm!("mtmsr {}", "isync", in(reg) msr::KERNEL, options(nostack, preserves_flags)) };
 }
 
-/// Does something with the translation of data off: it reaches all of RAM. What the kernel has
-/// itself is at the same addresses.
+/// Does something with data translation off: then all of RAM can be accessed. The kernel's own data
+/// has the same addresses.
 pub fn untranslated<T>(what: impl FnOnce() -> T) -> T {
     // SAFETY: the kernel's stack and statics are mapped one to one, and are cached either way.
     unsafe {

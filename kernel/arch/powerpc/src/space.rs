@@ -2,8 +2,8 @@
 //! Address spaces: which VSIDs each has, which VSIDs are in the segment registers, and which
 //! translations are removed.
 //!
-//! A space's tables are authoritative. The TLB has copies of their entries and so, on a 604, has
-//! the hashed table. A space that changes more than `CUT_OFF` pages gets another context: then no
+//! A space's tables are authoritative. The TLB has copies of their entries, and so has the hashed
+//! table of a 604. A space that changes more than `CUT_OFF` pages gets another context: then no
 //! space can use the old copies, and they need not be searched for.
 
 use crate::cache::{Lines, on_lines};
@@ -43,7 +43,7 @@ pub struct Spaces {
     left: u32,
     /// Whether a space that gets another context leaves its entries.
     is_lazy: bool,
-    /// Entries of the hashed table that were taken out by the space that lost them.
+    /// Entries that were removed from the hashed table because a space changed its mappings.
     removed: u32,
     /// Where users read the counts.
     page: Option<PhysAddr>,
@@ -56,11 +56,12 @@ pub struct Spaces {
     open: Link<Space>,
     /// The server whose VSIDs are to be in that window.
     shown: Link<Space>,
-    /// The segment registers have VSIDs that are no longer valid, and have to be written again.
+    /// Whether the segment registers have VSIDs that are no longer valid, and have to be written
+    /// again.
     is_stale: bool,
     /// Which of them have a VSID that a space has or had.
     loaded: Segments,
-    /// The hashed table, if the processor walks one.
+    /// The hashed table, if the processor searches one.
     hash: Option<&'static mut [Group]>,
     /// Whether software fills the TLB.
     by_software: bool,
@@ -68,7 +69,8 @@ pub struct Spaces {
     uncached_tables: bool,
     /// Whether a BAT shows a block of a server's memory while its window is open.
     shows_blocks: bool,
-    /// Which of the VSIDs that no space has the last segment has, where users have nothing.
+    /// Which of the VSIDs that no space has is in the register of the last segment, where users
+    /// have nothing.
     unused: u32,
 }
 
@@ -125,7 +127,7 @@ const fn start(number: u32) -> UserAddr {
     UserAddr(number << 28)
 }
 
-/// What says the context of a space or a Segment: its number, and since when, in two words.
+/// The words for the context of a space or a Segment: its number, and its epoch in two words.
 fn tag(pool: &Pool, owner: Owner) -> [u32; 3] {
     match owner {
         Owner::Space(space) => {
@@ -150,7 +152,7 @@ fn set_tag(pool: &mut Pool, owner: Owner, [context, low, high]: [u32; 3]) {
     }
 }
 
-/// Whose VSIDs a space has in a segment, of which of its segments, and the key beside that.
+/// The owner whose VSIDs a space has in a segment, the number of the owner's segment, and the key.
 fn of_segment(
     pool: &Pool,
     space: Ref<Space>,
@@ -186,8 +188,8 @@ fn in_part(pool: &mut Pool, space: Ref<Space>) -> Segments {
     (first..USER_SEGMENTS).fold(0, |all, segment| all | 1 << segment)
 }
 
-/// As [`page`], but regardless of the rights that the attachment of a Segment removes. For a large
-/// page these cannot be distinguished.
+/// As [`page`], but with the rights that the attachment of a Segment removes. For a large page
+/// those rights cannot be distinguished.
 fn unrestricted(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let (directory, leaf) = entries(pool, space, address)?;
     seen(
@@ -240,8 +242,8 @@ impl Spaces {
         (hw[hw::DIRECTORY], hw[hw::SEGMENTS]) = (directory, LOW.into());
     }
 
-    /// A thread of this space entered the kernel: a fast path may have switched to it. If it
-    /// changed tables to or from those of a space that shows a server, then between two that show
+    /// A thread of this space entered the kernel: a fast path may have switched to it. If the
+    /// tables that were left, or the new ones, are of a space that shows a server, both spaces show
     /// the same one.
     pub fn came_from(&mut self, pool: &Pool, space: Ref<Space>) {
         self.looked();
@@ -255,8 +257,8 @@ impl Spaces {
         };
     }
 
-    /// The space with whose tables a thread of this space runs: a server's by those of a space that
-    /// shows it, if they are there.
+    /// The space with whose tables a thread of this space runs: a server's thread runs with the
+    /// tables of a space that shows the server, if they are loaded.
     fn tables(&self, pool: &Pool, space: Ref<Space>) -> Ref<Space> {
         match self.entered.get() {
             Some(entered) if window::shown(pool, entered) == Some(space) => entered,
@@ -282,8 +284,8 @@ impl Spaces {
         }
     }
 
-    /// A space or a Segment loses its context: entries of its pages belong to no space. No other
-    /// gets that context before these entries were swept.
+    /// A space or a Segment loses its context. From then on entries of its pages belong to no
+    /// space. The context is not given out again before these entries have been swept.
     pub fn forget(&mut self, pool: &mut Pool, owner: Owner) {
         if let Some(context) = self.context(pool, owner) {
             self.sweep.forget(context, self.hash.as_deref().unwrap_or_default());
@@ -302,8 +304,7 @@ impl Spaces {
         }
     }
 
-    /// Removes all entries of a context from the hashed table, as systems did before flushes were
-    /// lazy.
+    /// Removes all entries of a context from the hashed table: the flush that is not lazy.
     fn search(&mut self, context: u32) {
         let function = self.function;
         let removed = remove_all(self.hash.as_deref_mut().unwrap_or_default(), |vsid| {
@@ -312,7 +313,7 @@ impl Spaces {
         self.removed = self.removed.wrapping_add(removed);
     }
 
-    /// If the segment registers are a space's, they are to be written again.
+    /// If the segment registers have a space's VSIDs, they have to be written again.
     fn leave(&mut self, space: Ref<Space>) {
         self.is_stale |= self.entered.is(space) || self.shown.is(space);
     }
@@ -409,7 +410,7 @@ impl Spaces {
         (u64::from(high) << 32 | u64::from(low) == self.epoch).then_some(context)
     }
 
-    /// A context for one that has none.
+    /// Gives a context to an owner that has none.
     fn take(&mut self, pool: &mut Pool, owner: Owner) -> u32 {
         let Taken { context, is_turn } =
             self.sweep.take(self.hash.as_deref_mut().unwrap_or_default());
@@ -421,7 +422,7 @@ impl Spaces {
         context
     }
 
-    /// Makes a space the one whose addresses user mode has.
+    /// Makes a space the one with whose addresses user mode runs.
     pub fn enter(&mut self, cpu: &mut Cpu, pool: &mut Pool, space: Ref<Space>) {
         let tables = self.tables(pool, space);
         if self.is_stale || !self.entered.is(tables) {
@@ -494,8 +495,8 @@ impl Spaces {
         self.is_stale = false;
     }
 
-    /// What a segment register gets for a space that uses the segment: a VSID of its own, or a
-    /// Segment's, which gets a context if it has none.
+    /// The value of a segment register for a space that uses the segment: with a VSID of the space,
+    /// or with one of a Segment, which gets a context if it has none.
     fn register(
         &mut self,
         pool: &mut Pool,
@@ -507,13 +508,13 @@ impl Spaces {
         self.function.vsid(self.certain(pool, owner), part) | key
     }
 
-    /// The context of one that gets one if it has none.
+    /// The context of an owner, which gets one if it has none.
     fn certain(&mut self, pool: &mut Pool, owner: Owner) -> u32 {
         self.context(pool, owner).unwrap_or_else(|| self.take(pool, owner))
     }
 
-    /// What the processor may see at an address while a thread of this space runs, as [`page`], and
-    /// whose VSID it has.
+    /// What the processor may see at an address while a thread of this space runs, as [`page`]
+    /// returns it, and the space whose VSIDs are used for it.
     pub fn seen(
         &self,
         pool: &Pool,
@@ -597,8 +598,8 @@ impl Spaces {
         }
     }
 
-    /// Looks for entries without an owner in the hashed table, because no thread runs. Whether
-    /// there is more to be looked at.
+    /// Sweeps a part of the hashed table, because no thread runs. Returns whether there is more to
+    /// sweep.
     pub fn sweep(&mut self) -> bool {
         self.sweep.step(self.hash.as_deref_mut().unwrap_or_default(), self.sweeps)
     }
@@ -634,9 +635,9 @@ impl Spaces {
         unsafe { ((page.0 + COUNTS_OFFSET) as *mut Counts).write_volatile(counts) };
     }
 
-    /// QEMU keeps translations for itself that a 603's TLB lost to others, and its `tlbie` does not
-    /// find them there. A segment register that gets another value makes it forget all of them on
-    /// the way to user mode. No processor needs that.
+    /// QEMU keeps translations that a 603's TLB has already replaced, and its `tlbie` does not
+    /// remove them. If a segment register gets another value, QEMU drops all of them on the way to
+    /// user mode. No processor needs that.
     fn empty_emulators_tlb(&mut self) {
         self.unused = (self.unused + 1) % SEGMENTS;
         regs::set_segment(SEGMENTS - 1, vsid(0, self.unused));

@@ -42,10 +42,10 @@ global_asm!(
     supervisor = const SUPERVISOR,
 );
 
-/// Interrupt lines that components may have: all but the one that joins the two controllers.
+/// Interrupt lines that components may have: all but the one that connects the two controllers.
 const COMPONENT_LINES: [u32; pic::LINES - 1] = lines::all_but(&[pic::CASCADE]);
 
-/// What boot words change in the kernel's code, and where it reaches RAM past the cache.
+/// Carries out the boot words: changes the kernel's code, and maps RAM past the cache.
 fn change_code(options: &Options) {
     let by_software = regs::fills_tlb_by_software();
     let jumps = [

@@ -11,7 +11,7 @@ const LONGEST: u32 = i32::MAX as u32;
 /// Nanoseconds of a tick of the time base.
 const NANOSECONDS: u64 = 1_000_000_000 / TIME_BASE as u64;
 
-/// How the time base becomes time.
+/// How the time base is converted into time.
 pub fn clock() -> Clock {
     start::clock(ticks(), TIME_BASE)
 }
@@ -21,13 +21,13 @@ pub fn ticks() -> u64 {
     regs::time_base()
 }
 
-/// Asks for a tick in this many nanoseconds, or earlier.
+/// Sets the decrementer to interrupt in this many nanoseconds, or earlier.
 pub fn tick_in(nanoseconds: u64) {
     let ticks = nanoseconds / NANOSECONDS + 1;
     regs::set_decrementer(ticks.min(u64::from(LONGEST)) as u32);
 }
 
-/// Asks for none for as long as can be.
+/// Makes the time until the next tick as long as possible.
 pub fn tick_late() {
     regs::set_decrementer(LONGEST);
 }

@@ -15,7 +15,7 @@ use pool::{Link, Ref};
 use port_map::PortMap;
 use powerpc_context::{access, msr, vector, word};
 
-/// Bits of the machine state that an exception saves in addition to the thread's own: why it came.
+/// Bits that an exception saves in addition to the thread's own machine state: its cause.
 const REASONS: u32 = program::FPU | program::ILLEGAL | program::PRIVILEGED | program::TRAP;
 
 /// Entered from user mode; the current thread's registers are in its context.
@@ -55,15 +55,15 @@ pub extern "C" fn enter() {
     leave(kernel);
 }
 
-/// The thread's handler has to know why it stopped.
+/// The thread's handler gets an exception.
 fn stop(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, why: u32, error: u32) {
     let context = &mut kernel.pool[current].context;
     (context[word::VECTOR], context[word::ERROR]) = (why, error);
     kernel.exception();
 }
 
-/// A page could not be accessed: if its translation was only not there, it is now; else the
-/// thread's handler has to know.
+/// A page could not be accessed. If only its translation was missing, it is there now; otherwise
+/// the thread's handler gets the fault.
 fn page_fault(
     kernel: &mut Kernel<PowerPc>,
     current: Ref<Thread>,
@@ -95,7 +95,8 @@ fn access_failed(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>) {
     page_fault(kernel, current, address, access, error);
 }
 
-/// Makes an access to an I/O port for a thread whose space was given it. Whether that was it.
+/// Makes an access to an I/O port for a thread whose space has the port. Returns whether it was
+/// such an access.
 fn used_port(kernel: &mut Kernel<PowerPc>, current: Ref<Thread>, address: u32) -> bool {
     let Some(port) = address.checked_sub(PORTS).filter(|port| *port < 1 << 16) else {
         return false;

@@ -16,15 +16,15 @@ use mmu::vsid::KEY;
 use pool::{Pool, Ref};
 use powerpc_context::hw;
 
-/// What the port keeps of a Segment: which word of `Segment::hw` is what.
+/// The port's words of a Segment, `Segment::hw`, by their indices.
 pub mod word {
-    /// Its context, as of a space.
+    /// Its context, as for a space.
     pub const CONTEXT: usize = 0;
-    /// Since when it has that, the lower word.
+    /// The epoch of that context, lower word.
     pub const EPOCH: usize = 1;
     /// The upper word.
     pub const EPOCH_HIGH: usize = 2;
-    /// How many segments of spaces it has as a whole.
+    /// In how many segments of spaces it is as a whole.
     pub const USES: usize = 3;
 }
 
@@ -36,41 +36,42 @@ const ENTRIES: usize = (1 << 28) / Tables::SPAN as usize;
 pub struct Whole {
     /// The Segment.
     pub segment: Ref<Segment>,
-    /// Which 256 MiB of it are there.
+    /// Which part of it, of 256 MiB, is there.
     pub part: u32,
     /// What the segment register has besides the VSID: the key.
     pub key: u32,
 }
 
-/// Which segments of a space a Segment has as a whole, as was noted.
+/// The segments of a space in which a Segment is as a whole, as recorded.
 pub fn noted(pool: &Pool, space: Ref<Space>) -> u32 {
     (pool[space].hw[hw::SEGMENTS] & !hw::IN_PART) >> 16
 }
 
-/// A segment's entries of a directory.
+/// The entries of a directory for a segment.
 pub const fn entries_of(number: u32) -> core::ops::Range<usize> {
     number as usize * ENTRIES..(number as usize + 1) * ENTRIES
 }
 
-/// Whether any of these entries are no Segment's.
+/// Whether any of these entries is not a Segment's.
 pub fn is_other(entries: &[u32]) -> bool {
     entries.iter().any(|entry| entry & bits::SHARED == 0)
 }
 
-/// Whether these entries of a space, from this one on, were written as a Segment was attached
-/// there. Then nothing is there yet.
+/// Whether these entries of a space, from this one on, were written because a Segment was attached
+/// there. Then they map nothing yet.
 pub fn begins(pool: &Pool, space: Ref<Space>, index: usize, entries: &[u32]) -> bool {
     entries.iter().any(|entry| entry & bits::PRESENT == 0)
         && attached_at(pool, space, index as u32).is_some()
 }
 
-/// Finds Segments of a space, of one segment after the other: each is the same or a later one. A
-/// Segment may begin many segments before, so the last one that was found is kept.
+/// Finds the Segments of a space. Its functions are called for one segment after the other, never
+/// for an earlier one. A Segment may begin many segments before, so the last one that was found is
+/// kept.
 #[derive(Default)]
 pub struct Finder {
     /// The segments that were searched are below this one.
     next: u32,
-    /// What begins last there where a segment does, and where.
+    /// The last Segment there that begins where a segment begins, and its place.
     last: Option<(u32, Ref<Attachment>)>,
 }
 
@@ -88,7 +89,7 @@ impl Finder {
         self.last
     }
 
-    /// The Segment that has a segment of a space as a whole, as was noted.
+    /// The Segment that is in a segment of a space as a whole, as recorded.
     pub fn noted(&mut self, pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
         if noted(pool, space) & 1 << number == 0 {
             None
@@ -114,7 +115,7 @@ impl Finder {
         Some((Whole { segment, part, key }, entries.min(ENTRIES)))
     }
 
-    /// The Segment that has a segment of a space as a whole, by the space's tables. (A server has
+    /// The Segment that is in a segment of a space as a whole, by the space's tables. (A server has
     /// none: nothing is attached to it.)
     pub fn found(&mut self, pool: &Pool, space: Ref<Space>, number: u32) -> Option<Whole> {
         let top = pool[space].region.top.get()?;

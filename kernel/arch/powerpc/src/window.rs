@@ -23,7 +23,7 @@ pub const FIRST: u32 = USER_SEGMENTS - 2;
 /// All segments below such a window.
 pub const BELOW: Segments = (1 << FIRST) - 1;
 
-/// What fast paths know of a window; none if there is none, or it has not two segments.
+/// What fast paths know of a window; nothing if there is none, or if it does not have two segments.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Shown {
@@ -33,8 +33,8 @@ pub struct Shown {
     pub server: Link<Space>,
     /// The server's VSIDs there.
     pub vsids: [u32; 2],
-    /// What a space has in `hw::SIMPLE` to which a fast path may switch from these tables, if it
-    /// shows the same server.
+    /// The value of `hw::SIMPLE` of spaces to which a fast path may switch from these tables: those
+    /// that show the same server.
     pub token: u32,
 }
 
@@ -44,13 +44,13 @@ impl Shown {
         Self { tables: Link::NULL, server: Link::NULL, vsids: [0; 2], token: NO_TOKEN };
 }
 
-/// That of the tables that the processor has. A fast path that switches to those of another space
-/// says so here. It lies below 32 KiB, as the hot words (`layout.rs`).
+/// The window in the tables that the processor has. A fast path that switches to the tables of
+/// another space records that here. It lies below 32 KiB, like the hot words (`layout.rs`).
 #[unsafe(link_section = ".hot")]
 pub static SHOWN: Shared<Shown> = Shared::new(Shown::NONE);
 
-/// By the boot word `server-bat`, of that server's memory the block that a BAT shows while the
-/// window is open: the upper word, or 0 if there is none. Assembly knows it (`words.S`).
+/// With the boot word `server-bat`: the upper word of the BAT that shows a block of the server's
+/// memory while the window is open; 0 if there is no such block. Assembly reads it (`words.S`).
 #[unsafe(link_section = ".hot")]
 pub static BLOCK: Shared<u32> = Shared::new(0);
 
@@ -64,7 +64,7 @@ pub fn shown(pool: &Pool, space: Ref<Space>) -> Option<Ref<Space>> {
     Link::from_value(pool[space].hw[hw::SERVER]).get()
 }
 
-/// Whether a window can begin at an address: segments are whole.
+/// Whether a window can begin at an address: it consists of whole segments.
 pub const fn fits(start: UserAddr) -> bool {
     start.0 << 4 == 0 && start.0 >> 28 < USER_SEGMENTS
 }
@@ -78,7 +78,7 @@ fn numbers(pool: &Pool, server: Ref<Space>) -> impl Iterator<Item = u32> {
     pool[server].window.0 >> 28..USER_SEGMENTS
 }
 
-/// Shuts a server's window, or opens it by the server's context.
+/// Shuts a server's window, or opens it with the VSIDs of the server's context.
 pub fn set(pool: &Pool, server: Ref<Space>, open_by: Option<u32>, function: Function) {
     for segment in numbers(pool, server) {
         regs::set_segment(segment, open_by.map_or(SHUT, |context| function.vsid(context, segment)));
@@ -92,8 +92,8 @@ pub fn shut(segments: Segments) {
         .for_each(|segment| regs::set_segment(segment, SHUT));
 }
 
-/// Finds the block of a server's memory that a BAT can show, and shows nothing of it yet; nothing
-/// ever if there is no server.
+/// Finds the block of a server's memory that a BAT can show, without showing it yet; if there is no
+/// server, there is no block.
 pub fn find_block(pool: &Pool, server: Option<Ref<Space>>) {
     let found = server.and_then(|server| {
         let (start, top) = (pool[server].window, pool[server].region.top.get()?);
@@ -105,20 +105,21 @@ pub fn find_block(pool: &Pool, server: Option<Ref<Space>>) {
     unsafe { *BLOCK.get() = upper };
 }
 
-/// Shows it, or hides it.
+/// Shows the block, or hides it.
 pub fn show_block(is_open: bool) {
     // SAFETY: as of `SHOWN`, below.
     let upper = unsafe { *BLOCK.get() };
     regs::show_block(if is_open { upper } else { 0 });
 }
 
-/// Whether a server's window is one that fast paths open and shut.
+/// Whether fast paths can open and shut a server's window.
 pub fn is_fast(pool: &Pool, server: Ref<Space>) -> bool {
     numbers(pool, server).eq(FIRST..USER_SEGMENTS)
 }
 
-/// Tells fast paths of the window in the space whose tables the processor has; `shown` is the
-/// server with its context. `token` is the space's, if they may switch from it and to it.
+/// Records for fast paths the window in the space whose tables the processor has; `shown` is the
+/// server with its context. `token` is the space's token, if fast paths may switch from it and to
+/// it.
 pub fn tell(
     pool: &Pool,
     tables: Ref<Space>,

@@ -45,10 +45,10 @@ use mmu::x86_64::{X86_64 as X86_64Format, bits};
 use plat_pc::pic;
 use x86_64_context::{FIXED_FLAGS, State, hw, lazy, loaded, selector, word};
 
-/// The address of a field of the scheduler.
+/// The offset of the scheduler in the kernel.
 const SCHEDULER: usize = offset_of!(Kernel<X86_64>, sched);
 
-/// The address of a field of the clock.
+/// The offset of a field of the clock in the kernel.
 macro_rules! clock {
     ($name:ident) => {
         offset_of!(Kernel<X86_64>, port) + X86_64::CLOCK + offset_of!(Clock, $name)
