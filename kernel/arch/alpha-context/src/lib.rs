@@ -13,28 +13,28 @@ use abi::{Frame, UserAddr};
 use kcore::Thread;
 use kcore::port::{CONTEXT_WORDS, Context, Registers};
 
-/// Which word of a context is what. $0 to $29 are the first.
+/// The words of a context, by their indices. $0 to $29 are the first.
 pub mod word {
     /// Why the thread entered: an exception's number, or one of `Frame::vector`.
     pub const VECTOR: usize = 36;
-    /// The processor's word on a fault, or 0.
+    /// The processor's error code for a fault, or 0.
     pub const ERROR: usize = 37;
-    /// The stack pointer, $30, next to the program counter: a line of the cache has both.
+    /// The stack pointer, $30, next to the program counter: both are in one cache line.
     pub const SP: usize = 38;
     /// The program counter.
     pub const PC: usize = 39;
 }
 
-/// Which words of `Space::hw` are what. Each is half of a quadword.
+/// The port's words of a space, `Space::hw`, by their indices. Each is half of a quadword.
 pub mod hw {
     /// The physical address of the table of the highest level.
     pub const TABLE: usize = 0;
-    /// The tag, where both registers want it; 0: the space has none.
+    /// The tag, at the bits where both registers need it; 0: the space has none.
     pub const TAG: usize = 2;
 }
 
-/// A tag in both places: bits 4 to 10 for ITB_ASN, 57 to 63 for DTB_ASN (DEC's `ev5_defs`). That
-/// each register ignores the rest is assumed.
+/// A tag in both places: bits 4 to 10 for ITB_ASN, 57 to 63 for DTB_ASN (DEC's `ev5_defs`). It is
+/// assumed that each register ignores the other bits.
 #[must_use]
 pub const fn tag(number: u64) -> u64 {
     number << 57 | number << 4

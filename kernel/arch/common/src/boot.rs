@@ -18,23 +18,23 @@ pub trait Mapping: Platform + Sized {
     const PAGE: u32;
     /// The smallest and the largest size of the pool, in bytes.
     const POOL: ops::RangeInclusive<u32>;
-    /// Where the boot image appears while it is checked.
+    /// Where the boot image is mapped while it is checked.
     const IMAGE: ops::Range<u32>;
-    /// Where the kernel's symbols appear. They stay there.
+    /// Where the kernel's symbols are mapped. They stay mapped.
     const SYMBOLS: ops::Range<u32>;
 
-    /// Maps a range, which is not empty, for the kernel only, at `address`, which has room for it;
-    /// returns where it begins there. A port by which the kernel sees all RAM anyway returns where
-    /// that is. [`map_pages`] does it page by page.
+    /// Maps a range, which is not empty, for the kernel only, at `address`, where there is room for
+    /// it. Returns the address at which the range begins. If a port maps all RAM anyway, it returns
+    /// the range's address there. [`map_pages`] does it page by page.
     fn map(address: u32, range: Range) -> u32;
 
     /// Unmaps what was mapped there.
     fn unmap(address: u32, range: Range);
 
-    /// A place for the pool in these ranges of RAM, if there is one.
+    /// Finds a place for the pool in these ranges of RAM, if there is one.
     ///
-    /// By default as high as possible below 4 GiB: the pool is mapped, and its physical addresses
-    /// are 32 bits wide ([`place`](crate::place)).
+    /// By default it is as high as possible below 4 GiB, because the pool's physical addresses have
+    /// 32 bits ([`place`](crate::place)).
     #[must_use]
     fn place_pool(ram: &[Range]) -> Option<Range> {
         let bytes = pool_bytes::<Self>(ram) as Word;
@@ -56,11 +56,11 @@ pub trait Mapping: Platform + Sized {
 pub struct Found {
     /// RAM.
     pub ram: Ram,
-    /// The kernel's own memory, and what else of RAM is not free.
+    /// The kernel's own memory, and other RAM that is not free.
     pub kernel: Range,
-    /// The boot image, and what comes after it in the same file.
+    /// The boot image, and what follows it in the same file.
     pub image: Range,
-    /// The kernel's symbols. Without a range of their own they come after the boot image.
+    /// The kernel's symbols. If they have no range of their own, they follow the boot image.
     pub symbols: Option<Range>,
 }
 
@@ -90,10 +90,9 @@ impl Boot {
         unsafe { Pool::new(shared::at(pool::BASE), self.pool.bytes as u32, reserved) }
     }
 
-    /// The machine, as far as it is found here: no legacy devices, no special numbers, no windows, no
-    /// tables of the firmware's.
-    /// Devices have the addresses after RAM, up to the last page of 4 GiB; RAM above that is none
-    /// of theirs.
+    /// The machine, as far as it is known here: no legacy devices, no I/O ports, no windows, no
+    /// tables of the firmware. Devices have the addresses after RAM, up to the last page of 4 GiB.
+    /// RAM above 4 GiB does not change that.
     #[must_use]
     pub fn machine<'a>(&'a self, irq_lines: &'a [u32]) -> Machine<'a> {
         Machine {
@@ -113,7 +112,7 @@ impl Boot {
     }
 }
 
-/// The pages that a range lies in: where they begin, and how many bytes they have.
+/// The pages in which a range lies: their first address, and their number of bytes.
 #[must_use]
 pub fn pages<M: Mapping>(range: Range) -> (u32, u32) {
     let (base, mask) = (range.base.0 as u32, !(M::PAGE - 1));
@@ -131,7 +130,7 @@ pub fn map_pages<M: Mapping>(address: u32, range: Range, map_page: impl Fn(u32, 
     address + (range.base.0 as u32 - first)
 }
 
-/// Whether a range has something, and fits into this room wherever in a page it begins.
+/// Whether a range is not empty, and fits into this room, wherever in a page it begins.
 #[must_use]
 pub fn fits<M: Mapping>(range: Range, room: &ops::Range<u32>) -> bool {
     range.bytes != 0 && range.bytes as u32 <= room.end - room.start - M::PAGE
@@ -165,7 +164,7 @@ pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
 }
 
 /// Makes what the kernel starts with from what the boot loader left. If something is wrong, it
-/// prints what, and ends the machine.
+/// prints a message, and ends the machine.
 ///
 /// # Safety
 /// At boot. What is found is RAM, and is not written any more.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel debugger (feature `kdb`): a break on the first serial line stops the machine, and the
-//! debugger then takes commands from that line. With it the kernel records every entry, so it has
-//! no fast paths.
+//! debugger then takes commands from that line. With this feature the kernel records every entry,
+//! so it uses no fast paths.
 
 use crate::platform::Platform;
 use abi::Word;
@@ -13,10 +13,10 @@ use kcore::{Kernel, Port};
 pub trait Debugged: Platform {
     /// The port of the processor.
     type Port: Port;
-    /// What the two registers of an [`Entry`] are called.
+    /// The names of the two registers of an [`Entry`].
     const REGISTERS: [&'static str; 2];
 
-    /// Ticks of the clock that is easiest to read.
+    /// Ticks of a clock: the one that is easiest to read.
     fn time() -> u64;
     /// Waits for a byte from the first serial line.
     fn get() -> u8;
@@ -34,9 +34,9 @@ pub trait Debugged: Platform {
 pub struct Entry {
     /// The number of the thread that entered.
     pub thread: u32,
-    /// Why.
+    /// Why it entered.
     pub vector: Word,
-    /// Two registers, as it had them.
+    /// Two of its registers.
     pub registers: [Word; 2],
     /// Where the thread continues.
     pub pc: Word,

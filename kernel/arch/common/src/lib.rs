@@ -16,15 +16,15 @@
 //! | [`words`] | what the kernel prints when it panics |
 //! | [`place`] | where the pool is in physical memory |
 //! | [`lock`] | the kernel's only instance |
-//! | [`offsets`] | where assembly finds what |
+//! | [`offsets`] | offsets for assembly |
 //! | [`lines`] | which interrupt lines components may have |
 //! | [`leave`] | which thread runs next |
 //! | `kdb` | the kernel debugger |
 //! | [`loader`] | RAM as boot loaders report it |
-//! | [`multiboot`] | what a Multiboot 1 loader left, as it says it |
+//! | [`multiboot`] | what a Multiboot 1 loader left |
 //! | [`multiboot2`] | what a Multiboot 2 loader left |
 //! | [`pvh`] | what a loader of PVH guests left |
-//! | [`boot`] | what the boot loader left |
+//! | [`boot`] | what all ports do with what the boot loader left |
 //! | [`start`] | from there to the first thread |
 #![no_std]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! RAM as boot loaders report it: what there is in the first 4 GiB, and, where a physical address
-//! has more than 32 bits, above them.
+//! RAM as boot loaders report it: in the first 4 GiB, and, where a physical address has more than
+//! 32 bits, above them.
 
 use abi::{PAGE_SIZE, PhysAddr, Word};
 use kcore::boot::Range;
@@ -18,7 +18,8 @@ pub fn is_low(range: &Range) -> bool {
     range.end() <= LAST_PAGE
 }
 
-/// The whole pages of this many bytes from `base` on, if there is one and a word can tell where.
+/// The whole pages among this many bytes from `base` on, if there are any and a word can have their
+/// address.
 #[must_use]
 pub fn pages(base: u64, bytes: u64) -> Option<Range> {
     let end = PhysAddr(Word::try_from(base.checked_add(bytes)?).ok()?).align_down(PAGE_SIZE);
@@ -26,8 +27,8 @@ pub fn pages(base: u64, bytes: u64) -> Option<Range> {
     (base < end).then(|| Range { base, bytes: end - base })
 }
 
-/// Adds this many bytes of RAM from `base` on, whole pages. No range that is made reaches from the
-/// first 4 GiB beyond them.
+/// Adds this many bytes of RAM from `base` on, whole pages. A range that crosses the end of the
+/// first 4 GiB is divided there.
 pub fn add(ram: &mut Ram, base: u64, bytes: u64) {
     let (end, last) = (base.saturating_add(bytes), u64::from(LAST_PAGE.0));
     let mut part = |base: u64, end: u64| ram.add(PhysAddr(base as Word), PhysAddr(end as Word));

@@ -7,7 +7,7 @@ use kcore::port::Port;
 use kcore::{Kernel, Thread};
 use pool::Ref;
 
-/// Room for the kernel. Fast paths may read and write it, while no Rust runs.
+/// The place of the kernel. Fast paths may read and write it while no Rust runs.
 #[repr(transparent)]
 pub struct Lock<P: Port>(Shared<MaybeUninit<Kernel<P>>>);
 
@@ -34,8 +34,8 @@ impl<P: Port> Lock<P> {
     /// The kernel: this is the lock.
     ///
     /// # Safety
-    /// After [`Self::set`], and only while no other reference to it is alive: once an entry, with
-    /// interrupts off.
+    /// After [`Self::set`], and only while there is no other reference to it: once in each entry,
+    /// with interrupts disabled.
     pub unsafe fn take(&'static self) -> &'static mut Kernel<P> {
         // SAFETY: the caller's.
         unsafe { (*self.0.get()).assume_init_mut() }
@@ -44,7 +44,7 @@ impl<P: Port> Lock<P> {
     /// The kernel, and the thread that entered it.
     ///
     /// # Safety
-    /// As of [`Self::take`].
+    /// As for [`Self::take`].
     pub unsafe fn enter(&'static self) -> (&'static mut Kernel<P>, Ref<Thread>) {
         // SAFETY: the caller's.
         let kernel = unsafe { self.take() };

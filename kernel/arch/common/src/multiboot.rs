@@ -36,7 +36,7 @@ pub fn memory_map<P: Platform>(peek: impl Fn(u32) -> u32, info: u32) -> Ram {
     ram
 }
 
-/// Where the command line is, which ends with a zero, if there is one.
+/// The address of the command line, which ends with a zero, if there is one.
 pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
     (peek(info) & 1 << 2 != 0).then(|| peek(info + 16))
 }

@@ -9,7 +9,7 @@ use kcore::ram::Ram;
 
 /// What a loader leaves in EAX.
 pub const MAGIC: u32 = 0x36d7_6289;
-/// What the header in the image begins with.
+/// The first word of the header in the image.
 pub const HEADER: u32 = 0xe852_50d6;
 /// Types of tags, which the header may ask for.
 pub const MODULE: u32 = 3;
@@ -17,7 +17,8 @@ pub const MODULE: u32 = 3;
 pub const MEMORY_MAP: u32 = 6;
 /// The kernel's command line.
 const COMMAND_LINE: u32 = 1;
-/// Copies of the firmware's pointer to its tables: as of its second revision, and of the first.
+/// Copies of the firmware's pointer to its tables: of the second revision and later, and of the
+/// first.
 const POINTERS: [u32; 2] = [15, 14];
 /// The last one.
 const END: u32 = 0;
@@ -75,7 +76,7 @@ pub fn list(peek: impl Fn(u32) -> u32, info: u32) -> Option<u64> {
     POINTERS.into_iter().find_map(list)
 }
 
-/// The whole pages of the firmware's tables that have this list, as the memory map has them.
+/// The pages of the firmware's tables: the range of the memory map in which their list is.
 pub fn tables(peek: impl Fn(u32) -> u32, info: u32, list: u64) -> Option<Range> {
     let mut all = ranges(&peek, info, TABLES)?;
     let has_it = |(base, bytes): &(u64, u64)| list >= *base && list - *base < *bytes;
@@ -83,7 +84,7 @@ pub fn tables(peek: impl Fn(u32) -> u32, info: u32, list: u64) -> Option<Range> 
     loader::pages(base, bytes)
 }
 
-/// Where the command line is, which ends with a zero, if there is one.
+/// The address of the command line, which ends with a zero, if there is one.
 pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
     tags(&peek, info, COMMAND_LINE).next().map(|(tag, _)| tag + 8)
 }

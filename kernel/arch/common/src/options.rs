@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's command line: words with blanks between them, some of them `NAME=VALUE`. A port
-//! knows where its bytes are, and asks; each question goes through all of them, and nothing is kept.
+//! supplies its bytes. Each function reads all of them, and nothing is stored.
 
 use crate::platform::{Platform, refuse};
 
-/// Bytes of a line that are looked at: no loader gives more.
+/// The most bytes of a line that are read: no loader gives more.
 const LONGEST: usize = 1 << 16;
-/// Bytes of a word that are looked at: no word that means something has more.
+/// The most bytes of a word that are kept: no word with a meaning has more.
 const WORD: usize = 64;
 
 /// A word.
 struct Said {
     /// Its first bytes.
     bytes: [u8; WORD],
-    /// How many it has.
+    /// How many bytes it has.
     length: usize,
 }
 
@@ -22,8 +22,8 @@ impl Said {
         self.bytes.get(..self.length).unwrap_or(&self.bytes)
     }
 
-    /// What is after a name and `=`; nothing is there if that is longer than anything means, or is no
-    /// text.
+    /// What follows a name and `=`. It is empty if it is longer than any value with a meaning, or
+    /// is not text.
     fn value(&self, name: &str) -> Option<&str> {
         let value = self.bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
         let value = if self.length > WORD { &[] } else { value };
@@ -31,7 +31,7 @@ impl Said {
     }
 }
 
-/// The words of a line, which ends with a zero or with its bytes.
+/// The words of a line, which ends at a zero byte or with the last of its bytes.
 fn words(line: impl Iterator<Item = u8>) -> impl Iterator<Item = Said> {
     let mut bytes = line.take(LONGEST).take_while(|byte| *byte != 0);
     core::iter::from_fn(move || {
@@ -48,13 +48,14 @@ fn words(line: impl Iterator<Item = u8>) -> impl Iterator<Item = Said> {
     })
 }
 
-/// Whether a word is there that takes nothing.
+/// Whether a line has a word that takes no value.
 pub fn is_said(line: impl Iterator<Item = u8>, word: &str) -> bool {
     words(line).any(|said| said.bytes() == word.as_bytes())
 }
 
-/// What a user says after `name` and `=`, as `parse` has it; if nothing, `usual`. The first such word
-/// counts. What `parse` does not know ends the machine: the name takes `what`.
+/// The value that a user gave after `name` and `=`, as `parse` returns it, or `usual` without such
+/// a word. If there are several, the first one is used. If `parse` does not accept a value, the
+/// kernel prints that `name` takes `what`, and ends the machine.
 pub fn chosen<P: Platform, T>(
     line: impl Iterator<Item = u8>,
     name: &str,

@@ -4,8 +4,7 @@
 use abi::PhysAddr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// What is found out about the pool at boot. Fast paths read both words: they are in one cache
-/// line.
+/// What boot finds out about the pool. Fast paths read both words, which are in one cache line.
 #[repr(C, align(8))]
 pub struct PoolPlace {
     /// Physical minus virtual address.
@@ -18,7 +17,7 @@ pub struct PoolPlace {
 pub static POOL_PLACE: PoolPlace =
     PoolPlace { offset: AtomicU32::new(0), index_mask: AtomicU32::new(0) };
 
-/// Notes where the pool begins.
+/// Records where the pool begins.
 pub fn set(physical: PhysAddr) {
     POOL_PLACE.offset.store((physical.0 as u32).wrapping_sub(pool::BASE), Ordering::Relaxed);
 }

@@ -3,7 +3,7 @@
 
 use core::fmt::{Display, Write};
 
-/// The board, as far as the kernel's own words need it.
+/// The board, as far as the kernel's messages need it.
 pub trait Platform {
     /// The first serial line, and the screen where the kernel knows it.
     type Console: Write + Default;
@@ -12,13 +12,13 @@ pub trait Platform {
     fn power_off() -> !;
 }
 
-/// Says a line.
+/// Prints a line.
 pub fn say<P: Platform>(line: impl Display) {
     // Writing to the serial line cannot fail; there would be nobody to tell.
     let _ = writeln!(P::Console::default(), "{line}");
 }
 
-/// Says why the kernel cannot start, and ends the machine.
+/// Prints why the kernel cannot start, and ends the machine.
 pub fn refuse<P: Platform>(reason: impl Display) -> ! {
     say::<P>(reason);
     P::power_off()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a loader left that starts kernels as Xen starts a PVH guest; QEMU is one (Xen, *x86/HVM
+//! What a loader left that starts kernels as Xen starts PVH guests, which QEMU does (Xen, *x86/HVM
 //! direct boot ABI*, `start_info.h`). This module reads it by `peek`, a function of the port that
 //! reads a word of physical memory.
 
@@ -8,13 +8,13 @@ use abi::PhysAddr;
 use kcore::boot::Range;
 use kcore::ram::Ram;
 
-/// What the information begins with.
+/// The first word of the information.
 pub const MAGIC: u32 = 0x336e_c578;
 /// The type of the note in the image that says where such a loader enters it.
 pub const NOTE: u32 = 18;
 
-/// Offsets in the information: its version, the number of modules, where their list is, where the
-/// command line is, where the firmware's pointer to its tables is, where the memory map is and its
+/// Offsets in the information: its version, the number of modules, the address of their list, of
+/// the command line, of the firmware's pointer to its tables and of the memory map, and that map's
 /// number of entries. Addresses have 64 bits.
 mod info {
     pub const VERSION: u32 = 4;
@@ -52,7 +52,7 @@ pub fn memory_map(peek: impl Fn(u32) -> u32, info: u32) -> Option<Ram> {
     Some(ram)
 }
 
-/// Where the command line is, which ends with a zero, if there is one.
+/// The address of the command line, which ends with a zero, if there is one.
 pub fn command_line(peek: impl Fn(u32) -> u32, info: u32) -> Option<u32> {
     u32::try_from(long(&peek, info + info::COMMAND_LINE)).ok().filter(|start| *start != 0)
 }

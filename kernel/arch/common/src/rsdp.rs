@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The firmware's pointer to its tables (*Advanced Configuration and Power Interface Specification*
-//! 6.5, 5.2.5.3), which boot loaders hand on. The kernel reads only where the list of tables is: the
-//! root server reads the tables.
+//! 6.5, 5.2.5.3), which boot loaders pass on. The kernel reads only the address of the list of
+//! tables: the root server reads the tables.
 
 /// What it begins with.
 const SIGNATURE: [u32; 2] = [u32::from_le_bytes(*b"RSD "), u32::from_le_bytes(*b"PTR ")];
@@ -15,9 +15,9 @@ const WIDE: u32 = 2;
 pub const BYTES: u32 = 36;
 const FIRST_BYTES: u32 = 20;
 
-/// Where the list of tables is, by a pointer at this physical address of which so many bytes are
-/// there; nothing if there is none. The list of 64 bits is preferred. `peek` reads a word of physical
-/// memory.
+/// The address of the list of tables, from the pointer at this physical address, of which so many
+/// bytes are there; nothing if there is no pointer. The list with 64-bit addresses is preferred.
+/// `peek` reads a word of physical memory.
 pub fn list(peek: &impl Fn(u32) -> u32, pointer: u32, bytes: u32) -> Option<u64> {
     pointer.checked_add(BYTES)?;
     if bytes < FIRST_BYTES {

@@ -11,7 +11,7 @@ pub struct Shared<T>(UnsafeCell<T>);
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// With this value at first.
+    /// A static with this initial value.
     pub const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
@@ -27,8 +27,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// The upper half of each of the kernel's addresses: with 64 bits it lives in the last 4 GiB
-/// (`pool`). A test on the host says whole addresses.
+/// The upper half of each of the kernel's addresses: with 64 bits the kernel is in the last 4 GiB
+/// (`pool`). A test on the host gives whole addresses.
 const ONES: usize = if cfg!(target_os = "none") { !(u32::MAX as usize) } else { 0 };
 
 /// What is at an address of the kernel's.

@@ -6,15 +6,16 @@ use crate::shared::{self, Page, Shared};
 /// Bytes of the kernel's stack.
 pub const STACK_BYTES: usize = 16384;
 
-/// Bytes of the stack for what it says of a bug.
+/// Bytes of the stack for messages about a bug.
 pub const PANIC_BYTES: usize = 4096;
 
 /// The kernel's stack: there is one.
 pub static KERNEL_STACK: Shared<Page<[u8; STACK_BYTES]>> = Shared::new(Page([0; STACK_BYTES]));
-/// Where the kernel says what it knows of a bug.
+/// The stack on which the kernel prints what it knows of a bug.
 pub static PANIC_STACK: Shared<Page<[u8; PANIC_BYTES]>> = Shared::new(Page([0; PANIC_BYTES]));
 
-/// The two words at a place of the kernel's stack, if it is one: the lower 32 bits of each.
+/// The lower 32 bits of the two words at an address of the kernel's stack; nothing if it is not
+/// such an address.
 pub fn words(address: u32) -> Option<[u32; 2]> {
     const BYTES: u32 = size_of::<[usize; 2]>() as u32;
     let start = KERNEL_STACK.address();

@@ -10,10 +10,10 @@ use kcore::boot::Machine;
 use kcore::port::Port;
 use pool::Pool;
 
-/// Nanoseconds of a slice.
+/// Nanoseconds of a time slice.
 const SLICE: u32 = 10_000_000;
 
-/// How a counter with this many ticks a second becomes time, from this count on.
+/// How a counter with this many ticks a second is converted into time, from this count on.
 #[must_use]
 pub const fn clock(base: u64, frequency: u32) -> Clock {
     const SHIFT: u32 = 26;

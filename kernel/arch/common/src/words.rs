@@ -13,7 +13,7 @@ static SYMBOLS: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
 /// Most frames that a backtrace shows.
 const FRAMES: usize = 32;
 
-/// Notes where boot mapped the symbols.
+/// Records where boot mapped the symbols.
 ///
 /// # Safety
 /// `bytes` at `address` stay mapped and are never written.
@@ -32,7 +32,7 @@ fn symbols() -> &'static str {
     core::str::from_utf8(text).unwrap_or("")
 }
 
-/// The symbol that an address lies after.
+/// The last symbol at or below an address.
 fn symbol(address: u32) -> Option<(&'static str, u32)> {
     let mut best = None;
     for line in symbols().lines() {
@@ -46,9 +46,9 @@ fn symbol(address: u32) -> Option<(&'static str, u32)> {
     best
 }
 
-/// What is known of the processor: the thread that was current, its registers by their names, where
-/// it was, and its frame pointer. That points to the caller's, and the return address is in the
-/// word after it.
+/// What is known of the processor: the current thread, its registers by their names, where it was,
+/// and its frame pointer. That points to the caller's frame pointer, and the return address is in
+/// the word after that.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State<'a> {
     /// The current thread; 0: none.

@@ -5,19 +5,19 @@
 use abi::{PAGE_SIZE, PhysAddr, Rights, Word};
 use mmu::{Attributes, Format, Leaf};
 
-/// Rights in force, in their own bits.
+/// The bits of the rights in force.
 const RIGHTS: Word = 7;
-/// Most rights, in theirs.
+/// The bits of the most rights.
 const MOST_SHIFT: u32 = 3;
-/// It holds a page, of whichever size.
+/// The entry holds a page, of either size.
 const PAGE: Word = 1 << 6;
-/// It names a table; or with [`PAGE`], the page is a large one.
+/// The entry names a table; together with [`PAGE`], it is a large page.
 const TABLE: Word = 1 << 7;
-/// What it is.
+/// The bits that say what the entry is.
 const KIND: Word = PAGE | TABLE;
-/// It is a copy of another directory's.
+/// The entry is a copy of one in another directory.
 const SHARED: Word = 1 << 8;
-/// It is a server's.
+/// The entry is a server's.
 const SUPERVISOR: Word = 1 << 9;
 /// The page is a device's.
 const DEVICE: Word = 1 << 10;

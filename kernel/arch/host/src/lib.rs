@@ -31,11 +31,11 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// Where the pool pretends to be.
+/// The address that the pool pretends to have.
 pub const POOL_BASE: u32 = pool::BASE;
 /// Bytes of the pool.
 pub const POOL_BYTES: u32 = 4 << 20;
-/// What physical addresses have above bit 31, where they are that long.
+/// The bits of physical addresses above bit 31, if they are that long.
 const HIGH: Word = (0x12 as Word).unbounded_shl(32);
 /// Physical address of the pool.
 pub const POOL_PHYSICAL: PhysAddr = PhysAddr(HIGH + 0x0700_0000);
@@ -64,10 +64,10 @@ pub const ELSEWHERE: Area = Area {
     first_slot: UserAddr(0x2000_0000),
 };
 
-/// Where the kernel reaches UTCBs if not in the pool ([`Host::window`]).
+/// Where the kernel accesses UTCBs if not in the pool ([`Host::window`]).
 const WINDOW: u32 = 0xc000_0000;
 
-/// What the maker of a space says of its place if it is to have a slot.
+/// The place of a new space that asks for a slot.
 pub const RELOCATED: Word = 4;
 /// How many slots there are.
 pub const SLOTS: usize = 4;
@@ -85,44 +85,46 @@ pub struct Host<R = HostRegisters, F: Format = HostFormat> {
     pub now: u64,
     /// What the timer was last set to.
     pub timer: Option<u64>,
-    /// Whether long operations are told that an interrupt waits.
+    /// Whether long operations are told that an interrupt is pending.
     pub pending: bool,
     /// Ranges whose translations were dropped.
     pub invalidated: Vec<Part>,
     /// How often all translations were dropped.
     pub all_invalidated: u32,
-    /// Ranges of servers of which that was done wherever they are shown.
+    /// Ranges of servers whose translations were dropped in all spaces that show them.
     pub shown_invalidated: Vec<Part>,
-    /// Ranges whose mappings were said to change, and how; none for any mapping of any space.
+    /// Ranges whose mappings were announced to change, and how; no range stands for all mappings of
+    /// all spaces.
     pub announced: Vec<(Option<Part>, Change)>,
-    /// What users asked the caches for.
+    /// The operations on caches that users asked for.
     pub cached: Vec<(Part, CacheOp)>,
-    /// Ranges whose lines are to stay in the cache.
+    /// Ranges whose lines are locked in the cache.
     pub locked: Vec<Part>,
     /// Segments that have begun and not ended, by their addresses.
     pub segments: BTreeSet<u32>,
-    /// Entries that name leaf tables, by space and number, if nothing but `directory_written`
-    /// brings them there.
+    /// Entries that name leaf tables, by space and number, as the port has learned them from
+    /// `directory_written` only.
     pub tops: HashMap<(u32, usize), F::Entry>,
-    /// Tables as a walker finds them in memory if nothing but `entries_written` brings them there.
+    /// Tables as a walker would find them in memory, if only `entries_written` makes changes
+    /// visible.
     pub walker: HashMap<u32, Table>,
-    /// Where the kernel's part of a native space is, if not where its maker says.
+    /// Where the kernel's part of a native space is, if not at the place that its creator gave.
     pub area: Option<Area>,
     /// Which space shows which server, by their addresses.
     pub shown: HashMap<u32, u32>,
     /// Where small spaces are: home and place, by their addresses.
     pub moved: HashMap<u32, (u32, Range<UserAddr>)>,
-    /// The slots that spaces can be relocated to, and which holder has which, by its address.
+    /// The slots that spaces can be relocated to, and the address of each one's holder.
     slots: Slots<Link<Quota>, SLOTS>,
     relocated: HashMap<u32, usize>,
     /// Whether there can be no servers and no small spaces, as on most processors.
     pub has_no_servers: bool,
-    /// Whether the kernel reaches UTCBs by other addresses than those in the pool, as with caches
-    /// that are virtual.
+    /// Whether the kernel accesses UTCBs by other addresses than those in the pool, as with virtual
+    /// caches.
     pub window: bool,
     /// Where windows of servers may begin.
     pub windows: Word,
-    /// The pool's, if nobody else has that.
+    /// The pool's memory, if the kernel has not taken it yet.
     memory: Option<Memory>,
     shape: PhantomData<fn() -> (R, F)>,
 }
@@ -173,7 +175,7 @@ impl<R: Registers, F: Format> Host<R, F> {
 }
 
 impl<R, F: Format> Host<R, F> {
-    /// Lines of these ranges do not stay any more: what was charged for them.
+    /// Unlocks the lines of these ranges. Returns what was charged for them.
     fn unlock(&mut self, mut is_it: impl FnMut(&Part) -> bool) -> Charge {
         let before = self.locked.len();
         self.locked.retain(|part| !is_it(part));
@@ -385,7 +387,7 @@ pub fn boot_with<R: Registers, F: Format>(pool_bytes: u32) -> Kernel<Host<R, F>>
 }
 
 /// As [`boot()`], with the kernel's part of a native space elsewhere, and UTCBs that the kernel
-/// does not reach in the pool.
+/// does not access in the pool.
 ///
 /// # Panics
 /// If the host has no memory.
@@ -422,7 +424,7 @@ pub fn boot_port<P: Port>(port: P, windows: Word, pool_bytes: u32) -> Kernel<P> 
     boot_in(port, windows, (memory.start(), pool_bytes))
 }
 
-/// As [`boot_port`], with a pool of so many bytes there.
+/// As [`boot_port`], with a pool of this many bytes.
 fn boot_in<P: Port>(port: P, windows: Word, (start, bytes): (*mut u8, u32)) -> Kernel<P> {
     let (_, reserved) = thread_table(bytes);
     // SAFETY: both callers give memory of this size, whole pages. One never gives it to anybody else.

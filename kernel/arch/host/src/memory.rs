@@ -7,18 +7,18 @@ use std::alloc::{Layout, alloc};
 use std::cell::RefCell;
 
 thread_local! {
-    /// What nobody has any more.
+    /// Memory that no pool uses any more.
     static FREE: RefCell<Vec<Part>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where a part of the memory starts, and its bytes.
+/// The start of a part of the memory, and its number of bytes.
 type Part = (*mut u8, u32);
 
 /// The memory of a pool. When it is dropped, a later pool of the same thread gets it.
 pub struct Memory(Part);
 
 impl Memory {
-    /// So many bytes, a multiple of a page, and not 0. They hold anything.
+    /// This many bytes, a multiple of a page, and not 0. Their contents are arbitrary.
     ///
     /// # Panics
     /// If the host has no memory.
@@ -44,7 +44,7 @@ impl Drop for Memory {
     }
 }
 
-/// Memory that nobody has had.
+/// Memory that no pool has used yet.
 fn new(bytes: u32) -> Part {
     let layout =
         Layout::from_size_align(bytes as usize, PAGE_SIZE as usize).expect("a layout of pages");

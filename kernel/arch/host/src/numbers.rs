@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The imaginary processor's resource besides memory: numbers, each of which is open to a space or
-//! not.
+//! A resource of the imaginary processor besides memory, like I/O ports: numbers, each of which a
+//! space may use or not.
 
 use bytemuck::{Pod, Zeroable};
 use kcore::port::Special;
@@ -9,14 +9,14 @@ use pool::Object;
 /// How many numbers there are.
 pub const NUMBERS: u32 = 1 << 16;
 
-/// The numbers of a space, a bit each, set where it is open.
+/// The numbers of a space, a bit each, which is set if the space may use the number.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct Numbers([u8; NUMBERS as usize / 8]);
 impl Object for Numbers {}
 
 impl Numbers {
-    /// Whether this one is open.
+    /// Whether the space may use this number.
     #[must_use]
     pub const fn is_open(&self, number: u32) -> bool {
         self.0[number as usize / 8] >> (number % 8) & 1 != 0

@@ -25,7 +25,7 @@ fn saved(context: &mut Context) -> &mut Frame {
     bytemuck::from_bytes_mut(frame)
 }
 
-/// Says why a thread stops: as its processor would write it.
+/// Writes why a thread stops, as its processor would.
 pub fn set_vector(context: &mut Context, vector: Word) {
     saved(context).vector = vector;
 }

@@ -8,13 +8,13 @@
 pub struct Access {
     /// The register that is read or written.
     pub register: usize,
-    /// How many bytes: 1, 2 or 4.
+    /// The number of bytes: 1, 2 or 4.
     pub bytes: u32,
     /// Whether the port is written.
     pub is_write: bool,
 }
 
-/// The access that an instruction is, if it is one of those. They extend nothing by its sign.
+/// The access that an instruction is, if it is one of those. None of them extends a sign.
 #[must_use]
 pub const fn decode(instruction: u32) -> Option<Access> {
     let (bytes, is_write) = match instruction >> 26 {

@@ -16,14 +16,14 @@ const _: () = assert!(
         && CONTEXT_WORDS.is_multiple_of(LINE_WORDS)
         && hw::ASID + 1 == HW_WORDS
 );
-/// Words of a cache's line.
+/// Words of a cache line.
 const LINE_WORDS: usize = 4;
 
 /// The register of the tag, and of the status.
 const TAG: usize = word::GPR + 2;
-/// That of `a0`; the others follow.
+/// The register of `a0`; the others follow.
 const FIRST: usize = word::GPR + 4;
-/// Registers that no thread has: the constant 0, and the two that the kernel's entry uses.
+/// Registers that no thread can use: the constant 0, and the two that the kernel's entry uses.
 const NOBODYS: [usize; 3] = [word::GPR, word::GPR + 26, word::GPR + 27];
 
 /// The layout of a thread's registers.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `refill.S` | vectors, and the TLB misses of users |
 //! | `fast/ipc.S` | all other exceptions, and the fast path of `call` and `reply_wait` |
-//! | `fast/notify.S` | that of `notify` and `receive` |
+//! | `fast/notify.S` | the fast paths of `notify` and `receive` |
 //! | `entry.S` | entry, saving all registers, exit |
 //! | `mem.S` | filling and copying memory |
 //!
@@ -37,26 +37,27 @@ use mmu::Format;
 use mmu::mips::Mips as Tables;
 use mmu::mips::bits::FOLLOWED;
 
-/// Where a saved register is, a word of the context, from a reference to its Thread: below it.
+/// The offset of a saved register, a word of the context, from a reference to its Thread. It is
+/// negative.
 const fn saved(word: usize) -> i32 {
     (word as i32 - CONTEXT_WORDS as i32) * 8
 }
 
-/// Where the scheduler is in the kernel.
+/// The offset of the scheduler in the kernel.
 const SCHEDULER: usize = offset_of!(Kernel<Mips>, sched);
 
 /// The reference to the first thread of the table.
 const THREADS: u32 = TABLE + ANCHOR;
 
-/// How far an address goes down so that its index in a table of this level is that of an entry's
-/// first byte.
+/// By how many bits an address is shifted to the right to make it the offset of its entry in a
+/// table of this level.
 const fn shift(level: u32) -> u32 {
     let index = Tables::ENTRIES.trailing_zeros();
     PAGE_SIZE.trailing_zeros() + level * index - ENTRY.trailing_zeros()
 }
 /// Bytes of an entry.
 const ENTRY: usize = size_of::<<Tables as Format>::Entry>();
-/// The bits of such an index.
+/// The bits of such an offset.
 const INDEX: usize = (Tables::ENTRIES - 1) * ENTRY;
 
 global_asm!(
@@ -167,10 +168,10 @@ unsafe extern "C" {
     static vectors_end: u8;
 }
 
-/// Puts the vectors where the processor has them.
+/// Copies the vectors to where the processor enters them.
 ///
 /// # Safety
-/// Once, at boot, when nobody else knows of the first page of RAM.
+/// Once, at boot, when nothing else uses the first page of RAM.
 pub unsafe fn set_vectors() {
     let bytes = (&raw const vectors_end).addr() - (&raw const vectors).addr();
     // SAFETY: the code of the assembly goes to RAM that is the kernel's.

@@ -19,7 +19,7 @@ unsafe extern "C" {
     static kernel_end: u8;
 }
 
-/// Moves what lies after the words to the end of RAM, so that free RAM is in one piece.
+/// Moves the boot image and the symbols to the end of RAM, so that free RAM is in one piece.
 fn move_up(bytes: u32, ram_end: u32) -> Range {
     let page = PAGE_SIZE as u32;
     let base = ram_end.saturating_sub(bytes) / page * page;
@@ -45,7 +45,7 @@ impl Mapping for Malta {
 
     fn unmap(_: u32, _: Range) {}
 
-    /// Its address is a constant, and so is where that is in physical memory.
+    /// The pool's address is a constant, and so is its physical address.
     fn place_pool(ram: &[Range]) -> Option<Range> {
         let bytes = pool_bytes::<Self>(ram).into();
         let pool = Range { base: PhysAddr(POOL.into()), bytes };
@@ -54,7 +54,7 @@ impl Mapping for Malta {
     }
 }
 
-/// Looks at what is there.
+/// Examines the machine.
 pub fn find() -> Boot {
     let (ram_end, bytes) = (number("memory").min(REACHED), number("image"));
     let mut ram = Ram::default();

@@ -7,9 +7,9 @@ use arch_common::shared::{Lines, Shared};
 use kcore::Cpu;
 use pool::Link;
 
-/// Where the first 512 MiB of physical memory appear, through the caches.
+/// Where the first 512 MiB of physical memory are, cached.
 pub const KSEG0: u32 = 0x8000_0000;
-/// Of these, RAM that a Malta has there: devices follow.
+/// How much of that is RAM on a Malta: devices follow.
 pub const REACHED: u32 = 256 << 20;
 /// Physical address of the pool, and of the boot image before it is moved.
 pub const POOL: u32 = pool::BASE - KSEG0;
@@ -21,7 +21,7 @@ pub const WORDS: u32 = pool::BASE - abi::PAGE_SIZE as u32;
 pub struct Hot {
     /// The processor's.
     pub cpu: Cpu,
-    /// Where the highest table of the space is that was entered, in kseg0.
+    /// The address in kseg0 of the highest table of the space that is entered.
     pub top: u32,
 }
 
@@ -31,12 +31,12 @@ pub static HOT: Shared<Lines<Hot>> = Shared::new(Lines(Hot {
     top: 0,
 }));
 
-/// Physical address of what is in kseg0.
+/// The physical address of an address in kseg0.
 pub const fn physical(address: u32) -> u32 {
     address.wrapping_sub(KSEG0)
 }
 
-/// Where something of the first 512 MiB is in kseg0.
+/// The address in kseg0 of a physical address below 512 MiB.
 pub const fn reached(physical: u32) -> u32 {
     physical.wrapping_add(KSEG0)
 }

@@ -15,12 +15,12 @@
 //! | `layout` | addresses, statics that assembly knows |
 //! | `regs` | registers of coprocessor 0, and the TLB |
 //! | [`mod@panic`] | what the kernel prints when it panics |
-//! | `options` | what the tool says of the machine |
+//! | `options` | what the build tool says about the machine |
 //! | `space` | which space has which ASID, which translations are dropped |
 //! | `time` | the clock, the timer |
 //! | `contract` | what the portable kernel asks of a port |
 //! | `trap` | what an entry means, and the way back |
-//! | `assembly` | misses, entry and exit (`*.S`), and what they know of Rust |
+//! | `assembly` | misses, entry, exit and the fast paths (`*.S`, `fast/*.S`), and what they know of Rust |
 //! | `boot` | what the machine has |
 //! | `start` | from reset to the first thread |
 #![no_std]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The words in the page before the boot image: how much RAM there is, and how many bytes lie there.
+//! The words in the page before the boot image: how much RAM there is, and how many bytes the boot
+//! image and the symbols have.
 
 use crate::layout::WORDS;
 use crate::panic::Malta;

@@ -2,24 +2,25 @@
 //! Registers of coprocessor 0, and the TLB (*MIPS R4000 Microprocessor User's Manual*, chapters 4
 //! and 5).
 //!
-//! An R4000 executes an instruction that needs what a previous one wrote to coprocessor 0 even if
-//! the write is not done yet: then the instruction sees the old value, which is called a *hazard*
-//! (appendix F of the manual). So the code here and in the assembly has other instructions in
-//! between, at least this many:
+//! If an instruction needs what a previous one wrote to coprocessor 0, an R4000 does not wait until
+//! the write has taken effect: the instruction may see the old value, which is called a *hazard*
+//! (appendix F of the manual). So the code here and in the assembly has at least this many other
+//! instructions in between:
 //!
-//! | what is written | what needs it | between |
+//! | what is written | what needs it | instructions between |
 //! |---|---|---|
 //! | EntryHi, EntryLo, Index, PageMask | `tlbwi`, `tlbwr` | 1 |
 //! | EntryHi, PageMask | `tlbp` | 3 |
 //! | Index, by `tlbp` | `mfc0` | 2 |
 //! | EPC, Status | `eret` | 2 |
-//! | an entry of the TLB | `eret`, as what comes next is fetched by it | 3 |
-//! | any register | `mfc0` of any, which must not follow at once | 1 |
+//! | an entry of the TLB | `eret`, because the next instruction is fetched by that entry | 3 |
+//! | any register | `mfc0` of any register | 1 |
 //!
-//! An R4600 needs less. QEMU has no hazards, so a test looks at the code instead (`malta.hazards`).
-//! The test cannot see two things. Up to five instructions after a write of Status may be executed
-//! in the new mode, so EXL is set before the mode is a user's (`entry.S`). And the ASID counts for
-//! the kernel's next access, but the kernel makes none by the TLB.
+//! An R4600 needs less. QEMU has no hazards, so a test examines the code instead (`malta.hazards`).
+//! The test does not see two things. Up to five instructions after a write of Status may be
+//! executed in the new mode, so EXL is set before user mode is (`entry.S`). And the kernel's next
+//! access after a write of EntryHi may use the old ASID, but the kernel accesses nothing through
+//! the TLB.
 
 use crate::layout::KSEG0;
 use core::arch::{asm, global_asm};
@@ -29,21 +30,22 @@ use mips_context::cause;
 pub mod status {
     use super::cause;
 
-    /// IE: interrupts are open.
+    /// IE: interrupts are enabled.
     pub const INTERRUPTS: u32 = 1;
-    /// EXL: an exception was taken; the processor is in kernel mode, and interrupts are closed.
+    /// EXL: an exception was taken; the processor is in kernel mode, and interrupts are disabled.
     pub const EXCEPTION: u32 = 1 << 1;
     /// KSU: user mode.
     pub const USER: u32 = 2 << 3;
     /// UX: users have addresses and operations of 64 bits, and a refill vector of their own.
     pub const USER_64: u32 = 1 << 5;
-    /// IM: the lines that the kernel takes.
+    /// IM: the interrupt lines that are enabled.
     pub const LINES: u32 = cause::TIMER | cause::LINES;
-    /// While Rust of the kernel runs. No coprocessor is open, and BEV, ERL and RE are 0.
+    /// While Rust of the kernel runs. No other coprocessor is enabled, and BEV, ERL and RE are 0.
     pub const KERNEL: u32 = USER_64 | LINES;
-    /// The same with EXL, as after an exception: whatever the mode is, the kernel goes on.
+    /// The same with EXL, as after an exception: with it the processor is in kernel mode, whatever
+    /// KSU says.
     pub const CLOSED: u32 = KERNEL | EXCEPTION;
-    /// What the way out loads: user mode from `eret` on.
+    /// What the exit code loads: user mode from `eret` on.
     pub const LEAVING: u32 = CLOSED | USER | INTERRUPTS;
 }
 
@@ -51,7 +53,8 @@ pub mod status {
 pub const ENTRIES: u32 = 48;
 /// The bits of EntryHi that are an ASID.
 pub const ASIDS: u64 = 0xff;
-/// An entry of the TLB has this part of an address: what two pages have in common, of 40 bits.
+/// The bits of an address that an entry of the TLB has: the part that two pages have in common, of
+/// 40 bits.
 const PAIR: u64 = 0xff_ffff_e000;
 
 /// Registers that are read.
@@ -68,15 +71,15 @@ macro_rules! read {
 }
 
 read! {
-    /// Counts on by itself, modulo 2 to the power of 32.
+    /// Count: it counts by itself, modulo 2 to the power of 32.
     count: "mfc0", 9, u32;
-    /// What an exception was for, and which interrupt lines wait.
+    /// Cause: why an exception was taken, and which interrupt lines are pending.
     cause: "mfc0", 13, u32;
-    /// Whose TLB entries count, and what was missed last.
+    /// EntryHi: which ASID is valid, and the address that was missed last.
     entry_hi: "dmfc0", 10, u64;
 }
 
-/// The timer's line is quiet until Count has this value.
+/// Compare: the timer's line is quiet until Count has this value.
 pub fn set_compare(count: u32) {
     // SAFETY: interrupts are closed in the kernel.
     unsafe {
@@ -84,7 +87,7 @@ pub fn set_compare(count: u32) {
     };
 }
 
-/// TLB entries with this ASID count from now on.
+/// Makes an ASID the valid one: TLB entries with it are used from now on.
 pub fn set_asid(asid: u32) {
     // SAFETY: the kernel needs no TLB entry, so nothing of its own changes.
     unsafe {
@@ -92,13 +95,13 @@ pub fn set_asid(asid: u32) {
     };
 }
 
-/// What no access asks for: addresses of kseg0, another for each entry, as two entries for one
-/// address shut an R4000 down.
+/// An address for an empty entry of the TLB, which no access uses: in kseg0, and another one for
+/// each entry, because two entries for one address shut an R4000 down.
 const fn nothing(index: u32) -> u64 {
     (!0 << 32 | KSEG0 as u64) + index as u64 * 0x2000
 }
 
-/// Writes an entry of the TLB; the ASID that counts is another then.
+/// Writes an entry of the TLB. It changes the valid ASID.
 fn write_entry(index: u32, entry_hi: u64, [even, odd]: [u32; 2]) {
     // SAFETY: the entry is of user addresses, or of addresses that are not translated.
     unsafe {
@@ -119,7 +122,7 @@ fn write_entry(index: u32, entry_hi: u64, [even, odd]: [u32; 2]) {
     }
 }
 
-/// The entry for two pages of an ASID, if the TLB has any; the ASID that counts is another then.
+/// The entry for two pages of an ASID, if the TLB has one. It changes the valid ASID.
 fn probe(entry_hi: u64) -> Option<u32> {
     let index: u64;
     // SAFETY: changes no entry.
@@ -130,7 +133,7 @@ fn probe(entry_hi: u64) -> Option<u32> {
     (index >> 31 == 0).then_some(index)
 }
 
-/// An entry of the TLB by which the one that is replaced is drawn.
+/// The number of the TLB entry that would be replaced now: the register Random.
 fn random() -> u32 {
     let index: u64;
     // SAFETY: reads a register.
@@ -145,8 +148,8 @@ const fn pages(address: u64, asid: u32) -> u64 {
     address & PAIR | asid as u64
 }
 
-/// The TLB has these two pages at an address of an ASID from now on, in place of what it has of
-/// them.
+/// Writes the TLB entry for these two pages at an address of an ASID, in place of the one that it
+/// has for them.
 pub fn fill(address: u64, asid: u32, pair: [u32; 2]) {
     let counts = entry_hi() & ASIDS;
     let pages = pages(address, asid);
@@ -154,7 +157,7 @@ pub fn fill(address: u64, asid: u32, pair: [u32; 2]) {
     set_asid(counts as u32);
 }
 
-/// The TLB has nothing of the two pages at an address of an ASID any more.
+/// Drops the TLB entry for the two pages at an address of an ASID.
 pub fn drop_pair(address: u64, asid: u32) {
     let counts = entry_hi() & ASIDS;
     if let Some(index) = probe(pages(address, asid)) {
@@ -163,15 +166,15 @@ pub fn drop_pair(address: u64, asid: u32) {
     set_asid(counts as u32);
 }
 
-/// The TLB has nothing at all, whatever it had before.
+/// Empties the TLB, whatever it has.
 pub fn drop_all() {
     let counts = entry_hi() & ASIDS;
     (0..ENTRIES).for_each(|index| write_entry(index, nothing(index), [0; 2]));
     set_asid(counts as u32);
 }
 
-/// What boot sets of registers that nobody changes later: all of the TLB is drawn from, and its
-/// entries are of 4 KiB pages; the caches are used.
+/// Sets registers that are not changed later: any entry of the TLB may be replaced, its entries are
+/// for 4 KiB pages, and the caches are enabled.
 pub fn init() {
     const CACHED: u64 = 3;
     // SAFETY: boot; the kernel needs no TLB entry.
@@ -227,7 +230,7 @@ unsafe extern "C" {
     fn wait_for_interrupt();
 }
 
-/// Waits until an interrupt waits to be taken.
+/// Waits until an interrupt is pending.
 pub fn wait() {
     // SAFETY: the interrupt is only noted, by its line; no Rust runs for it.
     unsafe { wait_for_interrupt() };

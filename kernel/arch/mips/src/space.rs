@@ -2,9 +2,9 @@
 //! Address spaces: which ASID each has, which space is entered, and which translations are dropped.
 //!
 //! A space's tables are authoritative, and the TLB has copies of their entries. The handler of
-//! misses (`refill.S`) makes most copies. [`Spaces::fill`] makes those of large pages and those
-//! that a Segment's attachment restricts, and replaces copies that allow less than the tables do by
-//! now.
+//! misses (`refill.S`) makes most copies. [`Spaces::fill`] makes those of large pages, and of pages
+//! whose rights a Segment's attachment restricts; it also replaces copies that allow less than the
+//! tables allow by now.
 
 use crate::layout::{HOT, reached};
 use crate::regs;
@@ -17,9 +17,10 @@ use mmu::mips::{Mips as Tables, bits, pair};
 use mmu::tags::{First, Tags};
 use pool::{Link, Pool, Ref};
 
-/// ASIDs that there are: no space has 0.
+/// The number of ASIDs: no space has 0.
 const ASIDS: usize = 256;
-/// So many pairs of pages are dropped one by one: more by looking at each entry of the TLB.
+/// At most this many pairs of pages are dropped one by one. If there are more, the space gets
+/// another ASID.
 const ONE_BY_ONE: u64 = 16;
 /// Bytes of the two pages of a TLB entry.
 const PAIR: u64 = 2 * PAGE_SIZE;
@@ -27,7 +28,7 @@ const PAIR: u64 = 2 * PAGE_SIZE;
 /// What the processor has of spaces.
 pub struct Spaces {
     tags: Tags<Link<Space>, ASIDS, 1>,
-    /// Whose ASID counts, and whose tables the handler of misses reads.
+    /// The space whose ASID is valid, and whose tables the handler of misses reads.
     entered: Link<Space>,
 }
 
@@ -62,7 +63,8 @@ const fn address_of(physical: u32) -> Ref<Table> {
     Ref::new(reached(physical))
 }
 
-/// What the TLB may have of an address of a space: EntryLo of its page, if that can be used.
+/// What the TLB may have for an address of a space: EntryLo of its page, if the page can be
+/// accessed.
 fn seen(pool: &Pool, space: Ref<Space>, address: UserAddr) -> Option<u32> {
     let (directory, leaves) = entries(pool, space, address)?;
     let odd = (address.0 / PAGE_SIZE % 2) as usize;
@@ -103,7 +105,7 @@ impl Spaces {
         self.entered = space.link();
     }
 
-    /// Has the space's ASID count, and its tables read.
+    /// Makes the space's ASID valid, and its tables those that the handler of misses reads.
     pub fn enter(&mut self, pool: &mut Pool, space: Ref<Space>) {
         if self.entered.is(space) {
             return;
@@ -142,7 +144,7 @@ impl Spaces {
         pool[space].hw[hw::ASID] = grant.tag.into();
     }
 
-    /// A space ends: its ASID is another's after the next flush of all.
+    /// A space ends: its ASID can be given to another space after the TLB was emptied.
     pub fn dropped(&mut self, pool: &mut Pool, space: Ref<Space>) {
         let asid = core::mem::take(&mut pool[space].hw[hw::ASID]);
         if asid != 0 {
@@ -154,7 +156,7 @@ impl Spaces {
         }
     }
 
-    /// The TLB has nothing older of a range of a space.
+    /// Drops what the TLB has of a range of a space.
     pub fn invalidate(&mut self, pool: &mut Pool, space: Ref<Space>, range: &Range<UserAddr>) {
         let asid = pool[space].hw[hw::ASID];
         if asid == 0 {
@@ -172,14 +174,14 @@ impl Spaces {
         }
     }
 
-    /// Nobody has anything in the TLB.
+    /// Empties the TLB.
     pub fn forget_all(&mut self) {
         regs::drop_all();
         self.tags.flushed();
     }
 
-    /// The TLB gets what the tables of the space that is entered say of an address, if that allows
-    /// the access. Whether it does.
+    /// If the tables of the space that is entered allow an access, writes their entry for the
+    /// address into the TLB. Returns whether they do.
     pub fn fill(&self, pool: &Pool, space: Ref<Space>, address: UserAddr, is_write: bool) -> bool {
         let Some((directory, leaves)) = entries(pool, space, address) else { return false };
         let pair = pair(directory, leaves, address.0);

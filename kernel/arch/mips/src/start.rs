@@ -19,7 +19,7 @@ global_asm!(
     start = sym begin,
 );
 
-/// Interrupt lines that components may have: all but the one that joins the two controllers.
+/// Interrupt lines that components may have: all but the one that connects the two controllers.
 const COMPONENT_LINES: [u32; pic::LINES - 1] = lines::all_but(&[pic::CASCADE]);
 
 /// Makes the kernel out of what the machine has, and the first thread; leaves to it.

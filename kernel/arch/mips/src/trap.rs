@@ -76,7 +76,7 @@ pub extern "C" fn enter(why: u32, bad: u64) {
     leave(kernel);
 }
 
-/// The current thread's handler has to know that an address is refused.
+/// The current thread's handler gets an address error.
 fn refuse_address(kernel: &mut Kernel<Mips>, current: Ref<Thread>, address: u64, error: u64) {
     let thread = &mut kernel.pool[current];
     thread.context[word::VECTOR] = vector::ADDRESS;
@@ -90,8 +90,8 @@ fn context_pc(kernel: &Kernel<Mips>, current: Ref<Thread>) -> u64 {
     kernel.pool[current].context[word::PC]
 }
 
-/// A page could not be accessed: if only the TLB did not have it, or by fewer rights, it has it now;
-/// else the thread's handler has to know.
+/// A page could not be accessed. If only the TLB lacked it, or had it with fewer rights, the TLB
+/// has it now; otherwise the thread's handler gets the fault.
 fn page_fault(
     kernel: &mut Kernel<Mips>,
     current: Ref<Thread>,
@@ -109,8 +109,7 @@ fn page_fault(
     kernel.page_fault(UserAddr(address), access);
 }
 
-/// The instruction at which a thread stopped, unless the page was taken away meanwhile or is not
-/// RAM.
+/// The instruction at which a thread stopped, unless its page was unmapped meanwhile or is not RAM.
 fn instruction(kernel: &Kernel<Mips>, current: Ref<Thread>) -> Option<u32> {
     let thread = &kernel.pool[current];
     let pc = thread.context[word::PC];
@@ -120,7 +119,8 @@ fn instruction(kernel: &Kernel<Mips>, current: Ref<Thread>) -> Option<u32> {
     Some(unsafe { shared::at::<u32>(reached(at)).read_volatile() })
 }
 
-/// A thread goes on after the instruction at which it stopped, with this in a register.
+/// Makes a thread continue after the instruction at which it stopped, with this value in a
+/// register.
 fn done(kernel: &mut Kernel<Mips>, current: Ref<Thread>, result: Option<(usize, u64)>) {
     let context = &mut kernel.pool[current].context;
     // $26 and $27 are the kernel's, and 0 whenever a user looks.
@@ -131,7 +131,7 @@ fn done(kernel: &mut Kernel<Mips>, current: Ref<Thread>, result: Option<(usize, 
     context[word::PC] = context[word::PC].wrapping_add(INSTRUCTION);
 }
 
-/// Reads the clock's counter for a thread. Whether that was it.
+/// Reads the clock's counter for a thread. Returns whether that was what the instruction asked for.
 fn read_count(kernel: &mut Kernel<Mips>, current: Ref<Thread>) -> bool {
     let Some(register) = instruction(kernel, current).and_then(access::reads_count) else {
         return false;
@@ -140,7 +140,8 @@ fn read_count(kernel: &mut Kernel<Mips>, current: Ref<Thread>) -> bool {
     true
 }
 
-/// Makes an access to an I/O port for a thread whose space was given it. Whether that was it.
+/// Makes an access to an I/O port for a thread whose space has the port. Returns whether it was
+/// such an access.
 fn used_port(kernel: &mut Kernel<Mips>, current: Ref<Thread>, address: u64) -> bool {
     let Some(port) = address.checked_sub(PORTS).filter(|port| *port < 1 << 16) else {
         return false;
@@ -196,8 +197,8 @@ pub fn leave(kernel: &mut Kernel<Mips>) {
     }
 }
 
-/// An exception in the kernel: a bug. Cause, EPC, the address that could not be accessed, and
-/// registers as they were.
+/// An exception in the kernel: a bug. The arguments are Cause, EPC, the address that could not be
+/// accessed, and the registers.
 pub extern "C" fn kernel_exception(why: u32, pc: u64, bad: u64, ra: u64, sp: u64, frame: u64) -> ! {
     let named =
         [("cause", why.into()), ("pc", pc), ("bad", bad), ("ra", ra), ("sp", sp), ("fp", frame)];

@@ -3,7 +3,7 @@
 //!
 //! On IA-32 the processor reads the bitmap itself, so a change has effect at once; a thread may use
 //! the bitmap from its first use of a port on. On PowerPC and MIPS the kernel reads it, and makes
-//! the access for the thread. It owns the bitmap, and does not know what is at a port.
+//! the access for the thread. This crate owns the bitmap, and does not know what is at a port.
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -12,7 +12,7 @@ use bytemuck::{Pod, Zeroable};
 use kcore::port::Special;
 use pool::Object;
 
-/// I/O ports a space may use, a bit each, set where it may not.
+/// I/O ports of a space, a bit each, which is set if the space may not use the port.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Pod, Zeroable)]
 pub struct PortMap(pub [u32; 2048]);
@@ -42,7 +42,8 @@ impl Special for PortMap {
 }
 
 impl PortMap {
-    /// Whether all of `count` ports from `first` on are open; at least one, and at most four.
+    /// Whether a space may use all of `count` ports from `first` on: at least one, and at most
+    /// four.
     #[must_use]
     pub fn is_open(&self, first: u32, count: u32) -> bool {
         (first..first + count).all(|port| {
