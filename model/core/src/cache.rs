@@ -5,7 +5,7 @@ use crate::chunk::PerLine;
 use crate::replacement::{Replacement, Victims};
 use serde::Deserialize;
 
-/// How a cache is built.
+/// The geometry of a cache.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct CacheGeometry {
@@ -15,16 +15,16 @@ pub struct CacheGeometry {
     pub line: u32,
     /// Lines of a set.
     pub ways: u32,
-    /// Which line makes room.
+    /// Which line is replaced.
     #[serde(default)]
     pub replacement: Replacement,
-    /// The address that chooses the set.
+    /// The address that selects the set.
     #[serde(default)]
     pub index: Address,
     /// The address that a line is recognised by.
     #[serde(default)]
     pub tag: Address,
-    /// Whether a write that misses brings its line in.
+    /// Whether a write that misses brings its line into the cache.
     #[serde(default = "always")]
     pub write_allocate: bool,
 }
@@ -63,15 +63,15 @@ pub struct TraceGeometry {
     pub lines: u32,
     /// Lines of a set.
     pub ways: u32,
-    /// Instructions of a line: they follow each other in memory.
+    /// Instructions of a line, which are adjacent in memory.
     pub instructions: Option<u32>,
-    /// Or the bytes of code of a line: of its instructions together at most this many, if it has
-    /// more than one.
+    /// Or, instead, bytes of code of a line: all of its instructions have at most this many, if it
+    /// has more than one.
     pub bytes: Option<u32>,
 }
 
 impl TraceGeometry {
-    /// How much of the code is in a line.
+    /// What limits the code of a line.
     #[must_use]
     pub fn per_line(&self) -> PerLine {
         match (self.instructions, self.bytes) {
@@ -96,30 +96,30 @@ impl TraceGeometry {
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Address {
-    /// That after translation.
+    /// The physical address.
     #[default]
     Physical,
-    /// That before.
+    /// The virtual address.
     Virtual,
 }
 
-/// What became of an access.
+/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The line was there.
     Hit,
-    /// It was not.
+    /// The line was not there.
     Miss,
     /// A line of this virtual address was there, but with memory of another physical
     /// address: a processor would have used what is not this space's.
     Alias,
 }
 
-/// This many ways of a set are not locked: XScale's 28 to 31 (Intel XScale Core Developer's Manual,
-/// section 6.4).
+/// This many ways of a set are never locked: XScale's 28 to 31 (Intel XScale Core Developer's
+/// Manual, section 6.4).
 const NEVER_LOCKED: usize = 4;
 
-/// The tag of a line that holds nothing.
+/// The tag of an empty line.
 const EMPTY: u32 = u32::MAX;
 
 /// A cache.
@@ -134,13 +134,13 @@ pub struct Cache {
     tags: Vec<u32>,
     /// Line numbers by physical address, where the tag is virtual.
     physical: Vec<u32>,
-    /// Which lines memory has not got yet.
+    /// Which lines are dirty.
     dirty: Vec<bool>,
-    /// Which are locked: they make no room, and stay when all others are forgotten.
+    /// Which lines are locked: they are not replaced, and stay when all others are dropped.
     locked: Vec<bool>,
     /// Whether a line that is made is locked.
     locking: bool,
-    /// How many dirty ones were displaced or cleaned.
+    /// How many dirty lines were displaced or cleaned.
     write_backs: u64,
     victims: Victims,
     /// The line of the last hit or fill, by virtual and physical number: it is still there.
@@ -184,7 +184,8 @@ impl Cache {
         self.shift
     }
 
-    /// One line is read or written, at the linear address `linear` and the physical one `physical`.
+    /// One line is read or written, at the linear address `linear` and the physical address
+    /// `physical`.
     pub fn access(
         &mut self,
         linear: impl Into<u64>,
@@ -194,7 +195,7 @@ impl Cache {
         self.look_up(linear, physical, !write || self.write_allocate)
     }
 
-    /// The same while the whole cache is locked: what it has not does not come into it.
+    /// The same while the whole cache is locked: lines that are not in it are not brought into it.
     pub fn access_locked(&mut self, linear: impl Into<u64>, physical: impl Into<u64>) -> Outcome {
         self.look_up(linear, physical, false)
     }
@@ -251,7 +252,7 @@ impl Cache {
         (self.last, self.last_slot) = ((linear, physical), slot);
     }
 
-    /// The line of a full set that makes room.
+    /// The line of a full set that is replaced.
     fn victim(&mut self, set: usize) -> usize {
         loop {
             let slot = self.victims.choose(set);
@@ -272,8 +273,8 @@ impl Cache {
         self.locked.fill(false);
     }
 
-    /// The access just told was a write that stays in the cache until its line is written back, if
-    /// its line is there. Whether it is.
+    /// The last access was a write, which stays in the cache until its line is written back, if the
+    /// cache has the line. Returns whether it has.
     pub fn soil(&mut self, linear: u32, physical: u32) -> bool {
         let held = self.last == (linear >> self.shift, physical >> self.shift);
         if held {
@@ -297,8 +298,8 @@ impl Cache {
         }
     }
 
-    /// Forgets the line of an address, dirty or not (virtual index and tag). Was it locked, nothing
-    /// else takes its place.
+    /// Drops the line of an address, dirty or not (virtual index and tag). If it was locked, its
+    /// place stays unused.
     pub fn invalidate_line(&mut self, linear: u32) {
         if let Some(slot) = self.slot(linear) {
             (self.tags[slot], self.dirty[slot]) = (EMPTY, false);
@@ -306,14 +307,14 @@ impl Cache {
         }
     }
 
-    /// Writes all dirty lines back. How many there were.
+    /// Writes all dirty lines back. Returns how many there were.
     pub fn clean(&mut self) -> u64 {
         let count = self.dirty.iter_mut().map(|dirty| u64::from(std::mem::take(dirty))).sum();
         self.write_backs += count;
         count
     }
 
-    /// Lines written back since this was asked last.
+    /// How many lines were written back since the last call.
     pub fn take_write_backs(&mut self) -> u64 {
         std::mem::take(&mut self.write_backs)
     }
@@ -324,7 +325,7 @@ impl Cache {
         Some(first + self.tags[first..first + self.ways].iter().position(|&other| other == line)?)
     }
 
-    /// Forgets everything, dirty or not, but what is locked.
+    /// Drops all lines, dirty or not, except locked ones.
     pub fn flush(&mut self) {
         for slot in (0..self.tags.len()).filter(|&slot| !self.locked[slot]) {
             (self.tags[slot], self.dirty[slot]) = (EMPTY, false);
@@ -333,8 +334,8 @@ impl Cache {
     }
 }
 
-/// A cache of decoded instructions: a line holds a few that follow each other in memory and is
-/// found by the linear address of the first.
+/// A cache of decoded instructions: a line has a few adjacent instructions and is found by the
+/// linear address of the first.
 pub struct Trace {
     mask: u32,
     ways: usize,
@@ -358,8 +359,8 @@ impl Trace {
         }
     }
 
-    /// The instructions from linear address `address` on are executed. Whether their line was
-    /// there.
+    /// The instructions from linear address `address` on are executed. Returns whether their line
+    /// was there.
     pub fn fetch(&mut self, address: u32) -> bool {
         let set = (address >> Self::INDEX_SHIFT & self.mask) as usize;
         let first = set * self.ways;
@@ -374,7 +375,7 @@ impl Trace {
         found.is_some()
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub fn flush(&mut self) {
         self.tags.fill(EMPTY);
     }

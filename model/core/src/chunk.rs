@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Code that is executed as a whole, and its privilege.
 
-/// Who executes an instruction.
+/// The privilege with which an instruction is executed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Privilege {
     /// The processor's most privileged mode; on IA-32 ring 0.
@@ -13,11 +13,10 @@ pub enum Privilege {
     User,
 }
 
-/// Instructions that follow each other in memory, of which the first is executed only with
-/// the others, unless one of them faults.
+/// Adjacent instructions that are all executed if the first is, unless one of them faults.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Chunk {
-    /// Who executes it.
+    /// Its privilege.
     pub privilege: Privilege,
     /// Linear address at which its code segment begins: what instruction pointers count from.
     pub segment: u32,
@@ -27,7 +26,7 @@ pub struct Chunk {
     pub heads: Vec<u16>,
 }
 
-/// How much of the code is in a line of decoded instructions.
+/// What limits the code of a line of decoded instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PerLine {
     /// This many instructions.
@@ -37,7 +36,7 @@ pub enum PerLine {
 }
 
 impl Default for PerLine {
-    /// There are no such lines: all is one.
+    /// There are no such lines: a chunk is one.
     fn default() -> Self {
         Self::Instructions(usize::MAX)
     }

@@ -5,11 +5,11 @@ use crate::cpu::{Constant, Cpu, CpuError, Source};
 use crate::doubt::Doubt;
 use std::collections::BTreeMap;
 
-/// Doubts of a CPU model at most: each doubles the corners.
+/// The most doubts of a CPU model: each doubles the number of corners.
 const MOST: usize = 8;
 
 impl Cpu {
-    /// The model with the costs of each end of one doubt, all others as they are.
+    /// The models in which one doubt is at one of its ends, and all others are as in this model.
     #[must_use]
     pub fn ends(&self, doubt: &Doubt) -> Vec<Self> {
         doubt.ends.iter().map(|end| self.moved(self, end)).collect()
@@ -17,9 +17,9 @@ impl Cpu {
 
     /// The models at the corners: each doubt at one of its ends, in all combinations.
     ///
-    /// Ends are added up as differences to the model's own costs. So the cycles of any counts are
-    /// linear along each doubt, a quotient of two such is monotone along it, and over all that the
-    /// doubts allow its least and its most are at corners.
+    /// Ends are added up as differences to the model's own costs. So cycles are linear along each
+    /// doubt, and a ratio of cycles is monotone along it. Its smallest and its largest value, over
+    /// all that the doubts allow, are at corners.
     #[must_use]
     pub fn corners(&self) -> Vec<Self> {
         self.doubts.iter().fold(vec![self.clone()], |corners, doubt| {
@@ -32,8 +32,8 @@ impl Cpu {
         })
     }
 
-    /// The model of which an instruction takes a cycle and nothing else any: its quotients are
-    /// those of instructions.
+    /// The model in which each instruction takes one cycle and everything else none: its ratios are
+    /// ratios of instructions.
     #[must_use]
     pub fn instructions_alone(&self) -> Self {
         let mut alone = self.clone();
@@ -51,7 +51,7 @@ impl Cpu {
         Some(cpu)
     }
 
-    /// Which costs of `other` are not this model's, for people.
+    /// The costs of `other` that differ from this model's, as text.
     #[must_use]
     pub fn difference(&self, other: &Self) -> String {
         let pairs = self
@@ -66,7 +66,7 @@ impl Cpu {
         costs.collect::<Vec<_>>().join(", ")
     }
 
-    /// These costs by as much dearer as `end` is than the model `base`.
+    /// These costs, plus the difference between `end` and the model `base`.
     fn moved(&self, base: &Self, end: &BTreeMap<String, f64>) -> Self {
         let mut moved = self.clone();
         let base: BTreeMap<&str, f64> =

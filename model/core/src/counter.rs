@@ -24,20 +24,20 @@ pub struct Setup<M, C> {
     pub machine: Option<M>,
     /// Uses of what should have been flushed.
     pub checker: Option<C>,
-    /// Where the Linux server's code is: in spaces of native components; on IA-32 in every space
-    /// that shows the server if the range lies high.
+    /// The addresses of the Linux server's code in spaces of native components; on IA-32, if they
+    /// are high, in every space that shows the server.
     pub server: Range<u64>,
     /// Where the kernel's part of the addresses begins.
     pub kernel: u32,
-    /// What user code may access, if that is to be checked. Of ARM it is not looked at: the
-    /// emulator has the rights of pages and domains.
+    /// What user code may access, if that is to be checked. It is not checked on ARM: the emulator
+    /// enforces the rights of pages and domains.
     pub window: Option<Range<u32>>,
     /// How long the kernel does not check for interrupts.
     pub latency: Option<Latency>,
-    /// Where the function of the kernel is whose events are counted apart, too, with those of what
-    /// it calls (PowerPC).
+    /// Where the kernel's function is whose events are also counted apart, with those of the
+    /// functions that it calls (PowerPC).
     pub apart: Option<u32>,
-    /// Rules of which one that is broken is enough: then [`Counter::is_enough`].
+    /// Rules of which one violation is enough: then [`Counter::is_enough`] is true.
     pub until: Vec<Rule>,
     /// Names for the report.
     pub symbols: Symbols,
@@ -60,14 +60,14 @@ impl<M, C> Default for Setup<M, C> {
     }
 }
 
-/// How the kernel is entered.
+/// The way in which the kernel is entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// By a system call that has a gate of its own (`sysenter`, `syscall`).
     Sysenter,
     /// By an instruction that asks for it.
     Trap,
-    /// By what the user did not ask for.
+    /// By an exception or an interrupt.
     Fault,
 }
 
@@ -81,41 +81,41 @@ impl Entry {
     }
 }
 
-/// What a kind of processor knows while its code is counted.
+/// A kind of processor: its state while its code is counted.
 pub trait Processor: Sized {
     /// Its TLBs and caches.
     type Machine;
     /// What finds missing flushes.
     type Checker;
-    /// Its linear addresses.
+    /// The type of its linear addresses.
     type Linear: Linear;
 
-    /// Before anything is counted.
+    /// The state before anything is counted.
     fn new(setup: &Setup<Self::Machine, Self::Checker>) -> Self;
 
-    /// A marker has been executed: user mode is.
+    /// A marker has been executed, so user mode is running.
     fn marked(&mut self);
 
-    /// The address by which TLBs and caches are looked up.
+    /// The address that TLBs and caches use.
     fn modified(&self, address: Self::Linear) -> Self::Linear;
 
-    /// Whether what it executes is set aside: it is the emulator's need, and none of the processor
-    /// that is modelled.
+    /// Whether the present code is not counted, because the emulator needs it and the modelled
+    /// processor does not.
     fn is_aside(&self) -> bool {
         false
     }
 
-    /// What it could not find out, in words.
+    /// Errors: what it could not find out, as text.
     fn errors(&self, errors: &mut Vec<String>);
 }
 
-/// How a processor follows code that runs in a world of kind `W`: what it asks of the emulator.
+/// A processor that follows code, and gets what it needs from the emulator by a `W`.
 pub trait Follow<W>: Processor {
     /// Counting begins.
     fn arm(&mut self, world: &mut W);
 
-    /// A chunk of code at address `base` begins: whose it is, and how it has entered the kernel if
-    /// it has.
+    /// A chunk of code at address `base` begins. Returns whose code it is, and how the kernel was
+    /// entered, if it was.
     fn begins(
         counter: &mut Counter<Self>,
         chunk: &Chunk,
@@ -127,7 +127,7 @@ pub trait Follow<W>: Processor {
     fn fetches(counter: &mut Counter<Self>, chunk: &Chunk, base: Self::Linear, world: &mut W);
 }
 
-/// The instrument. One processor; see the crate's head for the units.
+/// The instrument, for one processor; see the crate's head for the units.
 pub struct Counter<P: Processor> {
     pub(crate) setup: Setup<P::Machine, P::Checker>,
     pub(crate) ledger: Ledger,
@@ -136,9 +136,9 @@ pub struct Counter<P: Processor> {
     pub(crate) base: P::Linear,
     /// Instructions executed when the chunk in execution began.
     pub(crate) now: u64,
-    /// Accesses whose translation the tables do not tell.
+    /// Accesses for which the tables have no translation.
     pub(crate) unknown: u64,
-    /// Accesses to data that the checker looked at.
+    /// Accesses to data that the checker has checked.
     pub(crate) accesses: u64,
 }
 
@@ -149,7 +149,7 @@ impl<P: Processor> Default for Counter<P> {
 }
 
 impl<P: Processor> Counter<P> {
-    /// A counter that counts nothing before it is armed.
+    /// A counter that is not armed yet, and so counts nothing.
     #[must_use]
     pub fn new(mut setup: Setup<P::Machine, P::Checker>) -> Self {
         let ledger = Ledger::until(std::mem::take(&mut setup.until));
@@ -157,14 +157,13 @@ impl<P: Processor> Counter<P> {
         Self { processor, setup, ledger, base, now: 0, unknown: 0, accesses: 0 }
     }
 
-    /// Whether a rule was broken of which one time is enough: what comes after it does not
-    /// matter.
+    /// Whether a rule was broken of which one violation is enough: what follows does not matter.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.ledger.is_enough()
     }
 
-    /// Whether anything but markers need be told: from the first interval's beginning, or from
+    /// Whether it has to be told of more than markers: from the first interval's begin on, or from
     /// [`arm`](Self::arm) on.
     #[must_use]
     pub fn is_armed(&self) -> bool {
@@ -183,7 +182,7 @@ impl<P: Processor> Counter<P> {
         self.setup.latency.as_mut()
     }
 
-    /// Begins to count, with nothing in TLBs and caches, after `executed` instructions.
+    /// Begins to count, with empty TLBs and caches, after `executed` instructions.
     pub fn arm<W>(&mut self, executed: u64, world: &mut W)
     where
         P: Follow<W>,
@@ -227,7 +226,7 @@ impl<P: Processor> Counter<P> {
         P::fetches(self, chunk, base, world);
     }
 
-    /// The report as of now; what is still open is an error in it.
+    /// The report so far; an interval that is still open is an error in it.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.ledger.report(&self.setup.symbols);

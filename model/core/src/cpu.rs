@@ -16,11 +16,11 @@ pub struct Cpu {
     pub name: String,
     /// Clock in MHz.
     pub clock_mhz: f64,
-    /// What decides about hits and misses.
+    /// What determines hits and misses.
     pub geometry: Geometry,
     /// Cycles of each event.
     pub costs: Events<Constant>,
-    /// Figures that were published for this processor, to calibrate on and to check against.
+    /// Figures that were published for this processor, to calibrate the model with or to check it.
     pub published: Vec<Published>,
     /// What sources leave open of the costs.
     pub doubts: Vec<Doubt>,
@@ -28,7 +28,7 @@ pub struct Cpu {
     pub variants: Vec<Variant>,
 }
 
-/// What decides about hits and misses: models with equal geometries count alike.
+/// What determines hits and misses: models with equal geometries count the same.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
@@ -44,11 +44,11 @@ pub struct Geometry {
     pub dtlb: Option<TlbGeometry>,
     /// The second-level TLB, that both have.
     pub stlb: Option<TlbGeometry>,
-    /// What a walk of the tables need not read again.
+    /// Entries of upper tables that a walk need not read again.
     pub walk: Option<WalkGeometry>,
     /// Level-one instruction cache.
     pub l1i: Option<CacheGeometry>,
-    /// Cache of decoded instructions in its place.
+    /// A cache of decoded instructions instead of that.
     pub trace: Option<TraceGeometry>,
     /// Level-one data cache.
     pub l1d: CacheGeometry,
@@ -78,30 +78,30 @@ pub enum Tags {
     None,
     /// The space's number (MIPS, Alpha, PCID): a switch changes the number.
     Asid,
-    /// The segment's number (PowerPC): entries of a segment stay when it changes.
+    /// The segment's number (PowerPC): entries stay when a segment gets another number.
     Vsid,
-    /// A domain (ARM), which is checked at every access and does not choose among entries: nothing
-    /// is flushed by a switch, but by an operation of its own.
+    /// A domain (ARM), which is checked at every access, and by which no entry is looked up: a
+    /// switch flushes nothing; a separate operation does.
     Domain,
 }
 
-/// A cost, and how it is known.
+/// A cost, and its source.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Constant {
     /// Cycles.
     pub cycles: f64,
-    /// How it is known.
+    /// Its source.
     pub source: Source,
 }
 
-/// How a constant is known.
+/// The source of a constant.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Source {
-    /// It stands there.
+    /// It was published there.
     Published(String),
-    /// Chosen so that one published figure comes out.
+    /// Chosen so that one published figure results.
     Calibrated(String),
-    /// Nobody said; why this value.
+    /// No source has it; the text says why it has this value.
     Assumed(String),
     /// The event does not occur on this processor, or its time is in another event's.
     #[default]
@@ -119,7 +119,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A published figure, and the events that the model has for the same thing.
+/// A published figure, and the events that the model counts for the same operation.
 #[derive(Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -127,12 +127,12 @@ pub struct Published {
     pub what: String,
     /// Cycles.
     pub cycles: f64,
-    /// Where it stands.
+    /// Where it was published.
     pub source: String,
-    /// Whether a constant was calibrated on it: then it is no check.
+    /// Whether a constant was calibrated with it: then it is no check.
     #[serde(default)]
     pub calibrates: bool,
-    /// The counts, as far as a paper gives them.
+    /// The counts, as far as the paper has them.
     #[serde(default)]
     pub events: BTreeMap<String, f64>,
     /// Or the number of an interval of the measured program on Linux alone
@@ -168,7 +168,7 @@ struct Entry {
 /// Why a CPU model's text is refused.
 #[derive(Debug)]
 pub enum CpuError {
-    /// It is no TOML, or something is missing or unknown.
+    /// It is not TOML, or something is missing or unknown.
     Format(Box<toml::de::Error>),
     /// The event's name is unknown.
     UnknownEvent(String),
@@ -264,7 +264,7 @@ impl Cpu {
         events.product(&self.costs, |&count, cost| count as f64 * cost.cycles)
     }
 
-    /// As [`cycles`](Self::cycles), of the counts that a paper gives.
+    /// As [`cycles`](Self::cycles), for the counts that a paper has.
     #[must_use]
     pub fn cycles_of(&self, events: &BTreeMap<String, f64>) -> f64 {
         self.costs

@@ -20,13 +20,13 @@ pub struct Crossing {
     gate: Option<Entry>,
     /// Words popped by the far return in progress, if there is one.
     popped: Option<u32>,
-    /// Where in the chunk the last special instruction is: what it reads may be the processor's own
-    /// tables, which user mode has no right to.
+    /// Where in the chunk the last special instruction is: it may read the processor's own tables,
+    /// which user mode has no right to read.
     pub implicit: Option<u16>,
 }
 
 impl Crossing {
-    /// Before anything is executed: user mode is.
+    /// The state before anything is executed: user mode runs.
     pub const fn new() -> Self {
         Self {
             privilege: Privilege::User,
@@ -37,7 +37,7 @@ impl Crossing {
         }
     }
 
-    /// A chunk of this privilege begins: how it has entered the kernel, if it has.
+    /// A chunk of this privilege begins. Returns how the kernel was entered, if it was.
     pub fn begins(&mut self, privilege: Privilege) -> Option<Entry> {
         let enters = privilege == Privilege::Kernel && self.due != Privilege::Kernel;
         let entry = enters.then_some(self.gate.unwrap_or(Entry::Fault));
@@ -50,7 +50,7 @@ impl Crossing {
         self.gate = Some(entry);
     }
 
-    /// User mode is due.
+    /// User mode is about to run.
     pub const fn leaves(&mut self) {
         self.due = Privilege::User;
     }
@@ -66,7 +66,7 @@ impl Crossing {
     }
 
     /// Something was read or written. A far return reads the instruction pointer first and CS
-    /// second: that `value` is asked for.
+    /// second: only the second `value` is needed.
     pub fn access(&mut self, value: impl FnOnce() -> u64) {
         let Some(popped) = &mut self.popped else { return };
         *popped += 1;

@@ -5,17 +5,17 @@ use crate::cache::TraceGeometry;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Costs that sources leave open together: when one is higher, another may have to be lower, so
-/// that what they were calibrated on still comes out.
+/// Costs that are uncertain together: if one is higher, another may have to be lower, so that the
+/// figure with which they were calibrated still results.
 #[derive(Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Doubt {
-    /// What is open.
+    /// What is uncertain.
     pub what: String,
-    /// Which sources allow what.
+    /// Which source allows which value.
     pub source: String,
-    /// One end or two, each with the costs that differ there from the model's. With one end the
-    /// model's own are the other.
+    /// One end or two, each with the costs that differ from the model's. If there is one end, the
+    /// model's own costs are the other.
     pub ends: Vec<BTreeMap<String, f64>>,
 }
 

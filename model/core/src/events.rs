@@ -16,7 +16,7 @@ pub enum Owner {
     User,
 }
 
-/// Something for each owner.
+/// A value for each owner.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(deny_unknown_fields)]
 pub struct ByOwner<T> {
@@ -112,7 +112,7 @@ macro_rules! events {
                 $(change(stringify!($name), &mut self.$name);)*
             }
 
-            /// As [`map`](Self::map); whatever a name lacks is an error that names it.
+            /// As [`map`](Self::map); if there is no value for a name, the error has the name.
             pub(crate) fn from_names<E>(mut value: impl FnMut(&'static str) -> Result<T, E>) -> Result<Self, E> {
                 Ok(Self { $($name: value(stringify!($name))?,)* })
             }
@@ -121,7 +121,8 @@ macro_rules! events {
 }
 
 events! {
-    /// Instructions; each iteration of a repeated one counts (QEMU's `-icount`). Markers do not.
+    /// Instructions; each iteration of a repeated one counts (as with QEMU's `-icount`). Markers do
+    /// not count.
     instructions,
     /// Pages of code whose translation was not in the instruction TLB.
     itlb_misses,
@@ -141,9 +142,9 @@ events! {
     walk_loads,
     /// Changes from user mode to kernel mode by `sysenter` or `syscall`.
     sysenter_entries,
-    /// Those by `int`, `swi`.
+    /// Changes by `int`, `swi`.
     trap_entries,
-    /// Those by an exception or an interrupt.
+    /// Changes by an exception or an interrupt.
     fault_entries,
     /// `iret` and far `ret`, returns from exceptions.
     far_returns,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// A misplaced marker. The report says how often each occurred.
+/// A misplaced marker. The report has the number of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
     /// END of an interval that is not open.

@@ -7,7 +7,7 @@ use crate::report::{IntervalReport, VisitReport};
 use crate::stats::Histogram;
 use std::collections::BTreeMap;
 
-/// Counts of one stay in the kernel, from entry to the next.
+/// Counts of one visit to the kernel, from its entry to the next one.
 #[derive(Default)]
 struct Visit {
     instructions: u64,
@@ -18,11 +18,11 @@ struct Visit {
 
 /// One repetition of an interval that has begun and not ended.
 pub struct Repetition {
-    /// What was counted before it began.
+    /// The counts before it began.
     before: ByOwner<Events>,
     /// Whether it was declared free of flushes.
     free: bool,
-    /// What the function did that is counted apart.
+    /// The counts of the function that is counted apart.
     apart: Events,
     code: Lines,
     data: Lines,
@@ -30,7 +30,7 @@ pub struct Repetition {
 }
 
 impl Repetition {
-    /// It begins; so much was counted before.
+    /// It begins, after these counts.
     pub fn begin(before: &ByOwner<Events>, free: bool) -> Self {
         Self {
             before: *before,
@@ -74,7 +74,7 @@ impl Repetition {
         visit.data_lines += self.data.touch(address, bytes, index);
     }
 
-    /// The function that is counted apart has ended, and has done so much.
+    /// The function that is counted apart has ended, with these counts.
     pub fn add_apart(&mut self, events: &Events) {
         self.apart.zip(events, |all, one| *all += one);
     }
@@ -121,7 +121,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Adds a repetition that ends when so much has been counted.
+    /// Adds a repetition that ends at these counts.
     pub fn add(&mut self, repetition: &Repetition, now: &ByOwner<Events>) {
         let mut events = *now;
         events.zip(&repetition.before, |now, before| now.zip(before, |now, before| *now -= before));

@@ -2,12 +2,12 @@
 //! How long the kernel keeps interrupts waiting.
 //!
 //! A *stretch* is what the kernel executes between two points at which an interrupt would be taken
-//! or noticed. Such points are user mode; on IA-32 `sti` (the kernel has an instruction after each)
-//! and `hlt`; on ARM a read of the interrupt controller's status. A stretch begins with an entry
-//! from user mode or after such a point. The longest stretch of each kind of entry is kept, with
-//! the functions in it; if a program names its cases, this is done for each case. What comes before
-//! the first return to user mode is boot, and no stretch; a panic, which never ends, is none
-//! either.
+//! or noticed. Such points are user mode; on IA-32 and x86-64 `sti` (the kernel has an instruction
+//! after each) and `hlt`; on ARM a read of the interrupt controller's status; on PowerPC one of the
+//! decrementer; on MIPS one of Cause. A stretch begins with an entry from user mode or after such a
+//! point. The longest stretch of each kind of entry is kept, with the functions in it; if a program
+//! names its cases, this is done for each case. What comes before the first return to user mode is
+//! boot, and no stretch; a panic, which never ends, is none either.
 
 use crate::report::{LatencyReport, StretchReport};
 use crate::symbols::Symbols;
@@ -24,7 +24,7 @@ enum Cause {
     Idle,
 }
 
-/// Where the kernel is on its way.
+/// What is executed.
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// Nothing counts before the first return to user mode.
@@ -38,11 +38,11 @@ enum State {
 /// Instructions of a stretch, and the addresses of the blocks that they are in.
 type Found = (u64, Vec<(u32, u64)>);
 
-/// The instrument. It is told of kernel code only.
+/// The instrument. Only kernel code is reported to it.
 #[derive(Debug)]
 pub struct Latency {
     state: State,
-    /// Entries at which a tag says what is asked for.
+    /// Entries of system calls, at which a register has the tag.
     calls: Vec<u32>,
     /// Number of the case, in `names`.
     case: usize,
@@ -57,9 +57,9 @@ pub struct Latency {
     longest: BTreeMap<(usize, Cause), Found>,
 }
 
-/// The stretches that are reported, beside the longest of each case.
+/// How many stretches are reported, besides the longest of each case.
 const REPORTED: usize = 100;
-/// The functions of a stretch that are.
+/// How many functions of a stretch are reported.
 const FUNCTIONS: usize = 4;
 
 impl Latency {
@@ -101,7 +101,8 @@ impl Latency {
         self.state = State::Kernel(Cause::Entry(at, call.unwrap_or(0)), executed);
     }
 
-    /// The entry is a system call of this tag, of a processor whose first block does not tell.
+    /// The entry was a system call with this tag: for a processor on which the first block does not
+    /// tell.
     pub fn asked(&mut self, tag: u32) {
         if let State::Kernel(Cause::Entry(_, call), _) = &mut self.state {
             *call = Tag(tag).op() << Tag::OP_SHIFT;
@@ -114,7 +115,8 @@ impl Latency {
         self.block = Some((block, executed));
     }
 
-    /// An interrupt would be taken now, or is looked for; with `waits` the kernel waits for one.
+    /// An interrupt would be taken now, or the kernel checks for one; with `waits` the kernel waits
+    /// for one.
     pub fn look(&mut self, waits: bool, executed: u64) {
         if let State::Kernel(cause, _) = self.state {
             self.end(executed);
@@ -129,7 +131,7 @@ impl Latency {
         self.block = None;
     }
 
-    /// From here on a program is in the case of this name.
+    /// From here on a program is in the case with this name.
     pub fn name(&mut self, name: String) {
         self.case = self.names.iter().position(|known| *known == name).unwrap_or(self.names.len());
         if self.case == self.names.len() {
@@ -191,7 +193,7 @@ impl Latency {
     }
 }
 
-/// The functions that most was executed in.
+/// The functions in which most instructions were executed.
 fn functions(blocks: &[(u32, u64)], symbols: &Symbols) -> Vec<(String, u64)> {
     let mut sums = BTreeMap::new();
     for (address, count) in blocks {

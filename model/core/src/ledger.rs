@@ -24,12 +24,12 @@ pub struct Ledger {
     modelled: u64,
     /// The owner of the code that is executed.
     owner: Owner,
-    /// The kernel's counts when the function began that is counted apart, while it runs.
+    /// While the function runs that is counted apart: the kernel's counts when it began.
     apart: Option<Events>,
 }
 
 impl Ledger {
-    /// An empty one, of whose violations one of these rules will be enough.
+    /// An empty ledger; one violation of any of these rules will be enough.
     pub fn until(rules: Vec<Rule>) -> Self {
         Self {
             armed: false,
@@ -56,7 +56,7 @@ impl Ledger {
         self.owner
     }
 
-    /// The counts of whose code is executed.
+    /// The counts of the owner whose code is executed.
     pub fn events(&mut self) -> &mut Events {
         self.totals.of(self.owner)
     }
@@ -67,8 +67,8 @@ impl Ledger {
         self.settled = executed;
     }
 
-    /// Whether a marker begins or ends an interval. It is a fault in kernel mode; a case is for
-    /// `Latency`, which is told of it by its name.
+    /// Whether a marker begins or ends an interval. In kernel mode a marker is a fault; the marker
+    /// of a case is for `Latency`, which gets its name.
     pub fn accepts(&mut self, marker: Marker, privilege: Privilege) -> bool {
         if privilege == Privilege::Kernel {
             let id = match marker {
@@ -137,12 +137,12 @@ impl Ledger {
         self.each(|repetition| repetition.add_apart(&events));
     }
 
-    /// The instructions since the last change, up to `executed` in all, count for no owner.
+    /// The instructions since the last change, up to the total `executed`, count for no owner.
     pub fn skip(&mut self, executed: u64) {
         self.settled = executed;
     }
 
-    /// Something for the repetitions of intervals that are open.
+    /// Calls a function for the repetitions of intervals that are open.
     pub fn each(&mut self, act: impl FnMut(&mut Repetition)) {
         self.open.iter_mut().map(|(_, repetition)| repetition).for_each(act);
     }
@@ -152,7 +152,7 @@ impl Ledger {
         self.open.iter().find(|(_, repetition)| repetition.is_free()).map(|(id, _)| *id)
     }
 
-    /// A rule is broken by whose code is executed.
+    /// The owner whose code is executed breaks a rule.
     pub fn violate(
         &mut self,
         rule: Rule,
@@ -173,7 +173,7 @@ impl Ledger {
         self.violations.is_enough()
     }
 
-    /// What there is to report; what is still open is an error in it.
+    /// The report; an interval that is still open is an error in it.
     pub fn report(&self, symbols: &Symbols) -> Report {
         let mut faults = self.faults.clone();
         for (id, _) in &self.open {

@@ -13,9 +13,9 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Notes that the `bytes` from linear address `address` on were touched
-    /// during `visit`. Returns how many of their lines that visit had not
-    /// touched before. Visits never decrease.
+    /// Notes that the `bytes` from linear address `address` on were touched during `visit`. Returns
+    /// how many of their lines that visit had not touched before. The numbers of visits never
+    /// decrease.
     pub fn touch(&mut self, address: impl Into<u64>, bytes: u32, visit: u32) -> u64 {
         let first = address.into();
         let last = first.saturating_add(u64::from(bytes.saturating_sub(1))) >> LINE_SHIFT;

@@ -18,8 +18,8 @@ pub enum Marker {
 }
 
 impl Marker {
-    /// It in a word, from which [`unpack`](Self::unpack) makes it again. Interval numbers are below
-    /// 4096, kinds below 16.
+    /// The marker packed in a word, which [`unpack`](Self::unpack) reads. Interval numbers are
+    /// below 4096, kinds below 16.
     #[must_use]
     pub const fn pack(self) -> u32 {
         let (variant, kind, id) = match self {

@@ -7,12 +7,12 @@ use serde::Deserialize;
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
-    /// The one that was not used for the longest time.
+    /// The least recently used entry.
     #[default]
     Lru,
-    /// One after the other, whatever is used.
+    /// One entry after the other, regardless of their use.
     RoundRobin,
-    /// Any: the same sequence in every run.
+    /// A random entry, with the same sequence in every run.
     Random,
 }
 
@@ -52,7 +52,7 @@ impl Victims {
         }
     }
 
-    /// The entry of a full set that makes room.
+    /// The entry of a full set that is replaced.
     pub fn choose(&mut self, set: usize) -> usize {
         let first = set * self.ways;
         first

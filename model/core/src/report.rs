@@ -15,13 +15,14 @@ pub struct Report {
     /// What the checker found.
     #[serde(default)]
     pub violations: Vec<ViolationReport>,
-    /// How many more that differ from all of these: they are not listed.
+    /// How many further different violations there were, which are not listed.
     #[serde(default)]
     pub further_violations: u64,
     /// Instructions executed while the model was armed, up to the last marker.
     #[serde(default)]
     pub instructions: u64,
-    /// How many accesses to data the checker looked at, if it was asked to; fetches come on top.
+    /// How many accesses to data the checker has checked, if there is a checker; fetches are
+    /// checked in addition.
     #[serde(default)]
     pub checked: Option<u64>,
     /// How long the kernel did not check for interrupts, if that was measured.
@@ -43,11 +44,11 @@ pub struct LatencyReport {
 pub struct StretchReport {
     /// How long it is.
     pub instructions: u64,
-    /// What the program was at, if it names what it does.
+    /// The case that the program was in, if it names its cases.
     pub case: String,
     /// How the kernel was entered: the system call, or the entry's symbol; or that it idled.
     pub cause: String,
-    /// The functions that most of it was in, and their instructions.
+    /// The functions in which most of it was executed, and their instructions.
     pub functions: Vec<(String, u64)>,
 }
 
@@ -81,10 +82,11 @@ pub struct ViolationReport {
     pub symbol: Option<String>,
     /// Linear address that it accessed, or the interval's number, or a selector.
     pub address: String,
-    /// Of an access beyond a limit: by which segment register, and its selector.
+    /// For an access beyond a limit: the segment register, and its selector.
     #[serde(default)]
     pub segment: Option<String>,
-    /// Of a stale translation: what changed the tables, as `symbol` or as an address.
+    /// For a stale translation: the instruction that changed the tables, as `symbol` or as an
+    /// address.
     pub cause: Option<String>,
     /// The owner of the instruction, as in [`ByOwner`].
     pub owner: String,
@@ -111,7 +113,7 @@ pub struct IntervalReport {
     pub kernel_instructions: Spread,
     /// Instructions in user mode, markers excluded.
     pub user_instructions: Spread,
-    /// Those of them that the watched server executed; 0 if none is watched.
+    /// User instructions that the watched server executed; 0 if no server is watched.
     pub server_instructions: Spread,
     /// Changes from user mode to kernel mode.
     pub kernel_entries: Spread,
@@ -126,8 +128,8 @@ pub struct IntervalReport {
     /// Events by owner. Hits and misses are 0 without a CPU model.
     #[serde(default)]
     pub events: ByOwner<Events<Spread>>,
-    /// Those of the kernel's function that is counted apart, and of what it calls; they are among
-    /// the kernel's. Nothing if there is none, or if it never ran in this interval.
+    /// Events of the kernel's function that is counted apart, and of what it calls; they are among
+    /// the kernel's events. Nothing if there is none, or if it never ran in this interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Events<Spread>>,
     /// Repetitions whose number of kernel visits is not the most common one.
@@ -161,7 +163,7 @@ pub struct VisitReport {
 /// A count over repetitions.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spread {
-    /// The middle value; of two the lower.
+    /// The middle value; of two the lower one.
     pub median: u64,
     /// The smallest.
     pub min: u64,

@@ -4,8 +4,8 @@
 use crate::report::Spread;
 use std::collections::BTreeMap;
 
-/// How often each value occurred. Its size depends on the number of different
-/// values, not on that of repetitions.
+/// How often each value occurred. Its size depends on the number of different values, not on the
+/// number of repetitions.
 #[derive(Default)]
 pub struct Histogram {
     occurrences: BTreeMap<u64, u64>,

@@ -40,13 +40,13 @@ impl Symbols {
         Some((name.as_str(), address - start)).filter(|(_, distance)| *distance < 0x1_0000)
     }
 
-    /// Where the symbol of this name is.
+    /// The address of the symbol with this name.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u32> {
         self.all.iter().find(|(_, known)| known == name).map(|(address, _)| *address)
     }
 
-    /// Where the function is whose path ends so.
+    /// The addresses of the function whose path ends with this text.
     #[must_use]
     pub fn ending(&self, path: &str) -> Option<u32> {
         self.all.iter().find(|(_, known)| known.ends_with(path)).map(|(address, _)| *address)

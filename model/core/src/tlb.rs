@@ -4,7 +4,7 @@
 use crate::replacement::Replacement;
 use serde::Deserialize;
 
-/// How a TLB is built.
+/// The geometry of a TLB.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct TlbGeometry {
@@ -12,7 +12,7 @@ pub struct TlbGeometry {
     pub entries: u32,
     /// Entries of a set; all of them if absent.
     pub ways: Option<u32>,
-    /// Which entry makes room.
+    /// Which entry is replaced.
     #[serde(default)]
     pub replacement: Replacement,
     /// Where large pages are held.
@@ -38,9 +38,9 @@ pub enum LargePages {
     },
 }
 
-/// How many entries of the upper levels of tables a processor keeps, each with the addresses that it
-/// is for (Intel SDM volume 3, section 4.10.3). All are looked at, and the one that was not used for
-/// the longest time makes room.
+/// How many entries of the upper levels of tables a processor keeps, each with the addresses that
+/// it maps (Intel SDM volume 3, section 4.10.3). Each is fully associative, and replaces the least
+/// recently used entry.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct WalkGeometry {

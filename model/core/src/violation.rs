@@ -16,35 +16,34 @@ use std::str::FromStr;
 pub enum Rule {
     /// A translation was used that the tables no longer have and no flush removed.
     StaleTranslation,
-    /// A line of a cache with virtual addresses was used whose memory is another.
+    /// A line of a cache with virtual addresses was used that has other memory than the address.
     CacheAlias,
     /// The tables were switched, or a TLB or cache flushed, in an interval declared free of that.
     FlushInFreeInterval,
-    /// User code reached beyond its window of linear addresses.
+    /// User code accessed an address outside of its window of linear addresses.
     OutsideWindow,
-    /// Ring 1 reached into the kernel's part of the linear addresses: its segments must end below.
+    /// Ring 1 accessed the kernel's part of the linear addresses: its segments must end below.
     BeyondLimit,
     /// A global translation was used that ring 3 may use: it stays when the space changes.
     GlobalUserPage,
-    /// Ring 1 goes on, and a descriptor that it may load reaches into the kernel's part.
+    /// Ring 1 continues while a descriptor that it can load reaches into the kernel's part.
     OpenDescriptor,
-    /// Ring 1 goes on, and a segment register has a descriptor that does, or that is gone.
+    /// Ring 1 continues while a segment register has such a descriptor, or one that is gone.
     OpenSegmentRegister,
-    /// Ring 3 of a small space reached beyond its code segment.
+    /// Ring 3 of a small space accessed an address outside of its code segment.
     OutsideRegion,
-    /// A small space goes on, and its code segment has no size or place that a small space can
-    /// have.
+    /// A small space continues with a code segment whose size or place no small space can have.
     OddRegion,
-    /// A small space goes on, and a descriptor that it may load reaches beyond its code segment.
+    /// A small space continues while a descriptor that it can load reaches beyond its code segment.
     WideDescriptor,
-    /// A small space goes on, and a segment register has a descriptor that does, or that is gone.
+    /// A small space continues while a segment register has such a descriptor, or one that is gone.
     WideSegmentRegister,
-    /// Ring 3 goes on with the segments of a large space, by the tables by which a small one ran
-    /// last.
+    /// Ring 3 continues with the segments of a large space, and with the tables with which a small
+    /// space ran last.
     LargeInHome,
-    /// Memory was read, and what another virtual address wrote there may still be in a cache.
+    /// Memory was read while a write through another virtual address may still be in a cache.
     DirtyElsewhere,
-    /// Memory was written, and what another virtual address wrote there before may yet be written
+    /// Memory was written while an older write through another virtual address may still be written
     /// back over it.
     LateWriteBack,
     /// A line of data was used that is older than the memory.
@@ -55,23 +54,24 @@ pub enum Rule {
     OldCode,
     /// A table's entry was read that may still be in the cache of data.
     DirtyTable,
-    /// What was written was dropped by an invalidation.
+    /// An invalidation has dropped data that was written.
     DroppedWrite,
     /// The hashed table has another translation than the tables.
     StaleHash,
-    /// Memory was written by an entry without C: a processor writes that into the hashed table, or
-    /// asks software to.
+    /// Memory was written through an entry without C: a processor would set C in the hashed table,
+    /// or enter the kernel to do it.
     Unchanged,
     /// A segment register has another space's VSID, of a space that ran before.
     OpenSegment,
     /// A VSID became another space's while a TLB or the hashed table may have something of it.
     EarlyContext,
-    /// What one thread reserved is reserved when another goes on.
+    /// A reservation of one thread still holds when another one continues.
     KeptReservation,
-    /// A page of the kernel's that is written and executed was used, or ring 0 executed a page that
-    /// ring 3 may use.
+    /// A page of the kernel was used that is both writable and executable, or ring 0 executed a
+    /// page that ring 3 may use.
     WritableCode,
-    /// User mode goes on by the ASID of another space, which ran with it since the TLB was emptied.
+    /// User mode continues with the ASID of another space, which has run with it since the TLB was
+    /// emptied.
     EarlyTag,
 }
 
@@ -142,8 +142,8 @@ pub struct Violation {
     pub address: u64,
     /// The owner of the instruction.
     pub owner: Owner,
-    /// The segment register that an address beyond a limit was reached by, and its selector, if
-    /// that is known.
+    /// For an address beyond a limit: the segment register that was used, and its selector, if that
+    /// is known.
     pub segment: Option<Segment>,
     /// Linear address of the instruction that changed the table.
     pub cause: Option<u32>,
@@ -157,18 +157,18 @@ const MOST: usize = 200;
 pub struct Violations {
     found: BTreeMap<Violation, u64>,
     more: u64,
-    /// Rules of which one that is broken is enough.
+    /// Rules of which one violation is enough.
     until: Vec<Rule>,
     is_enough: bool,
 }
 
 impl Violations {
-    /// None, of which one of these rules will be enough.
+    /// No violations yet; one of any of these rules will be enough.
     pub fn until(rules: Vec<Rule>) -> Self {
         Self { until: rules, ..Self::default() }
     }
 
-    /// Whether one was found that is enough.
+    /// Whether a violation was found that is enough.
     pub fn is_enough(&self) -> bool {
         self.is_enough
     }
@@ -183,7 +183,7 @@ impl Violations {
         }
     }
 
-    /// Those that are not in the report's list.
+    /// How many are not in the report's list.
     pub fn more(&self) -> u64 {
         self.more
     }

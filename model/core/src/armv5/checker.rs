@@ -16,15 +16,15 @@ pub struct Checker {
     translations: Translations,
     lines: Lines,
     devices: Devices,
-    /// What the walk in progress has read.
+    /// The table entries that the present walk has read.
     walked: Vec<u32>,
 }
 
-/// A rule that was broken, the address, and the instruction that was the reason.
+/// A rule that was broken, the address, and the instruction that caused it.
 pub type Finding = (Rule, u32, Option<u32>);
 
 impl Checker {
-    /// Of a processor whose writes that miss make lines, or do not.
+    /// A checker for a processor on which a write that misses makes a line, or does not.
     #[must_use]
     pub fn new(write_allocate: bool) -> Self {
         Self {
@@ -128,15 +128,15 @@ impl Checker {
         self.devices.register_written(address, bytes, value);
     }
 
-    /// Whether it has to read what is written in the page of a physical address.
+    /// Whether it needs the values that are written to the page of a physical address.
     #[must_use]
     pub fn reads(&self, physical: u32) -> bool {
         self.devices.has_queue(physical)
     }
 
-    /// The instruction at `instruction` wrote this many bytes of memory. What it asks of a device
-    /// by that is checked as if the device did it at once: past the caches. False if that cannot be
-    /// read.
+    /// The instruction at `instruction` wrote this many bytes of memory. If that is a request to a
+    /// device, the checker acts as if the device carried it out at once, past the caches. Returns
+    /// false if the request cannot be read.
     pub fn memory_written(
         &mut self,
         physical: u32,

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// What the counter asks of the emulator.
 pub trait World: Physical {
-    /// The registers that decide about accesses.
+    /// The registers that determine how an access is translated.
     fn controls(&mut self) -> Controls;
     /// The link register of the present mode (r14).
     fn link(&mut self) -> u32;
@@ -28,19 +28,19 @@ pub trait World: Physical {
 /// What to count of ARM.
 pub type Setup = crate::counter::Setup<Machine, Checker>;
 
-/// Where the vectors' page has code for user mode.
+/// The part of the vectors' page that has code for user mode.
 const HELPERS: Range<u32> = 0xffff_0f00..0xffff_1000;
 /// Where the vectors are.
 const VECTORS_START: u32 = 0xffff_0000;
 /// Bytes of the vectors.
 const VECTORS: u32 = 32;
-/// The word there that is the thread pointer, and the one after it. Who executes it executes data
-/// that the kernel writes: no other part of the model sees what that does.
+/// The word there that is the thread pointer, and the word after it. A program that executes them
+/// executes data that the kernel writes, so the checker leaves them out.
 const THREAD_POINTER: Range<u32> = 0xffff_0ff0..0xffff_0ff8;
 /// The vector of `swi`.
 const SYSTEM_CALL: u32 = 8;
 
-/// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
+/// The vectors' names, as lines of a table of symbols: the kernel copies the vectors there.
 pub const VECTOR_NAMES: &str = "ffff0000 reset\nffff0004 undefined\nffff0008 swi\nffff000c prefetch_abort\nffff0010 data_abort\nffff0018 interrupt\nffff0020 helpers\n";
 
 /// What measures how long the kernel does not check for interrupts: `swi` is the entry of system
@@ -63,7 +63,7 @@ pub struct Armv5 {
     controls: Controls,
     /// Whether the kernel's code is executed.
     kernel: bool,
-    /// Whether user mode executes a native component's code, if that is known.
+    /// Whether user mode executes the code of a native component, if that is known.
     native: Option<bool>,
 }
 
@@ -128,8 +128,7 @@ impl<W: World> Follow<W> for Armv5 {
 
 impl Counter<Armv5> {
     /// An instruction of the chunk in execution, `offset` bytes from its start, is about to be
-    /// executed, its condition being true. `value` is the register that it moves to the
-    /// coprocessor.
+    /// executed, its condition being true. `value` is the value that it moves to the coprocessor.
     pub fn special(&mut self, class: Class, offset: u16, value: u32) {
         match class {
             // What is locked before the first interval is so in it.
@@ -243,7 +242,7 @@ impl Counter<Armv5> {
         }
     }
 
-    /// Whether what is written in the page of a physical address has to be known.
+    /// Whether the values that are written to the page of a physical address are needed.
     #[must_use]
     pub fn reads(&self, physical: u32) -> bool {
         self.setup.checker.as_ref().is_some_and(|checker| checker.reads(physical))
@@ -304,8 +303,8 @@ impl Counter<Armv5> {
     }
 }
 
-/// Whether the space that runs is a native component's: it may use UTCBs, which have a MiB of their
-/// own for each space.
+/// Whether the space that runs is a native component's: then it can access a MiB of UTCBs of its
+/// own.
 fn is_native(controls: Controls, memory: &mut impl Physical) -> bool {
     (0..AREAS).any(|area| {
         let entry = memory.read(controls.table() + ((AREA_START >> 20) + area) * 4).unwrap_or(0);
@@ -313,7 +312,7 @@ fn is_native(controls: Controls, memory: &mut impl Physical) -> bool {
     })
 }
 
-/// The mapping of a modified virtual address; `unknown` counts those that there are none of.
+/// The mapping of a modified virtual address; `unknown` counts addresses without one.
 fn find(
     memory: &mut impl Physical,
     controls: Controls,

@@ -22,7 +22,7 @@ mod register {
     pub const AVAILABLE: u32 = 0x28;
 }
 
-/// Of a descriptor: another one follows; the device writes.
+/// Flags of a descriptor: another one follows; the device writes.
 const NEXT: u32 = 1;
 const WRITE: u32 = 2;
 /// Bytes of a descriptor.
@@ -37,14 +37,14 @@ struct Registers {
     available: u32,
 }
 
-/// A queue that is on.
+/// A queue that is in use.
 struct Queue {
     device: u32,
     number: u32,
     size: u32,
     descriptors: u32,
     available: u32,
-    /// How many requests were made, modulo 2 to the power of 16.
+    /// The number of requests so far, modulo 2 to the power of 16.
     made: u16,
 }
 
@@ -96,8 +96,8 @@ impl Devices {
         })
     }
 
-    /// This many bytes of memory were written: if that makes requests, what their devices will do.
-    /// `None` if the queue cannot be read.
+    /// This many bytes of memory were written. If that makes requests, returns what their devices
+    /// will do; `None` if the queue cannot be read.
     pub fn memory_written(
         &mut self,
         physical: u32,

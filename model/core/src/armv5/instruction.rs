@@ -86,18 +86,18 @@ pub enum Operation {
     InvalidateLine(Which),
     /// Writes the line of an address back; with the flag, invalidates it.
     CleanLine(bool),
-    /// ARM926: writes one line back and says whether one more is dirty; with the flag, invalidates
-    /// all when none is.
+    /// ARM926: writes one line back and tells whether there is another dirty one; with the flag,
+    /// invalidates all lines when there is none.
     TestClean(bool),
     /// XScale: makes a line for an address without reading memory.
     AllocateLine,
-    /// XScale: has lines of data that are made from now on locked, or not.
+    /// XScale: makes lines of data that are allocated from now on locked, or not.
     LockLines,
     /// XScale: unlocks all lines of data.
     UnlockLines,
     /// Waits until what was written is in memory.
     Drain,
-    /// Forgets where branches lead.
+    /// Flushes branch predictions.
     FlushBranches,
     /// Invalidates TLBs.
     FlushTlb(Which),
@@ -108,7 +108,7 @@ pub enum Operation {
     LockEntry(Which),
 }
 
-/// Code's or data's cache or TLB.
+/// The cache or TLB of code, of data, or both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
     /// Code's.
@@ -120,13 +120,13 @@ pub enum Which {
 }
 
 impl Which {
-    /// Whether it is code's, too.
+    /// Whether it includes code's.
     #[must_use]
     pub const fn code(self) -> bool {
         !matches!(self, Self::Data)
     }
 
-    /// Whether it is data's, too.
+    /// Whether it includes data's.
     #[must_use]
     pub const fn data(self) -> bool {
         !matches!(self, Self::Code)
@@ -180,7 +180,8 @@ impl Operation {
     }
 }
 
-/// Whether the ARM instruction `word` is executed with this status: emulators announce it anyway.
+/// Whether the condition of the ARM instruction `word` holds with this status: emulators report the
+/// instruction in any case.
 #[must_use]
 pub const fn condition(word: u32, status: u32) -> bool {
     let (n, z, c, v) =

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 pub const LINE: u32 = 5;
 /// Lines of a page.
 const LINES: usize = 128;
-/// Bytes of XScale's data cache: so much it takes to displace all lines.
+/// Bytes of XScale's data cache: lines of this many bytes displace all others.
 const CAPACITY: u32 = 32 << 10;
 
 /// Lines of a virtual page in a frame: a bit for each.
@@ -23,26 +23,26 @@ struct Page {
     frame: u32,
     /// Lines of data that may be held.
     data: u128,
-    /// Those of them that memory may not have got yet.
+    /// Those of them that may not have been written to memory yet.
     dirty: u128,
-    /// Those of them that memory has got other contents for.
+    /// Those of them for which memory was written later.
     old_data: u128,
-    /// Those of data that are locked: they stay when all lines of data are dropped.
+    /// Lines of data that are locked: they stay when all lines of data are dropped.
     locked: u128,
     /// Lines of code that may be held.
     code: u128,
-    /// Those of them that memory has got other contents for.
+    /// Those of them for which memory was written later.
     old_code: u128,
     /// Of each dirty line, the words written since it was clean.
     written: [u8; LINES],
-    /// Of each old line of code, the words that memory has got other contents for: code and data
-    /// may share a line.
+    /// For each line of code that is older than memory, the words that were written later: code and
+    /// data may share a line.
     rewritten: [u8; LINES],
-    /// Whether no other virtual page has had the frame.
+    /// Whether no other virtual page has ever had the frame.
     alone: bool,
-    /// The instruction that wrote by this virtual page last.
+    /// The instruction that last wrote through this virtual page.
     writer: u32,
-    /// The instruction that made lines old last.
+    /// The instruction that last made lines older than memory.
     rival: u32,
     /// Whether it is in [`Lines::used`].
     used: [bool; 2],
@@ -60,7 +60,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// The bytes from these addresses on that are in their line, at most this many.
+    /// At most this many bytes from these addresses on, as far as they are in one line.
     pub fn new(address: u32, physical: u32, bytes: u32) -> Self {
         let (first, last) = (address & 31, (address & 31).saturating_add(bytes.max(1) - 1).min(31));
         Self {
@@ -78,15 +78,15 @@ impl Part {
 /// How data is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
-    /// Whether it writes.
+    /// Whether it is a write.
     pub write: bool,
     /// Whether it may use the cache.
     pub cached: bool,
-    /// Whether what is written may stay there.
+    /// Whether writes may stay in the cache.
     pub back: bool,
 }
 
-/// A rule that was broken, and the instruction that was the reason.
+/// A rule that was broken, and the instruction that caused it.
 pub type Finding = (Rule, u32);
 
 /// What caches might hold.
@@ -96,7 +96,7 @@ pub struct Lines {
     write_allocate: bool,
     pages: Vec<Page>,
     by_pair: FxHashMap<(u32, u32), usize>,
-    /// Pages of a virtual page, and of a frame.
+    /// The records by virtual page, and by frame.
     by_virtual: FxHashMap<u32, Vec<usize>>,
     by_frame: FxHashMap<u32, Vec<usize>>,
     /// Pages that may have lines of data, or of code.
@@ -108,12 +108,12 @@ pub struct Lines {
     sweep: Sweep,
 }
 
-/// XScale's way to clean its cache: making as many lines as it has.
+/// The way to clean an XScale core's cache: by making as many lines as it has.
 #[derive(Default)]
 struct Sweep {
-    /// Where the region begins whose lines are being made, and how many were.
+    /// Where the region begins whose lines are being made, and how many have been made.
     now: (u32, u32),
-    /// The region whose lines were made last: they are held.
+    /// The region whose lines were made the last time: the cache has them.
     before: Option<u32>,
     /// What was used since it began.
     touched: Vec<(usize, u128)>,
@@ -124,12 +124,12 @@ fn bit(address: u32) -> u128 {
 }
 
 impl Lines {
-    /// Nothing is held. Whether a write that misses makes a line depends on the processor.
+    /// Empty caches. Whether a write that misses makes a line depends on the processor.
     pub fn new(write_allocate: bool) -> Self {
         Self { write_allocate, ..Self::default() }
     }
 
-    /// The page of these, which is made.
+    /// The record for these, which is created if there is none.
     fn page(&mut self, address: u32, physical: u32) -> usize {
         let key = (address >> 12, physical >> 12);
         if self.pages.get(self.last).is_some_and(|page| (page.virtual_page, page.frame) == key) {
@@ -148,8 +148,8 @@ impl Lines {
         self.last
     }
 
-    /// Data in one line is accessed by the instruction at `instruction`; `found` is told of rules
-    /// broken, each once.
+    /// The instruction at `instruction` accesses data in one line; `found` is called for each rule
+    /// that is broken, once.
     pub fn access(
         &mut self,
         part: Part,
@@ -290,7 +290,7 @@ impl Lines {
         self.note_used(own);
     }
 
-    /// The processor reads a table's entry in memory, past the caches.
+    /// The processor reads a table entry from memory, past the caches.
     pub fn walk(&mut self, physical: u32, mut found: impl FnMut(Finding)) {
         let bit = bit(physical);
         for &other in self.by_frame.get(&(physical >> 12)).into_iter().flatten() {
@@ -302,8 +302,8 @@ impl Lines {
         }
     }
 
-    /// An operation is carried out; `found` is told the address that lost what was written, and by
-    /// whom.
+    /// An operation is carried out; if it loses data that was written, `found` gets the address and
+    /// the instruction that wrote there.
     pub fn operate(&mut self, operation: Operation, operand: u32, mut found: impl FnMut(u32, u32)) {
         match operation {
             Operation::InvalidateCaches(which) => {
@@ -345,15 +345,15 @@ impl Lines {
         }
     }
 
-    /// Something for each page that may have the line of a virtual address.
+    /// Calls a function for each page that may have the line of a virtual address.
     fn each(&mut self, address: u32, mut act: impl FnMut(&mut Page, u128)) {
         for &index in self.by_virtual.get(&(address >> 12)).into_iter().flatten() {
             act(&mut self.pages[index], bit(address));
         }
     }
 
-    /// No line is dirty any more, if it is not locked; `written` is told the address and the last
-    /// writer of those that were.
+    /// No line is dirty any more, unless it is locked; `written` gets the address and the last
+    /// writer of each line that was dirty.
     fn clean(&mut self, written: &mut impl FnMut(u32, u32)) {
         for &index in &self.used[0] {
             let page = &mut self.pages[index];
@@ -365,7 +365,7 @@ impl Lines {
         }
     }
 
-    /// No line of data is held any more, if it is not locked.
+    /// The cache has no line of data any more, except locked ones.
     fn drop_data(&mut self) {
         self.used[0].retain(|&index| {
             let page = &mut self.pages[index];
@@ -375,7 +375,7 @@ impl Lines {
         });
     }
 
-    /// No line of code is.
+    /// The cache has no line of code any more.
     fn drop_code(&mut self) {
         for index in self.used[1].drain(..) {
             self.pages[index].forget_code(u128::MAX);
@@ -389,8 +389,8 @@ impl Lines {
         }
     }
 
-    /// A line is made. When as many have been made, one after the other and of others than the
-    /// last time, as there are, all that was held before is displaced, except what was used
+    /// A line is made. If as many adjacent lines have been made as the cache has, in another region
+    /// than the last time, they have displaced all other lines, except those that were used
     /// meanwhile.
     fn sweep(&mut self, address: u32) {
         let (start, count) = self.sweep.now;
@@ -456,7 +456,7 @@ impl Page {
         (self.code, self.old_code) = (self.code & !bits, self.old_code & !bits);
     }
 
-    /// Words of a line of code get other contents.
+    /// Words of a line of code are written in memory.
     fn rewrite(&mut self, line: usize, words: u8) {
         let before = if self.old_code >> line & 1 != 0 { self.rewritten[line] } else { 0 };
         self.rewritten[line] = before | words;

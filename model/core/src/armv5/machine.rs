@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with nothing in TLBs and caches.
+    /// A machine with empty TLBs and caches.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         Self {

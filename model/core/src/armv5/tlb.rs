@@ -10,15 +10,15 @@ pub struct Tlb {
     /// Sets minus one.
     mask: u32,
     ways: usize,
-    /// Whether what is larger than a page is held in pieces of 4 KiB.
+    /// Whether larger mappings are held in pieces of 4 KiB.
     pieces: bool,
     /// First address and mapping of each entry.
     entries: Vec<Option<(u32, Mapping)>>,
     victims: Victims,
-    /// Addresses whose translations are locked: once held they make no room, and stay when all
-    /// others are forgotten.
+    /// Addresses whose translations are locked: their entries are not replaced, and stay when all
+    /// others are dropped.
     locked: Vec<u32>,
-    /// Where the last hit was. May be outdated: it is compared.
+    /// Where the last hit was. It may be outdated, so it is compared.
     last: usize,
 }
 
@@ -72,7 +72,7 @@ impl Tlb {
         (address >> size.shift() & self.mask) as usize
     }
 
-    /// Enters what a walk found, after a miss.
+    /// Inserts what a walk found, after a miss.
     pub fn insert(&mut self, address: u32, mapping: Mapping) {
         let mapping = if self.pieces { mapping.piece(address) } else { mapping };
         let set = self.set(address, mapping.size);
@@ -95,13 +95,13 @@ impl Tlb {
         self.locked.iter().any(|address| covers(self.entries[slot], *address).is_some())
     }
 
-    /// Locks the translation of an address from when it is held next on. (The processor walks the
+    /// Locks the translation of an address, as soon as the TLB has it. (The processor walks the
     /// tables for it at once.)
     pub fn lock(&mut self, address: u32) {
         self.locked.push(address);
     }
 
-    /// Forgets the entries of an address, locked or not.
+    /// Drops the entries for an address, locked or not.
     pub fn flush_entry(&mut self, address: u32) {
         while let Some((slot, _)) = self.find(address) {
             let entry = self.entries[slot].take();
@@ -109,7 +109,7 @@ impl Tlb {
         }
     }
 
-    /// Forgets everything that is not locked.
+    /// Drops all entries that are not locked.
     pub fn flush(&mut self) {
         for slot in 0..self.entries.len() {
             if !self.is_locked(slot) {

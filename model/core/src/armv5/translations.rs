@@ -12,12 +12,12 @@ use super::walk::{Access, Controls, Mapping, Size, walk};
 use crate::memory::{NoMapping, Physical};
 use rustc_hash::FxHashMap;
 
-/// What became of an access.
+/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// By this translation.
+    /// It used this translation.
     Good(Mapping),
-    /// By this one, which was held before and which the tables have, too.
+    /// It used this translation, which the TLB had before and which the tables have, too.
     Held(Mapping),
     /// The TLB may have another translation than the tables since the instruction at this address;
     /// they have this one.
@@ -26,14 +26,14 @@ pub enum Verdict {
     Unknown,
 }
 
-/// A translation in use, of a page of 4 KiB.
+/// A translation that was used, of a page of 4 KiB.
 #[derive(Clone, Copy, Default)]
 struct Entry {
-    /// Its age: entries of another than the present one were flushed.
+    /// Its age: entries with another age than the present one were flushed.
     age: u32,
     /// Frame and flags.
     word: u32,
-    /// The first-level table below which the tables were last seen to have it.
+    /// The first-level table below which the tables last had it.
     root: u32,
     permissions: u8,
     domain: u8,
@@ -63,7 +63,7 @@ impl Entry {
     }
 }
 
-/// What a KiB of physical memory is part of, as a table.
+/// The tables that a KiB of physical memory is a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// The first level, from this MiB on.
@@ -86,7 +86,7 @@ impl Pages {
         self.0[page / Self::OF_SECTION].get(page % Self::OF_SECTION).copied().unwrap_or_default()
     }
 
-    /// Those of the MiB that a page is in.
+    /// The entries of the MiB that a page is in.
     fn section(&mut self, page: usize) -> &mut [Entry] {
         let section = &mut self.0[page / Self::OF_SECTION];
         if section.is_empty() {
@@ -108,7 +108,7 @@ pub struct Translations {
     tables: FxHashMap<u32, Vec<Role>>,
     /// A bit for each KiB of physical memory: it is in `tables`.
     is_table: Vec<u64>,
-    /// Which instruction made a page's entry suspect.
+    /// The instruction that made a page's entry suspect.
     causes: FxHashMap<u32, u32>,
     /// The instruction that loaded the first-level table.
     switched_by: u32,
@@ -128,8 +128,8 @@ impl Default for Translations {
 }
 
 impl Translations {
-    /// An access has succeeded, with translation on. `read` is told the physical address of each
-    /// entry that a walk reads.
+    /// An access has succeeded, with translation on. `read` gets the physical address of each entry
+    /// that a walk reads.
     pub fn access(
         &mut self,
         access: Access,
@@ -227,7 +227,7 @@ impl Translations {
         }
     }
 
-    /// The translation of one address is flushed: all that its entry maps.
+    /// The translation of one address is flushed, with all that its entry maps.
     pub fn flush_entry(&mut self, which: Which, address: u32) {
         for (entries, _) in self
             .entries
@@ -259,7 +259,7 @@ impl Translations {
     }
 }
 
-/// Whether an access is carried out alike by an entry and by what the tables have.
+/// Whether an access has the same result by an entry and by the tables.
 fn agree(held: Mapping, now: Mapping, access: Access, controls: Controls) -> bool {
     let place =
         |mapping: Mapping| (mapping.frame, mapping.domain, mapping.cached, mapping.buffered);

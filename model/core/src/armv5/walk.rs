@@ -5,7 +5,7 @@
 
 use crate::memory::{NoMapping, Physical};
 
-/// The registers of the system control coprocessor that decide about an access.
+/// The registers of the system control coprocessor that determine how an access is translated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Controls {
     /// Control register (c1).
@@ -43,7 +43,8 @@ impl Controls {
         if self.control & 1 << 13 != 0 { 0xffff_0000 } else { 0 }
     }
 
-    /// The modified virtual address: below 32 MiB a process has its own.
+    /// The modified virtual address: addresses below 32 MiB are relocated by the process
+    /// identifier.
     #[must_use]
     pub const fn modified(self, address: u32) -> u32 {
         if address >> 25 == 0 { address | self.process & 0xfe00_0000 } else { address }
@@ -85,7 +86,7 @@ impl Size {
 pub struct Mapping {
     /// Physical address of its first byte.
     pub frame: u32,
-    /// How much it maps.
+    /// The size of the mapping.
     pub size: Size,
     /// Number of its domain.
     pub domain: u8,
@@ -98,12 +99,12 @@ pub struct Mapping {
     pub buffered: bool,
 }
 
-/// An access to memory that has been carried out.
+/// An access to memory that was carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
     /// Modified virtual address.
     pub address: u32,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub write: bool,
     /// Whether it has the rights of user mode.
     pub user: bool,
@@ -131,8 +132,8 @@ impl Mapping {
         self.frame | address & ((1 << self.size.shift()) - 1)
     }
 
-    /// The page of 4 KiB that has `address`: what the entry says of that, with the rights of its
-    /// quarter if it has four pages.
+    /// The page of 4 KiB that has `address`, as a mapping of its own, with the rights of its
+    /// quarter if the entry maps four such pages.
     #[must_use]
     pub const fn piece(&self, address: u32) -> Self {
         let permissions = match self.size {
@@ -147,7 +148,7 @@ impl Mapping {
         self.permissions as u32 >> (2 * quarter) & 3
     }
 
-    /// What the domain access control register says of its domain.
+    /// The bits of the domain access control register for its domain.
     #[must_use]
     pub const fn access_of_domain(&self, domains: u32) -> u32 {
         domains >> (2 * self.domain as u32) & 3
@@ -178,8 +179,8 @@ impl Mapping {
     }
 }
 
-/// Walks the tables below `root` (the value of c2) for a modified virtual address. `read` is told
-/// the physical address of each entry before it is read.
+/// Walks the tables below `root` (the value of c2) for a modified virtual address. `read` gets the
+/// physical address of each entry before it is read.
 ///
 /// # Errors
 /// Says why nothing was found.

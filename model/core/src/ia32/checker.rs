@@ -23,13 +23,13 @@ use rustc_hash::FxHashMap;
 pub struct Access {
     /// Linear address.
     pub address: u32,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub write: bool,
     /// Whether ring 3 does it: others may use supervisor pages.
     pub user: bool,
 }
 
-/// What became of it.
+/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The tables have this mapping.
@@ -40,14 +40,14 @@ pub enum Verdict {
     Unknown,
 }
 
-/// A translation in use.
+/// A translation that was used.
 #[derive(Clone, Copy, Default)]
 struct Entry {
-    /// Its age: entries of another than the present one were flushed.
+    /// Its age: entries with another age than the present one were flushed.
     age: u32,
     /// Frame and flags.
     word: u32,
-    /// The directory below which the tables were last seen to have it.
+    /// The directory below which the tables last had it.
     root: u32,
 }
 
@@ -58,7 +58,7 @@ const LARGE: u32 = 8;
 const SUSPECT: u32 = 16;
 const FRAME: u32 = !0xfff;
 
-/// What a page of physical memory is part of, as a table.
+/// The tables that a page of physical memory is a part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// The upper level.
@@ -75,7 +75,7 @@ pub struct Checker {
     tables: FxHashMap<u32, Vec<Role>>,
     /// A bit for each page of physical memory: it is in `tables`.
     is_table: Vec<u64>,
-    /// Which instruction made a page's entry suspect.
+    /// The instruction that made a page's entry suspect.
     causes: FxHashMap<u32, u32>,
     /// The instruction that loaded the directory.
     switched_by: u32,
@@ -219,7 +219,7 @@ impl Checker {
         }
     }
 
-    /// One translation is flushed: of a large page, all of it.
+    /// One translation is flushed: that of a large page completely.
     pub fn flush_page(&mut self, address: u32) {
         self.entries[(address >> 12) as usize] = Entry::default();
         let first = (address >> 22 << 10) as usize;
@@ -228,8 +228,8 @@ impl Checker {
         large.for_each(|entry| *entry = Entry::default());
     }
 
-    /// What is not global is flushed, by the instruction at this address, which may also load
-    /// another directory.
+    /// Everything that is not global is flushed, by the instruction at this address, which may also
+    /// load another directory.
     pub fn flush_local(&mut self, instruction: u32) {
         self.switched_by = instruction;
         self.ages[0] += 1;

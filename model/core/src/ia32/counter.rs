@@ -38,21 +38,21 @@ const LOWEST_WINDOW: u32 = 0x6000_0000;
 
 /// What is known of the processor.
 pub struct Ia32 {
-    /// The end of what the server may reach, if its range lies high: at addresses that no process
-    /// of its has. It may run at ring 1 then, in the spaces of its processes, where its segments
-    /// end with the kernel's part.
+    /// The end of the addresses that the server may access, if its range is at high addresses,
+    /// which none of its processes has. Then it may run at ring 1, in the spaces of its processes,
+    /// and its segments end where the kernel's part begins.
     limit: Option<u32>,
-    /// Whose code user mode executes in this space, which begins there: native or not, if that is
-    /// known.
+    /// Whose code user mode executes in this space, whose addresses begin there: a native
+    /// component's or not, if that is known.
     native: Option<(u32, bool)>,
     crossing: Crossing,
     /// The last special instruction is `lgdt`.
     loads_table: bool,
-    /// Base and limit of the global descriptor table, when an instruction has loaded them.
+    /// Base and limit of the global descriptor table, once an instruction has loaded them.
     table: Option<(u32, u16)>,
-    /// Returns to ring 1 or to a small space at which that was not known.
+    /// How many returns to ring 1 or to a small space there were while that was unknown.
     blind: u64,
-    /// The selector of code in large spaces, when it was seen.
+    /// The code selector of large spaces, once it was seen.
     large_code: Option<u16>,
     /// Where ring 3's code segment lies, if it is a small space's.
     region: Option<RangeInclusive<u32>>,
@@ -195,7 +195,7 @@ impl<W: World> Follow<W> for Ia32 {
 }
 
 impl Counter<Ia32> {
-    /// Whether accesses of user code need be told.
+    /// Whether accesses of user code have to be reported.
     #[must_use]
     pub fn wants_user_accesses(&self) -> bool {
         self.wants_tables() || self.setup.window.is_some()
@@ -302,8 +302,8 @@ impl Counter<Ia32> {
     }
 
     /// Whether an address is outside the window of ring 3. What the server has is its own: it may
-    /// also run at ring 3. A home of components shows no server, so its small spaces lie anywhere
-    /// below the kernel: how far each reaches is its region's matter.
+    /// also run at ring 3. A home of components shows no server, so its small spaces may be
+    /// anywhere below the kernel; what each may access is checked by its region.
     fn is_outside(&self, address: u32) -> bool {
         let Some(window) = &self.setup.window else { return false };
         let end = match self.ledger.owner() {
@@ -314,8 +314,8 @@ impl Counter<Ia32> {
         !(window.start..end).contains(&address)
     }
 
-    /// Whose code is at an address. High addresses are the server's in every space but small ones,
-    /// and no other code runs at ring 1.
+    /// Whose code is at an address. High addresses are the server's in every space except small
+    /// ones, and only the server runs at ring 1.
     fn user_owner(&mut self, chunk: &Chunk, address: u32, world: &mut impl World) -> Owner {
         let is_high = chunk.segment == 0 && self.setup.server.contains(&address.into());
         if self.processor.limit.is_some() && (chunk.privilege == Privilege::Ring1 || is_high) {

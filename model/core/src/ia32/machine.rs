@@ -18,7 +18,7 @@ pub struct Machine {
     /// That of the present space.
     tag: u32,
     itlb: Tlb,
-    /// The other TLB, if data has its own.
+    /// The data TLB, if data has its own.
     dtlb: Option<Tlb>,
     l1i: Option<Cache>,
     trace: Option<Trace>,
@@ -26,7 +26,7 @@ pub struct Machine {
     l2: Option<Cache>,
 }
 
-/// What the machine is told of the world, and tells it.
+/// What the machine asks its environment, and what it reports to it.
 pub trait Tables {
     /// The mapping of a linear address; `None` if it cannot be found.
     fn translate(&mut self, address: u32) -> Option<Mapping>;
@@ -35,7 +35,7 @@ pub trait Tables {
 }
 
 impl Machine {
-    /// A machine with nothing in TLBs and caches.
+    /// A machine with empty TLBs and caches.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Machine {
         }
     }
 
-    /// What is not global is flushed.
+    /// Everything that is not global is flushed.
     pub fn flush_local(&mut self) {
         self.tlbs(Tlb::flush_local);
         self.trace.iter_mut().for_each(Trace::flush);

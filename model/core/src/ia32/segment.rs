@@ -129,7 +129,7 @@ impl Descriptor {
         })
     }
 
-    /// Whether a byte of it lies elsewhere.
+    /// Whether a byte of it lies outside a range.
     fn leaves(self, region: &RangeInclusive<u32>) -> bool {
         self.linear().is_some_and(|(first, last)| {
             first < u64::from(*region.start()) || last > u64::from(*region.end())
@@ -151,9 +151,9 @@ fn named(descriptors: &[Descriptor], selector: u16) -> Option<Descriptor> {
     descriptors.get(usize::from(selector >> 3)).filter(|_| selector & LOCAL == 0).copied()
 }
 
-/// Selectors of the descriptors that code of privileges from `least` on can load and that are open,
-/// and of registers with such or with one that is gone: it keeps what it was loaded with, and it is
-/// not known where that ended.
+/// The selectors of open descriptors that rings from `least` on can load, and the registers that
+/// have such a selector, or one whose descriptor is gone: such a register keeps the segment that it
+/// was loaded with, and where that ends is unknown.
 fn open(
     descriptors: &[Descriptor],
     registers: &[u16],
@@ -183,15 +183,15 @@ fn named_rules(rules: [Rule; 2], selectors: [Vec<u16>; 2]) -> Vec<(Rule, u16)> {
         .collect()
 }
 
-/// What breaks a rule when ring 1 goes on with this table and these selectors in its data segment
-/// registers, and with the kernel from `limit` on: rules and selectors.
+/// The rules that are broken, with selectors, if ring 1 continues with this table and these
+/// selectors in its data segment registers, and the kernel begins at `limit`.
 pub fn violations(table: &[u8], registers: &[u16], limit: u32) -> Vec<(Rule, u16)> {
     let selectors = open(&descriptors(table), registers, 1, |descriptor| descriptor.reaches(limit));
     named_rules([Rule::OpenDescriptor, Rule::OpenSegmentRegister], selectors)
 }
 
-/// The linear addresses of a code segment, if it is one of a small space: another one reaches from
-/// 0 to the kernel, which begins at `limit`.
+/// The linear addresses of a code segment, if it is one of a small space: any other reaches from 0
+/// to the kernel, which begins at `limit`.
 pub fn region(table: &[u8], code: u16, limit: u32) -> Option<RangeInclusive<u32>> {
     let (first, last) =
         named(&descriptors(table), code).filter(|descriptor| descriptor.is_loadable())?.linear()?;
@@ -199,8 +199,8 @@ pub fn region(table: &[u8], code: u16, limit: u32) -> Option<RangeInclusive<u32>
     is_small.then(|| first as u32..=last.min(u64::from(u32::MAX)) as u32)
 }
 
-/// What breaks a rule when ring 3 goes on in a small space, with this table and these selectors in
-/// its code segment register and in those for data: rules and selectors.
+/// The rules that are broken, with selectors, if ring 3 continues in a small space, with this table
+/// and these selectors in its code segment register and its data segment registers.
 pub fn small_violations(
     table: &[u8],
     code: u16,

@@ -65,8 +65,8 @@ pub struct Tlb {
     large: Option<Array>,
     /// Whether large pages are held in pieces.
     pieces: bool,
-    /// Where pages were found lately, by the lower bits of their numbers. May be outdated: it is
-    /// compared.
+    /// Where pages were found lately, by the lower bits of their numbers. It may be outdated, so it
+    /// is compared.
     hints: Vec<Hint>,
 }
 
@@ -137,7 +137,7 @@ impl Tlb {
         })
     }
 
-    /// Where entries with such keys are.
+    /// The set of entries with such keys.
     fn array(&mut self, key: u64) -> &mut Array {
         match &mut self.large {
             Some(large) if key & LARGE != 0 => large,
@@ -145,7 +145,7 @@ impl Tlb {
         }
     }
 
-    /// Enters what a walk found, after a miss.
+    /// Inserts what a walk found, after a miss.
     pub fn insert(&mut self, address: u32, tag: u32, mapping: Mapping) {
         let tag = if mapping.global { GLOBAL_TAG } else { tag };
         let mapping = if mapping.large && self.pieces { mapping.piece(address) } else { mapping };
@@ -163,12 +163,12 @@ impl Tlb {
         });
     }
 
-    /// Forgets what is not global.
+    /// Drops all entries that are not global.
     pub fn flush_local(&mut self) {
         self.each(|array| array.remove_if(|_, mapping| !mapping.global));
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub fn flush_all(&mut self) {
         self.each(|array| array.remove_if(|_, _| true));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A register of which some bits are known.
 
-/// What is known of 64 bits. What is not known is 0 in the value.
+/// What is known of 64 bits. Unknown bits are 0 in the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bits {
     value: u64,
@@ -9,10 +9,10 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Nothing is.
+    /// Nothing is known.
     pub const UNKNOWN: Self = Self { value: 0, known: 0 };
 
-    /// All is.
+    /// All bits are known.
     #[must_use]
     pub const fn of(value: u64) -> Self {
         Self { value, known: !0 }
@@ -24,26 +24,26 @@ impl Bits {
         self.part(!0)
     }
 
-    /// What the bits of a mask have, if all of these are known.
+    /// The bits of a mask, if all of them are known.
     #[must_use]
     pub fn part(self, mask: u64) -> Option<u64> {
         (self.known & mask == mask).then_some(self.value & mask)
     }
 
-    /// No more is known than the bits of a mask.
+    /// Only the bits of a mask stay known.
     #[must_use]
     pub const fn only(self, mask: u64) -> Self {
         Self { value: self.value & mask, known: self.known & mask }
     }
 
-    /// `and`: a 0 of the one needs nothing of the other.
+    /// `and`: where one operand has a 0, the other need not be known.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         let zero = (self.known & !self.value) | (other.known & !other.value);
         Self { value: self.value & other.value, known: self.known & other.known | zero }
     }
 
-    /// `or`: so does a 1.
+    /// `or`: where one operand has a 1, the other need not be known.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         let one = self.value | other.value;
@@ -57,13 +57,13 @@ impl Bits {
         Self { value: (self.value ^ other.value) & known, known }
     }
 
-    /// Each bit the other one.
+    /// `not`.
     #[must_use]
     pub const fn not(self) -> Self {
         Self { value: !self.value & self.known, known: self.known }
     }
 
-    /// The sum: its lowest bits, as far as both are known without a gap.
+    /// The sum: its lowest bits, as far as both operands are known from the lowest bit on.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self::lowest(self.value.wrapping_add(other.value), self.known & other.known)
@@ -113,7 +113,7 @@ impl Bits {
         Self { value: self.value as u32 as u64, known: self.known | !0 << 32 }
     }
 
-    /// 1 or 0, if it is known which.
+    /// A condition as 1 or 0, if it is known.
     #[must_use]
     pub fn truth(known: Option<bool>) -> Self {
         known.map_or(Self { value: 0, known: !1 }, |is| Self::of(is.into()))

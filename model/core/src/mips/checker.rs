@@ -20,7 +20,7 @@ pub struct Checker {
 pub type Finding = (Rule, u32);
 
 impl Checker {
-    /// User mode goes on. False if it is not known by which ASID or which tables.
+    /// User mode continues. Returns false if the ASID or the tables are not known.
     pub fn enter_user(&mut self, counts: Counts, mut found: impl FnMut(Finding)) -> bool {
         self.translations.enter_user();
         let Counts { asid: Some(asid), top: Some(top) } = counts else { return false };
@@ -35,8 +35,8 @@ impl Checker {
         self.translations.leave_user();
     }
 
-    /// User mode accesses bytes, which are at a physical address if that is known. False if the
-    /// tables cannot be read.
+    /// User mode accesses bytes, which are at a physical address if that is known. Returns false if
+    /// the tables cannot be read.
     pub fn access(
         &mut self,
         access: Access,
@@ -65,12 +65,12 @@ impl Checker {
         self.translations.fill();
     }
 
-    /// What is dropped of an ASID.
+    /// Something of an ASID is dropped.
     pub(super) fn drop(&mut self, dropped: Dropped) {
         self.translations.drop(dropped);
     }
 
-    /// Everything is.
+    /// Everything is dropped.
     pub fn flush(&mut self) {
         self.translations.flush();
         self.spaces.flush();

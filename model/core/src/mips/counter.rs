@@ -35,10 +35,10 @@ const MISSES: Range<u32> = 0x8000_0080..0x8000_0100;
 const INSTRUCTION: u32 = 4;
 /// Entries of the TLB.
 const ENTRIES: u32 = 48;
-/// What is no user's has ones here.
+/// Bits of an address that are set if it is not a user's.
 const KERNELS: u64 = 1 << 63;
 
-/// The vectors' names, as lines of a table of symbols: the kernel has them as a copy.
+/// The vectors' names, as lines of a table of symbols: the kernel copies the vectors there.
 pub const VECTOR_NAMES: &str = "80000000 miss_32\n80000080 miss\n80000100 cache_error\n80000180 exception\n80000200 fast_path\n";
 
 /// What measures how long the kernel does not check for interrupts: which entry is a system call it
@@ -64,11 +64,11 @@ pub const fn is_user(address: u64) -> bool {
 struct Reloading {
     /// After this many instructions.
     since: u64,
-    /// Whether user mode had executed something since it was entered.
+    /// Whether user mode had executed anything since the kernel was left.
     from_user: bool,
     /// Whether it has filled the TLB.
     filled: bool,
-    /// What it has done.
+    /// The handler's instructions and reads so far.
     handler: Handler,
 }
 
@@ -98,21 +98,22 @@ struct Begun {
 #[derive(Default)]
 pub struct Mips {
     registers: Registers,
-    /// The highest table of the space that was entered, and where the kernel has that address.
+    /// The highest table of the space that is entered, and where the kernel keeps its address.
     top: Option<u32>,
     hot: Option<u32>,
     block: Block,
     begun: Begun,
     /// Whether the kernel's code is executed.
     kernel: bool,
-    /// Whether user mode executes a native component's code, if that is known.
+    /// Whether user mode executes the code of a native component, if that is known.
     native: Option<bool>,
-    /// Whether user mode has executed `syscall`, or the kernel `eret`, and nothing came after it.
+    /// Whether user mode has executed `syscall`, or the kernel `eret`, and nothing was executed
+    /// after that.
     called: bool,
     returned: bool,
     /// EntryHi of a probe whose result the kernel has not used yet.
     probed: Option<Bits>,
-    /// The entries of the TLB that were emptied one after the other.
+    /// How many entries of the TLB were emptied one after the other.
     emptied: u64,
     reloading: Option<Reloading>,
     /// Whether there is a machine, of another kind of processor.
@@ -221,7 +222,7 @@ impl<W: Physical> Follow<W> for Mips {
 }
 
 impl Mips {
-    /// Whose translations count.
+    /// The space whose translations are valid.
     fn counts(&self) -> Counts {
         Counts { asid: self.registers.entry_hi.part(0xff).map(|asid| asid as u8), top: self.top }
     }
@@ -229,7 +230,7 @@ impl Mips {
 
 impl Counter<Mips> {
     /// A chunk of code at an address begins, which is the kernel's if its instructions are given.
-    /// To be told from power-on, before [`chunk`](Self::chunk).
+    /// It has to be called from power-on on, before [`chunk`](Self::chunk).
     pub fn begins_at(&mut self, address: u64, code: Option<&Rc<[u32]>>) {
         self.follow(usize::MAX);
         if code.is_some() && is_vector(address as u32) {
@@ -278,8 +279,8 @@ impl Counter<Mips> {
         }
     }
 
-    /// Whatever was looked for is not in the emulator's TLB. A processor may have had it still, and
-    /// then the kernel would have dropped it.
+    /// The emulator's TLB does not have the entry that the kernel looked for. A processor may still
+    /// have had it, and then the kernel would have dropped it.
     fn end_probe(&mut self) {
         if let Some(pages) = self.processor.probed.take() {
             self.forget(pages);
@@ -325,7 +326,8 @@ impl Counter<Mips> {
         self.flushes((self.processor.block.address as u32).wrapping_add(offset));
     }
 
-    /// Two pages are dropped. If it is not known which, or whose, whatever may be is.
+    /// Two pages are dropped. If it is not known which pages, or of which ASID, everything that
+    /// they may be is dropped.
     fn forget(&mut self, pages: Bits) {
         let dropped = match (pages.all(), pages.part(0xff)) {
             (Some(pages), _) => Dropped::Pair(Key::of(pages)),
@@ -360,8 +362,8 @@ impl Counter<Mips> {
         self.ledger.owner()
     }
 
-    /// It has filled the TLB, and `base` is executed next. With a CPU model it is counted for that
-    /// one's misses, without one as it was executed.
+    /// The handler has filled the TLB, and `base` is executed next. With a CPU model it is counted
+    /// at the misses of the model's TLB, without one as it was executed.
     fn reloaded(&mut self, reloading: Reloading, base: u32) {
         let instructions = self.now - reloading.since;
         let Begun { address, bytes, at } = self.processor.begun;
@@ -382,7 +384,7 @@ impl Counter<Mips> {
         }
     }
 
-    /// It has not: it was the beginning of an entry.
+    /// The handler has not filled the TLB: it was the beginning of an entry.
     fn reload_failed(&mut self, reloading: &Reloading) -> Owner {
         self.ledger.pass(Owner::Kernel, true, reloading.since);
         self.ledger.events().fault_entries += 1;
@@ -392,8 +394,8 @@ impl Counter<Mips> {
         Owner::Kernel
     }
 
-    /// An instruction of the chunk in execution has read or written memory. To be told from
-    /// power-on of the kernel's.
+    /// An instruction of the chunk in execution has read or written memory. For the kernel's
+    /// accesses it has to be called from power-on on.
     pub fn access(&mut self, accessed: Accessed, world: &mut impl Physical) {
         let Accessed { offset, address, bytes, write, physical, .. } = accessed;
         let index = usize::from(offset) / INSTRUCTION as usize;
@@ -414,7 +416,7 @@ impl Counter<Mips> {
         self.accessed(access, physical, instruction, world);
     }
 
-    /// What an access of the kernel's tells of registers, and of where the tables are.
+    /// What an access of the kernel shows of registers, and of the tables' place.
     fn follow_access(&mut self, index: usize, accessed: Accessed) {
         let Accessed { address, write, value, .. } = accessed;
         let processor = &mut self.processor;

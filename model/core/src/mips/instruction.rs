@@ -39,15 +39,15 @@ pub const fn case(word: u32) -> bool {
     word & 0xfc1f_0000 == 0x24 << 26
 }
 
-/// Whether the kernel reads Cause: this kernel does so to look whether an interrupt is due, but
-/// where it is entered.
+/// Whether the kernel reads Cause: this kernel does so to check for interrupts, except where it is
+/// entered.
 #[must_use]
 pub const fn is_look(word: u32) -> bool {
     word & 0xffe0_ffff == 0x4000_6800
 }
 
-/// Whether the kernel saves the tag of a system call: `sd $2` to what $27 names, a register that no
-/// Rust of the kernel uses.
+/// Whether the kernel saves the tag of a system call: `sd $2` to an address in $27, a register that
+/// no Rust code of the kernel uses.
 #[must_use]
 pub const fn saves_tag(word: u32) -> bool {
     word >> 16 == 0x3f << 10 | 27 << 5 | 2

@@ -13,13 +13,13 @@ use crate::memory::Physical;
 /// Bytes of code or of data from an address on.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// The first.
+    /// The address of the first.
     pub address: u64,
     /// How many.
     pub bytes: u32,
     /// Whether they are written.
     pub write: bool,
-    /// Whether user mode does it.
+    /// Whether user mode makes the access.
     pub user: bool,
     /// Whether it is a fetch.
     pub fetch: bool,
@@ -40,7 +40,7 @@ impl Access {
     }
 }
 
-/// Whose translations count: what the processor and the handler of misses have.
+/// The space whose translations are valid, as the processor and the handler of misses have it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// EntryHi's ASID, if it is known.
@@ -49,14 +49,14 @@ pub struct Counts {
     pub top: Option<u32>,
 }
 
-/// What the handler of misses was seen to do.
+/// What the handler of misses did when it was last seen.
 #[derive(Clone, Debug, Default)]
 pub struct Handler {
     /// Its instructions.
     pub instructions: u64,
-    /// Where they lie: first bytes and how many each.
+    /// Its code: the address of each piece, and its number of bytes.
     pub code: Vec<(u32, u32)>,
-    /// Where it reads which table is the highest.
+    /// Where it reads the address of the highest table.
     pub hot: Option<u32>,
 }
 
@@ -91,13 +91,13 @@ impl Machine {
         self.fits
     }
 
-    /// The handler of misses was seen to fill the TLB. (The emulator enters it at misses of its
-    /// own, which are others.)
+    /// The handler of misses has filled the TLB. (The emulator enters it at misses of its own TLB,
+    /// which are different ones.)
     pub fn handled(&mut self, handler: Handler) {
         self.handler = handler;
     }
 
-    /// Code is executed, or data read or written. False if no table tells a translation.
+    /// Code is executed, or data read or written. Returns false if no table has a translation.
     pub fn access(
         &mut self,
         access: Access,
@@ -149,7 +149,7 @@ impl Machine {
         events.write_backs += self.l1d.take_write_backs();
     }
 
-    /// What the TLB has of a page, or gets by its handler.
+    /// What the TLB has for a page, or gets from its handler.
     fn look_up(
         &mut self,
         access: Access,
@@ -175,7 +175,7 @@ impl Machine {
         Some(pair.page(address)).filter(|page| page.permits(access.write))
     }
 
-    /// The handler runs, and reads the tables by the cache of data.
+    /// The handler runs, and reads the tables through the data cache.
     fn handle(&mut self, read: &[u32], events: &mut Events) {
         events.software_reloads += 1;
         events.reload_instructions += self.handler.instructions;
@@ -191,12 +191,12 @@ impl Machine {
         }
     }
 
-    /// What is dropped of an ASID.
+    /// Something of an ASID is dropped.
     pub(super) fn drop(&mut self, dropped: Dropped) {
         self.tlb.retain(|key| !dropped.has(key));
     }
 
-    /// Everything is.
+    /// Everything is dropped.
     pub fn flush(&mut self) {
         self.tlb.flush();
     }

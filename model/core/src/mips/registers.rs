@@ -9,22 +9,23 @@
 use super::bits::Bits;
 use super::instruction::{RETURN, WAIT};
 
-/// Where a call notes what comes after it.
+/// The register in which a call stores its return address.
 const LINK: usize = 31;
-/// EntryHi's ASID and what is always 0 beside it: an exception of the TLB writes what is above.
+/// The bits of EntryHi below the page: the ASID, and bits that are always 0. An exception of the
+/// TLB writes the bits above.
 const LOWER: u64 = 0x1fff;
 /// EntryHi, among the registers of coprocessor 0; and Index.
 const ENTRY_HI: usize = 10;
 const INDEX: usize = 0;
 
-/// What an instruction does beside registers.
+/// What an instruction does besides changing registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// `tlbp`: looks for an entry.
     Probe,
     /// `tlbwi`: writes the entry of Index.
     WriteIndexed,
-    /// `tlbwr`: writes one that is drawn.
+    /// `tlbwr`: writes a random entry.
     WriteRandom,
     /// `eret`.
     Return,
@@ -36,7 +37,7 @@ pub enum Effect {
 #[derive(Clone, Debug)]
 pub struct Registers {
     general: [Bits; 32],
-    /// EntryHi: pages and ASID that count.
+    /// EntryHi: the pages, and the valid ASID.
     pub entry_hi: Bits,
     /// Index.
     pub index: Bits,
@@ -69,7 +70,7 @@ impl Registers {
         self.is_likely = false;
     }
 
-    /// A register; that of number 0 is 0.
+    /// A register; register 0 is 0.
     #[must_use]
     pub const fn get(&self, number: usize) -> Bits {
         if number == 0 { Bits::of(0) } else { self.general[number & 31] }
@@ -104,7 +105,7 @@ impl Registers {
         None
     }
 
-    /// What an instruction with two registers and a third one leaves in that.
+    /// The result of an instruction with three registers.
     fn register_form(&self, word: u32) -> Bits {
         let (a, b) = (self.get(field(word, 21)), self.get(field(word, 16)));
         let amount = word >> 6 & 31;
@@ -139,7 +140,7 @@ impl Registers {
         }
     }
 
-    /// What an instruction with a constant leaves; of a load nothing is known yet.
+    /// The result of an instruction with a constant; that of a load is not known yet.
     fn immediate_form(&self, word: u32) -> Bits {
         let a = self.get(field(word, 21));
         let (signed, plain) = (word as i16 as u64, u64::from(word & 0xffff));
@@ -189,7 +190,7 @@ impl Registers {
         None
     }
 
-    /// The load that was executed last read this. Parts of a word that is not aligned are left
+    /// The last load has read this value. Loads of parts of an unaligned word leave their target
     /// unknown.
     pub fn loaded(&mut self, word: u32, value: u64) {
         let value = match word >> 26 {

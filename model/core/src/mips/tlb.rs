@@ -5,10 +5,10 @@ use super::walk::{PAGE_SHIFT, Pair};
 use crate::replacement::Victims;
 use crate::tlb::TlbGeometry;
 
-/// What an entry is found by.
+/// The key by which an entry is found.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
-    /// Whose it is.
+    /// Its ASID.
     pub asid: u8,
     /// The number of the pair of pages.
     pub pair: u64,
@@ -28,12 +28,12 @@ impl Key {
     }
 }
 
-/// What the kernel drops of an ASID.
+/// What the kernel drops of an ASID's translations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dropped {
     /// Two pages.
     Pair(Key),
-    /// It is not known which: anything.
+    /// It is not known which: any of them.
     Some(u8),
 }
 
@@ -52,7 +52,7 @@ impl Dropped {
 pub struct Tlb {
     entries: Vec<Option<(Key, Pair)>>,
     victims: Victims,
-    /// Where the last hit was. May be outdated: it is compared.
+    /// Where the last hit was. It may be outdated, so it is compared.
     last: usize,
 }
 
@@ -84,7 +84,7 @@ impl Tlb {
         Some(pair)
     }
 
-    /// Enters what the tables have, in place of what is held of these pages, or of what is drawn
+    /// Inserts what the tables have, in place of the entry for these pages, or of a random one
     /// (`tlbwr`).
     pub fn insert(&mut self, key: Key, pair: Pair) {
         let slot = self.find(key).map(|(slot, _)| slot);
@@ -102,7 +102,7 @@ impl Tlb {
         }
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub fn flush(&mut self) {
         self.entries.fill(None);
     }

@@ -20,12 +20,12 @@ struct Held {
     compared: [Option<(u32, bool)>; 2],
 }
 
-/// What became of an access.
+/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// What was used is what the tables have.
+    /// It used what the tables have.
     Good,
-    /// It is not.
+    /// It used something else.
     Stale,
     /// The tables cannot be read.
     Unknown,
@@ -43,7 +43,7 @@ pub struct Translations {
 }
 
 impl Translations {
-    /// User mode goes on: the kernel may have changed anything.
+    /// User mode continues: the kernel may have changed anything.
     pub fn enter_user(&mut self) {
         self.stretch = self.stretch.wrapping_add(1);
     }
@@ -58,8 +58,8 @@ impl Translations {
         self.is_filled = true;
     }
 
-    /// User mode has read, written or fetched at an address of an ASID, whose tables are at `top`:
-    /// what is at a physical address, where that is known.
+    /// User mode has read, written or fetched at an address with an ASID, whose tables are at
+    /// `top`. The physical address is given if it is known.
     pub fn access(
         &mut self,
         (key, address): (Key, u64),

@@ -8,12 +8,13 @@ use crate::memory::{NoMapping, Physical};
 const HELD: u32 = 1;
 const LARGE: u32 = 1 << 4;
 const TABLE: u32 = 1 << 5;
-/// The upper half of an entry that names a table: its pages have the rights that they say. And
-/// where it is in physical memory.
+/// Bits of the upper half of an entry that names a table: the table's pages have the rights that
+/// their entries say; the table's physical address.
 const FOLLOWED: u32 = 1 << 31;
 const TABLE_ADDRESS: u32 = 0x1fff_f000;
 
-/// EntryLo: the page can be used; written; how it is cached; where it is, by 6 bits lower.
+/// Bits of EntryLo: the page is valid; it may be written; how it is cached; its physical address,
+/// shifted to the right by 6 bits.
 const VALID: u32 = 1 << 1;
 const WRITABLE: u32 = 1 << 2;
 const CACHE: u32 = 7 << 3;
@@ -23,7 +24,7 @@ const SEEN: u32 = FRAME | CACHE | WRITABLE | VALID;
 /// Of a frame one bit more is this many pages more.
 const PAGE: u32 = 1 << 6;
 
-/// Where kseg0 shows physical memory, without the upper half, and how much.
+/// The lower half of the address at which kseg0 shows physical memory, and how much of it.
 pub(super) const UNMAPPED: u32 = 0x1fff_ffff;
 /// Bytes of a page, as a shift.
 pub(super) const PAGE_SHIFT: u32 = 12;
@@ -70,7 +71,7 @@ impl Page {
     }
 }
 
-/// The pair of pages of an address below the table at `top`, in kseg0. `read` is told the physical
+/// The pair of pages of an address below the table at `top`, in kseg0. `read` gets the physical
 /// address of each entry that is read.
 ///
 /// # Errors
@@ -113,8 +114,8 @@ pub fn walk(
     Ok(Pair(pair))
 }
 
-/// Where an address of the kernel is in physical memory, and whether it may be in a cache, if it is
-/// not translated: in kseg0 or kseg1. Of the address the lower half.
+/// The physical address of an address in kseg0 or kseg1, which are not translated, and whether it
+/// is cached. Of the address only the lower half is given.
 pub(super) const fn unmapped(address: u32) -> Option<(u32, bool)> {
     match address >> 29 {
         4 => Some((address & UNMAPPED, true)),

@@ -19,11 +19,11 @@ pub struct Checker {
     translations: Translations,
     spaces: Spaces,
     lines: Lines,
-    /// Who reserved a word: the thread, and the instruction.
+    /// The thread that reserved a word, and the instruction.
     reserved: Option<(u32, u32)>,
 }
 
-/// A rule that was broken, the address, and the instruction that was the reason.
+/// A rule that was broken, the address, and the instruction that caused it.
 pub type Finding = (Rule, u32, Option<u32>);
 
 /// Sets of a TLB: of the 603, and of the 604, which has a hashed table.
@@ -41,13 +41,13 @@ fn is_as(now: Option<Mapping>, block: Mapping, address: u32, write: bool) -> boo
 }
 
 impl Checker {
-    /// Of a kernel that makes its VSIDs so.
+    /// A checker for a kernel that makes its VSIDs by this function.
     #[must_use]
     pub fn new(function: Function) -> Self {
         Self { spaces: Spaces::new(function), ..Self::default() }
     }
 
-    /// User mode goes on at an address, of this thread.
+    /// User mode continues at an address, in this thread.
     pub fn enter_user(
         &mut self,
         at: u32,
@@ -72,12 +72,12 @@ impl Checker {
         self.reserved = Some((thread, instruction));
     }
 
-    /// What is reserved is not any more.
+    /// The reservation ends.
     pub fn release(&mut self) {
         self.reserved = None;
     }
 
-    /// Bytes are accessed. False if the tables cannot be read.
+    /// Bytes are accessed. Returns false if the tables cannot be read.
     pub fn access(
         &mut self,
         access: Access,

@@ -22,13 +22,14 @@ use std::ops::Range;
 
 /// What the counter asks of the emulator.
 pub trait World: Physical {
-    /// The registers that decide about accesses, but for segment registers, which it does not tell.
+    /// The registers that determine how an access is translated, except segment registers, which
+    /// the emulator does not report.
     fn controls(&mut self) -> Controls;
     /// SPRG1: the thread that runs.
     fn thread(&mut self) -> u32;
     /// Whether the last exception came from user mode (SRR1).
     fn left_user(&mut self) -> bool;
-    /// LR: where the function returns to that has just been called.
+    /// LR: the return address of the function that has just been called.
     fn link(&mut self) -> u32;
 }
 
@@ -41,9 +42,9 @@ const VECTORS: Range<u32> = 0x100..0x1500;
 const VECTOR: u32 = 0x100;
 /// The handlers of a 603's misses.
 const MISSES: Range<u32> = 0x1000..0x1300;
-/// Those that this kernel's boot words bring back (`kernel/arch/powerpc/src/layout.rs`).
+/// The handlers that this kernel's boot words select (`kernel/arch/powerpc/src/layout.rs`).
 const OTHER_MISSES: Range<u32> = 0x3000..0x3800;
-/// That of a miss of code; the others are of data.
+/// The handler of misses of code; the others are for data.
 const CODE_MISS: u32 = 0x1000;
 /// The vector of `sc`.
 const SYSTEM_CALL: u32 = 0xc00;
@@ -72,7 +73,7 @@ struct Reloading {
     since: u64,
     /// Whether it has filled the TLB.
     filled: bool,
-    /// What it has done.
+    /// The handler's instructions and reads so far.
     handler: Handler,
 }
 
@@ -80,20 +81,20 @@ struct Reloading {
 #[derive(Default)]
 pub struct PowerPc {
     controls: Controls,
-    /// The thread that user mode was left by, or will be entered by.
+    /// The thread with which user mode was left, or will be entered.
     thread: u32,
     /// Whether the kernel's code is executed.
     kernel: bool,
-    /// Whether user mode executes a native component's code, if that is known.
+    /// Whether user mode executes the code of a native component, if that is known.
     native: Option<bool>,
     reloading: Option<Reloading>,
-    /// Who the machine needs to fill its TLB, if there is a machine.
+    /// What fills the machine's TLB, if there is a machine.
     reload: Option<Reload>,
     /// Whether the processor that runs does so by software, when that is known.
     is_software: Option<bool>,
     /// Whether a handler of misses was seen.
     has_handler: bool,
-    /// Where the function returns to that is counted apart, while it runs.
+    /// The return address of the function that is counted apart, while it runs.
     returns: Option<u32>,
 }
 
@@ -208,8 +209,8 @@ impl<W: World> Follow<W> for PowerPc {
 }
 
 impl PowerPc {
-    /// The registers as they are, with those that were followed: segment registers, and BATs, which
-    /// the emulator says are 0 whatever they have. The model does not follow those of Linux alone.
+    /// The registers, including those that the model follows itself: segment registers, and BATs,
+    /// which the emulator reports as 0 in any case. The model does not follow those of Linux alone.
     fn learn(&mut self, world: &mut impl World) {
         let told = world.controls();
         let bats = if told.alone == 0 { self.controls.bats } else { told.bats };
@@ -244,8 +245,8 @@ impl Counter<PowerPc> {
         owner
     }
 
-    /// It has filled the TLB. With a CPU model it is counted for that one's misses, without one as
-    /// it was executed.
+    /// The handler has filled the TLB. With a CPU model it is counted at the misses of the model's
+    /// TLB, without one as it was executed.
     fn reloaded(&mut self, reloading: Reloading) {
         let instructions = self.now - reloading.since;
         self.ledger.skip(self.now);
@@ -260,7 +261,7 @@ impl Counter<PowerPc> {
         }
     }
 
-    /// It has not: it was the beginning of an entry.
+    /// The handler has not filled the TLB: it was the beginning of an entry.
     fn reload_failed(&mut self, reloading: &Reloading) -> Owner {
         self.ledger.pass(Owner::Kernel, true, reloading.since);
         self.ledger.events().fault_entries += 1;
@@ -268,8 +269,8 @@ impl Counter<PowerPc> {
         Owner::Kernel
     }
 
-    /// A block of the kernel begins: where the function does that is counted apart, or where it
-    /// returns to.
+    /// A block of the kernel begins: the first of the function that is counted apart, or the one to
+    /// which it returns.
     fn count_apart(&mut self, base: u32, world: &mut impl World) {
         match self.processor.returns {
             Some(to) if to == base => {
@@ -284,8 +285,8 @@ impl Counter<PowerPc> {
         }
     }
 
-    /// A segment register is written: the emulator does not tell what it has, so this is followed
-    /// from the machine's start on.
+    /// A segment register is written: the emulator does not report its value, so the model follows
+    /// it from the machine's start on.
     pub fn write_segment(&mut self, segment: u32, value: u32, offset: u16) {
         let (index, instruction) = ((segment & 15) as usize, self.instruction(offset));
         self.processor.controls.segments[index] = value;

@@ -36,12 +36,12 @@ pub enum Class {
     Return,
     /// `lwarx`: reserves.
     Reserve,
-    /// `stwcx.`: ends what is reserved.
+    /// `stwcx.`: ends a reservation.
     Release,
-    /// It reads the decrementer: this kernel does so to look whether an interrupt is due.
+    /// It reads the decrementer: this kernel does so to check for interrupts.
     Look,
-    /// It changes what decides about translations and caches, or does something about a line. User
-    /// mode may do some of these.
+    /// It changes translations or caches, or operates on a line. User mode may execute some of
+    /// these.
     System(Operation),
 }
 
@@ -71,11 +71,11 @@ pub enum Operation {
     InvalidateLine,
     /// `dcbz`: makes a line of zeros without reading memory.
     AllocateLine,
-    /// `dcbt`, `dcbtst`: has a line read that is wanted soon.
+    /// `dcbt`, `dcbtst`: prefetches a line.
     TouchLine,
     /// `icbi`: drops a line of code.
     DropCodeLine,
-    /// `sync`: waits until what was written is seen.
+    /// `sync`: waits until all writes are visible.
     Drain,
     /// `isync`, `eieio`: orders only.
     Order,
@@ -107,7 +107,7 @@ impl Class {
         word(bytes).map_or(Self::Plain, Self::of)
     }
 
-    /// That of an instruction as a number.
+    /// The class of an instruction that is given as a number.
     #[must_use]
     pub const fn of(word: u32) -> Self {
         let special = (word >> 16 & 31 | (word >> 11 & 31) << 5) as u16;

@@ -8,34 +8,34 @@ use crate::violation::Rule;
 pub const LINE: u32 = 5;
 /// Lines of a page.
 const OF_PAGE: usize = 128;
-/// This many lines that are read one after the other push all others out of the largest data cache,
-/// which has 32 KiB.
+/// This many lines that are read one after the other displace all others from the largest data
+/// cache, which has 32 KiB.
 const PUSHES: u32 = 1024;
 
-/// What there is to know of a line: a bit for each of its words.
+/// What is known of a line: a bit for each of its words.
 #[derive(Clone, Copy, Default)]
 struct Line {
-    /// They may be only in the data cache, as they were written.
+    /// Words that were written, and may be only in the data cache.
     dirty: u8,
-    /// The instruction cache may have them.
+    /// Words that the instruction cache may have.
     fetched: u8,
-    /// They are older there than in the data cache or in memory.
+    /// Words that are older there than in the data cache or in memory.
     old: u8,
-    /// Who wrote one last.
+    /// The instruction that last wrote one of them.
     writer: u32,
 }
 
-/// The words of a line that some bytes are in; they may go on in the next one.
+/// The words of a line in which some bytes are; the bytes may continue in the next line.
 fn words(physical: u32, bytes: u32) -> u8 {
     let (first, last) = (physical >> 2 & 7, (physical + bytes.max(1) - 1) >> 2);
     let last = if last >> 3 == physical >> LINE { last & 7 } else { 7 };
     (0xff_u8 << first) & (0xff_u8 >> (7 - last))
 }
 
-/// Those of all memory.
+/// The lines of all memory.
 pub struct Lines {
     pages: Vec<Option<Box<[Line; OF_PAGE]>>>,
-    /// The line that was read last, and how many followed each other up to it.
+    /// The line that was read last, and how many adjacent lines up to it were read in turn.
     run: (u32, u32),
 }
 
@@ -56,8 +56,8 @@ impl Lines {
         self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()).for_each(act);
     }
 
-    /// Words of a line are fetched. The rule that this breaks, and who wrote the line. Words that
-    /// nobody executes are none of the cache's business: data may lie there.
+    /// Words of a line are fetched. Returns the rule that this breaks, and the instruction that
+    /// wrote the line. Words that are not executed do not matter: they may be data.
     pub fn fetch(&mut self, physical: u32, bytes: u32) -> Option<(Rule, u32)> {
         let (line, words) = (self.line(physical), words(physical, bytes));
         let broken = match () {
@@ -85,7 +85,7 @@ impl Lines {
         }
     }
 
-    /// Words of a line are written, by the cache or past it.
+    /// Words of a line are written, through the cache or past it.
     pub fn write(&mut self, physical: u32, bytes: u32, stays: bool, writer: u32) {
         self.run = (0, 0);
         let (line, words) = (self.line(physical), words(physical, bytes));
@@ -101,7 +101,8 @@ impl Lines {
         self.line(physical).dirty = 0;
     }
 
-    /// A line is dropped without being written back. Who wrote it, if that is lost.
+    /// A line is dropped without being written back. Returns the instruction that wrote it, if a
+    /// write is lost.
     pub fn drop_data(&mut self, physical: u32) -> Option<u32> {
         let line = self.line(physical);
         (std::mem::take(&mut line.dirty) != 0).then_some(line.writer)

@@ -12,34 +12,34 @@ use crate::lines::lines;
 use crate::memory::Physical;
 use std::collections::BTreeMap;
 
-/// HID0: nothing comes into the instruction cache, the data cache.
+/// HID0: the instruction cache is locked; the data cache is.
 const LOCK_CODE: u32 = 1 << 13;
 const LOCK_DATA: u32 = 1 << 12;
-/// HID0: all of the instruction cache is dropped, of the data cache.
+/// HID0: the whole instruction cache is dropped; the whole data cache is.
 pub(super) const DROP_CODE: u32 = 1 << 11;
 pub(super) const DROP_DATA: u32 = 1 << 10;
 
 /// Bytes of code or of data from an address on.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// The first.
+    /// The address of the first.
     pub address: u32,
-    /// How many.
+    /// Their number.
     pub bytes: u32,
     /// Whether they are written.
     pub write: bool,
-    /// Whether user mode does it.
+    /// Whether user mode makes the access.
     pub user: bool,
     /// Whether it is a fetch.
     pub fetch: bool,
 }
 
-/// What a handler of a 603's misses was seen to do.
+/// What a handler of a 603's misses did when it was last seen.
 #[derive(Clone, Debug, Default)]
 pub struct Handler {
     /// Its instructions.
     pub instructions: u32,
-    /// Where they lie: first bytes and how many each.
+    /// Its code: the address of each piece, and its number of bytes.
     pub code: Vec<(u32, u32)>,
     /// How many words it read.
     pub reads: u32,
@@ -55,15 +55,15 @@ pub struct Machine {
     dtlb: Option<Tlb>,
     l1i: Option<Cache>,
     l1d: Cache,
-    /// The handlers of misses of code, of data, by how many words they read (603): one that
-    /// searches the hashed table takes longer the more places it looks at.
+    /// The handlers of misses of code and of data, by the number of words that they read (603): one
+    /// that searches the hashed table takes longer if it reads more places.
     handlers: [BTreeMap<u32, Handler>; 2],
     /// Whether the cache of code, of data is locked.
     locked: [bool; 2],
 }
 
 impl Machine {
-    /// A machine with nothing in TLBs and caches.
+    /// A machine with empty TLBs and caches.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         Self {
@@ -77,19 +77,19 @@ impl Machine {
         }
     }
 
-    /// Who fills its TLBs.
+    /// What fills its TLBs.
     #[must_use]
     pub const fn reload(&self) -> Reload {
         self.reload
     }
 
-    /// A handler of misses of code or of data was seen to fill a TLB. (The emulator enters it at
-    /// misses of its own, which are others.)
+    /// A handler of misses of code or of data has filled a TLB. (The emulator enters it at misses
+    /// of its own TLB, which are different ones.)
     pub fn handled(&mut self, code: bool, handler: Handler) {
         self.handlers[usize::from(!code)].insert(handler.reads, handler);
     }
 
-    /// Code is executed, or data read or written. False if no table tells a translation.
+    /// Code is executed, or data read or written. Returns false if no table has a translation.
     pub fn access(
         &mut self,
         access: Access,
@@ -148,7 +148,7 @@ impl Machine {
         events.write_backs += self.l1d.take_write_backs();
     }
 
-    /// What the TLB has of a page, or gets.
+    /// What the TLB has for a page, or gets.
     fn look_up(
         &mut self,
         vsid: u32,
@@ -175,7 +175,7 @@ impl Machine {
         Some(found)
     }
 
-    /// The handler runs, and reads the tables by the data cache.
+    /// The handler runs, and reads the tables through the data cache.
     fn reload_by_software(
         &mut self,
         access: Access,
@@ -215,8 +215,9 @@ impl Machine {
         found
     }
 
-    /// The processor searches the hashed table by the data cache. What it does not have the kernel
-    /// puts there: the emulator, which has a TLB of its own, may not have needed that.
+    /// The processor searches the hashed table through the data cache. If the table does not have
+    /// the entry, the kernel would insert it: the emulator, which has a TLB of its own, may not
+    /// have needed that.
     fn reload_by_hash(
         &mut self,
         address: u32,

@@ -20,39 +20,39 @@ const USERS: usize = (abi::arch::powerpc::layout::USER_END >> 28) as usize;
 /// The owner of a VSID that is a Segment's, for whatever space: no directory.
 const SEGMENT: u32 = 1;
 
-/// What tells whether anything is left of a VSID.
+/// What shows whether a translation with a VSID is left anywhere.
 pub struct Left<'a, H, M> {
-    /// Whether a TLB may hold an entry of it, but for that of one page.
+    /// Whether a TLB may have an entry with it, other than that of one page.
     pub is_held: H,
     /// Where the hashed table is.
     pub memory: &'a mut M,
 }
 
 impl<H: Fn(u32, Option<u32>) -> bool, M: Physical> Left<'_, H, M> {
-    /// Whether anything is left of a VSID, but for entries of one page.
+    /// Whether a translation with a VSID is left, other than entries of one page.
     fn has(&mut self, vsid: u32, hash: u32, but: Option<u32>) -> bool {
         (self.is_held)(vsid, but) || is_hashed(self.memory, hash, vsid, but)
     }
 }
 
-/// Whose VSIDs are.
+/// The owner of each VSID.
 #[derive(Default)]
 pub struct Spaces {
-    /// What made the VSIDs.
+    /// The function that made the VSIDs.
     function: Function,
     owners: FxHashMap<u32, u32>,
-    /// Who wrote each segment register last.
+    /// The instruction that wrote each segment register last.
     writers: [u32; 16],
     /// The registers that were written since user mode ran last.
     written: u16,
-    /// The directory with which it ran.
+    /// The directory with which user mode ran last.
     directory: u32,
-    /// The segments of a server's window that were open then.
+    /// The segments of a server's window that were open at that time.
     window: u16,
 }
 
 impl Spaces {
-    /// Of a kernel that makes its VSIDs so.
+    /// For a kernel that makes its VSIDs by this function.
     pub fn new(function: Function) -> Self {
         Self { function, ..Self::default() }
     }
@@ -63,8 +63,8 @@ impl Spaces {
         self.written |= 1 << segment;
     }
 
-    /// User mode goes on at an address. `found` is told of a rule that is broken, the first address
-    /// of the segment, and who wrote its register.
+    /// User mode continues at an address. `found` gets each rule that is broken, the first address
+    /// of the segment, and the instruction that wrote its register.
     pub fn enter_user<M: Physical>(
         &mut self,
         at: u32,
@@ -88,7 +88,7 @@ impl Spaces {
         }
     }
 
-    /// Looks at all segments.
+    /// Checks all segments.
     fn look<M: Physical>(
         &mut self,
         at: u32,

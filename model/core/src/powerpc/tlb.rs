@@ -43,7 +43,7 @@ impl Tlb {
         Some(mapping)
     }
 
-    /// Enters what was found after a miss.
+    /// Inserts what was found after a miss.
     pub fn insert(&mut self, vsid: u32, address: u32, mapping: Mapping) {
         let set = self.set(address);
         let first = set * self.ways;
@@ -53,14 +53,14 @@ impl Tlb {
         self.victims.touch(slot);
     }
 
-    /// `tlbie`: forgets all of the set that an address is in, of whatever VSID (*PowerPC 603e
+    /// `tlbie`: drops the whole set that an address is in, whatever the VSIDs are (*PowerPC 603e
     /// User's Manual*, section 5.3.3).
     pub fn flush_set(&mut self, address: u32) {
         let first = self.set(address) * self.ways;
         self.entries[first..first + self.ways].fill(None);
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub fn flush(&mut self) {
         self.entries.fill(None);
     }

@@ -20,9 +20,10 @@ struct Held {
     compared: u32,
 }
 
-/// What became of an access.
+/// The result of an access.
 pub struct Verdict {
-    /// By what it was carried out; nothing if the tables do not have it either, or cannot be read.
+    /// The translation by which it was carried out; nothing if the tables do not have it either, or
+    /// cannot be read.
     pub mapping: Option<Mapping>,
     /// The rule that this breaks.
     pub broken: Option<Rule>,
@@ -40,12 +41,12 @@ pub struct Translations {
 }
 
 impl Translations {
-    /// User mode goes on: the kernel may have changed anything.
+    /// User mode continues: the kernel may have changed anything.
     pub fn enter_user(&mut self) {
         self.stretch = self.stretch.wrapping_add(1);
     }
 
-    /// Whether an entry of a VSID may be held, but for that of one page.
+    /// Whether an entry with a VSID may be held, other than that of one page.
     pub fn has(&self, vsid: u32, but: Option<u32>) -> bool {
         self.held.keys().any(|(held, page)| *held == vsid && but != Some(*page))
     }
@@ -112,13 +113,13 @@ impl Translations {
         Verdict { mapping: now.or(used), broken, known: true }
     }
 
-    /// `tlbie` of an address: of whatever VSID, all pages with the same lowest bits of their
-    /// number, as many bits as choose a set.
+    /// `tlbie` of an address: drops all pages, whatever their VSID, whose numbers have the same
+    /// lowest bits, namely those that select a set.
     pub fn flush(&mut self, address: u32, sets: u32) {
         self.held.retain(|(_, held), _| (held ^ page(address)) & (sets - 1) != 0);
     }
 
-    /// All is flushed.
+    /// Everything is flushed.
     pub fn flush_all(&mut self) {
         self.held.clear();
     }

@@ -3,18 +3,19 @@
 
 use std::str::FromStr;
 
-/// What undoes this kernel's scattering of VSIDs (`kernel/mmu/src/vsid.rs`).
+/// The factor that reverses this kernel's scattering of VSIDs (`kernel/mmu/src/vsid.rs`).
 const GATHER: u32 = 0x007a_1659;
 /// Bits of a VSID, and of a context.
 const VSID: u32 = 0xff_ffff;
 const CONTEXT: u32 = 0xf_ffff;
 
-/// What made the VSIDs, as the kernel's boot word `vsid=` says (docs/powerpc.md, *Boot words*).
+/// The function that made the VSIDs, as the kernel's boot word `vsid=` says (docs/powerpc.md, *Boot
+/// words*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Function {
-    /// The context, for all segments.
+    /// The context's number, with the segment in upper bits.
     Process,
-    /// Sixteen for each context.
+    /// Sixteen times the context's number, plus the segment.
     ProcessAndSegment,
     /// The kernel's own.
     #[default]
@@ -33,7 +34,7 @@ impl Function {
     }
 }
 
-/// By what the boot word takes.
+/// The function with the name that the boot word takes.
 impl FromStr for Function {
     type Err = String;
 
@@ -47,8 +48,7 @@ impl FromStr for Function {
     }
 }
 
-/// Whether no space has this VSID, whatever makes those that spaces have: it stands in a segment
-/// that is shut.
+/// Whether no space has this VSID, whatever the function is: a shut segment has it.
 #[must_use]
 pub const fn is_shut(vsid: u32) -> bool {
     Function::Scattered.context(vsid) == 0

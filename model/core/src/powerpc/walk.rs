@@ -12,22 +12,22 @@ use crate::memory::{NoMapping, Physical};
 const PAGE: u32 = 12;
 /// Address part of the second word of an entry.
 const FRAME: u32 = !0xfff;
-/// In that word: R, which this kernel sets in all that may be used.
+/// In that word: R, which this kernel sets in every usable entry.
 const PRESENT: u32 = 0x100;
-/// In that word: C. A processor looks at it when the page is written.
+/// In that word: C. A processor checks it when the page is written.
 const CHANGED: u32 = 0x80;
-/// In that word: W, writes go to memory as well.
+/// In that word: W, writes go to memory as well as to the cache.
 const THROUGH: u32 = 0x40;
 /// In that word: I, not cached.
 const UNCACHED: u32 = 0x20;
 /// In that word: PP.
 const RIGHTS: u32 = 3;
-/// PP: with either key all may be done.
+/// PP: with either key the page may be read and written.
 const READ_WRITE: u32 = 2;
-/// PP: with either key it may only be read.
+/// PP: with either key the page may only be read.
 const READ_ONLY: u32 = 3;
-/// In a directory's entry of this kernel: what is below it may only be read, if the key does not
-/// say that already.
+/// In a directory's entry of this kernel: pages below it may only be read. It is not needed, and
+/// not applied, if the segment's key forbids writes already.
 const NO_WRITE: u32 = 2;
 /// In a segment register: the key of user mode.
 const KEY: u32 = 0x2000_0000;
@@ -38,11 +38,11 @@ const LARGE: u32 = 4;
 const SERVERS: u32 = 0x40;
 /// In an entry of this kernel's directories: it is a Segment's.
 const SEGMENTS: u32 = 0x800;
-/// What of this kernel's entries is not for the processor.
+/// The bits of this kernel's entries that the processor does not get.
 const SOFTWARE: u32 = 0xe04;
 /// In an entry of Linux's tables: there is a page.
 const LINUX_PRESENT: u32 = 1;
-/// In that: it may be written, and was.
+/// In that entry: the page may be written; it was written.
 const LINUX_WRITE: u32 = 0x480;
 
 /// Where Linux alone has its memory. The kernel of this project has nothing there.
@@ -54,7 +54,7 @@ pub const LINUX: u32 = 0xc000_0000;
 pub struct Mapping(pub u32);
 
 impl Mapping {
-    /// Of an address that is not translated, cached.
+    /// For an address that is not translated, and is cached.
     #[must_use]
     pub const fn identity(address: u32) -> Self {
         Self(address & FRAME | PRESENT | CHANGED | READ_WRITE)
@@ -72,7 +72,7 @@ impl Mapping {
         self.0 & UNCACHED == 0
     }
 
-    /// Whether what is written stays in the cache.
+    /// Whether writes stay in the cache.
     #[must_use]
     pub const fn is_written_back(self) -> bool {
         self.0 & (UNCACHED | THROUGH) == 0
@@ -90,8 +90,8 @@ impl Mapping {
         }
     }
 
-    /// The same where PP was made for the keys of Linux: all but what is only read may be written
-    /// by the mode that sees it.
+    /// The same for Linux's use of the keys: a mode that can access a page may write it, unless it
+    /// is read-only.
     const fn of_linux(self) -> Self {
         if self.0 & RIGHTS == READ_ONLY { self } else { Self(self.0 & !RIGHTS | READ_WRITE) }
     }
@@ -107,7 +107,7 @@ impl Mapping {
 /// A block address translation register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bat {
-    /// Address, size, who sees it.
+    /// Address, size, and which modes see it.
     pub upper: u32,
     /// Physical address, attributes, rights.
     pub lower: u32,
@@ -120,7 +120,7 @@ impl Bat {
         self.upper & 1 != 0
     }
 
-    /// What it has for an address.
+    /// The translation of an address by it.
     #[must_use]
     pub const fn find(self, address: u32, user: bool) -> Option<Mapping> {
         let inside = (self.upper & 0x1ffc) << 15 | 0x1_ffff;
@@ -138,7 +138,7 @@ impl Bat {
     }
 }
 
-/// The registers that decide about an access.
+/// The registers that determine how an access is translated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Controls {
     /// SDR1: the hashed table; 0 if there is none. On a 603 Linux alone has its directory there,
@@ -152,7 +152,8 @@ pub struct Controls {
     pub bats: [[Bat; 4]; 2],
     /// Segment registers.
     pub segments: [u32; 16],
-    /// RPA: what a load of an entry of the TLB takes (603), without the bits that it has not.
+    /// RPA: the second word of an entry that is loaded into the TLB (603), without bits that RPA
+    /// does not have.
     pub loaded: u32,
 }
 
@@ -166,9 +167,9 @@ pub enum Way {
 }
 
 impl Controls {
-    /// By what an address is translated. The kernel's addresses are their own where no BAT says
-    /// otherwise: then translation is off. Linux alone has its memory by BATs, which the emulator
-    /// does not tell, and beyond it pages, those of programs among them.
+    /// How an address is translated. The kernel's addresses are physical ones unless a BAT maps
+    /// them: then translation is off. Linux alone maps its memory by BATs, which the emulator does
+    /// not report, and everything else, such as programs, by pages.
     #[must_use]
     pub fn way(&self, address: u32, user: bool, fetch: bool) -> Way {
         if !user && address.wrapping_sub(LINUX) < self.alone {
@@ -198,8 +199,8 @@ impl Controls {
         if self.alone == 0 { found } else { found.map(Mapping::of_linux) }
     }
 
-    /// What the tables of the running thread have at an address, of Linux alone those on a 603.
-    /// `read` is told the physical address of each entry that is read.
+    /// What the tables of the running thread have at an address; for Linux alone, its tables on a
+    /// 603. `read` is told the physical address of each entry that is read.
     ///
     /// # Errors
     /// Nobody may use the page, or the tables cannot be read.
@@ -303,7 +304,7 @@ pub fn search(
     Err(NoMapping::Absent)
 }
 
-/// Whether a valid entry of the hashed table has this VSID, but for that of one page.
+/// Whether a valid entry of the hashed table has this VSID, other than that of one page.
 pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32, but: Option<u32>) -> bool {
     let (table, bytes) = (hash & 0xffff_0000, ((hash & 0x1ff) + 1) << 16);
     let tag = 1 << 24 | vsid;
@@ -320,9 +321,9 @@ pub fn is_hashed(memory: &mut impl Physical, hash: u32, vsid: u32, but: Option<u
         })
 }
 
-/// What this kernel's tables have at an address, below the directory that the processor has. What
-/// is in a server's window is there only while that is open. `read` is told the physical address of
-/// each entry that is read.
+/// What this kernel's tables have at an address, below the directory that the processor has. Pages
+/// in a server's window are found only while the window is open. `read` is told the physical
+/// address of each entry that is read.
 ///
 /// # Errors
 /// Nobody may use the page, or the tables cannot be read.
@@ -350,7 +351,7 @@ pub fn walk(
     if entry & PRESENT == 0 { Err(NoMapping::Absent) } else { Ok(Mapping(entry & !SOFTWARE)) }
 }
 
-/// Which owner's pages a segment has, by this kernel's tables.
+/// Whose pages a segment has, by this kernel's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Belongs {
     /// Of Segments only (docs/powerpc.md, *Segments*).

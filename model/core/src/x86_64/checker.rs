@@ -24,7 +24,7 @@ use std::ops::Range;
 pub struct Access {
     /// Linear address.
     pub address: u64,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub write: bool,
     /// Whether ring 3 does it: others may use supervisor pages.
     pub user: bool,
@@ -32,7 +32,7 @@ pub struct Access {
     pub fetch: bool,
 }
 
-/// What became of it.
+/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The tables have this mapping.
@@ -44,18 +44,18 @@ pub enum Verdict {
     Unknown,
 }
 
-/// A translation in use.
+/// A translation that was used.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Its age: entries of another than the present one were flushed.
+    /// Its age: entries with another age than the present one were flushed.
     age: u32,
-    /// Of 4 KiB, also of a larger page,
+    /// The mapping of these 4 KiB, which may be a part of a larger page,
     mapping: Mapping,
-    /// which it was.
+    /// and the size of that page.
     size: Size,
-    /// The tables below which it was last seen.
+    /// The tables that last had it.
     root: u64,
-    /// A table that it depends on was written since.
+    /// Whether a table that it depends on was written since.
     suspect: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct Checker {
     ages: [u32; 2],
     /// By the number of the page of physical memory.
     tables: FxHashMap<u64, Vec<Role>>,
-    /// Which instruction made a page's entry suspect.
+    /// The instruction that made a page's entry suspect.
     causes: FxHashMap<u64, u32>,
     /// The instruction that loaded CR3.
     switched_by: u32,
@@ -157,8 +157,8 @@ impl Checker {
         })
     }
 
-    /// The instruction at `instruction`, of a kernel's address the lower half, writes physical
-    /// memory at `physical`.
+    /// The instruction at `instruction`, which is the lower half of a kernel address, writes
+    /// physical memory at `physical`.
     pub fn stored(&mut self, physical: u64, instruction: u32) {
         let Some(roles) = self.tables.get(&(physical >> PAGE_SHIFT)) else { return };
         let index = physical >> 3 & 0x1ff;
@@ -175,7 +175,7 @@ impl Checker {
         }
     }
 
-    /// One translation is flushed: of a large page, all of it.
+    /// One translation is flushed: that of a large page completely.
     pub fn flush_page(&mut self, address: u64) {
         let page = address >> PAGE_SHIFT;
         self.entries.remove(&page);
@@ -190,8 +190,8 @@ impl Checker {
         }
     }
 
-    /// What is not global is flushed, by the instruction at this address, which may also load
-    /// other tables.
+    /// Everything that is not global is flushed, by the instruction at this address, which may also
+    /// load other tables.
     pub fn flush_local(&mut self, instruction: u32) {
         self.switched_by = instruction;
         self.ages[0] += 1;

@@ -279,9 +279,9 @@ impl Counter<X86_64> {
 }
 
 impl X86_64 {
-    /// What is wrong with an access by this mapping: users have the lower half of the addresses and
-    /// nothing that is global, servers also the entry area; no page of the kernel's is written and
-    /// executed, and the kernel executes none of theirs.
+    /// The rule that an access by this mapping breaks, if any. Users have the lower half of the
+    /// addresses and no global pages; servers also have the entry area. No page of the kernel is
+    /// both writable and executable, and the kernel executes no page of users.
     fn broken(&self, access: Access, mapping: Mapping) -> [Option<Rule>; 4] {
         let is_kernels = access.address >> 63 != 0;
         let executes = access.fetch && self.crossing.privilege == Privilege::Kernel;

@@ -16,17 +16,17 @@ use rustc_hash::FxHashMap;
 /// The part of CR3 that is the PCID.
 const PCID: u64 = 0xfff;
 
-/// That of the tables by which servers and their processes run: what the TLB has of it is dropped
-/// each time that they are loaded (docs/entry-area.md).
+/// The PCID of the tables with which servers and their processes run: its translations are dropped
+/// each time that such tables are loaded (docs/entry-area.md).
 const AREAS: u64 = 0xfff;
 
 /// TLBs and caches.
 pub struct Machine {
     spaces: Spaces,
     itlb: Tlb,
-    /// The other TLB, if data has its own.
+    /// The data TLB, if data has its own.
     dtlb: Option<Tlb>,
-    /// The second level of both.
+    /// The second-level TLB of both.
     stlb: Option<Tlb>,
     upper: Option<Upper>,
     l1i: Option<Cache>,
@@ -34,13 +34,13 @@ pub struct Machine {
     l2: Option<Cache>,
 }
 
-/// Whose translations are used.
+/// The space whose translations are used.
 struct Spaces {
     /// Whether they have tags.
     tagged: bool,
     /// Whether CR3 has had a PCID. Until then each space has a number, as if PCIDs never ran out.
     shows: bool,
-    /// Numbers of spaces, by CR3, or whose each PCID was last.
+    /// Numbers of spaces by CR3, or the space that last had each PCID.
     known: FxHashMap<u64, u64>,
     /// The present space's tag.
     tag: u32,
@@ -81,14 +81,14 @@ impl Spaces {
     }
 }
 
-/// What the machine asks of the world.
+/// What the machine asks its environment.
 pub trait Tables {
     /// The mapping of a linear address; `None` if it cannot be found.
     fn translate(&mut self, address: u64) -> Option<Mapping>;
 }
 
 impl Machine {
-    /// A machine with nothing in TLBs and caches.
+    /// A machine with empty TLBs and caches.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         let tagged = geometry.tags == Tags::Asid;
@@ -143,7 +143,7 @@ impl Machine {
         }
     }
 
-    /// The second level of caches is asked.
+    /// Looks up the second-level cache.
     fn second(&mut self, physical: u64, events: &mut Events) {
         if let Some(l2) = &mut self.l2 {
             let hit = l2.access(physical, physical, false) == Outcome::Hit;
@@ -184,9 +184,9 @@ impl Machine {
         Some(mapping.physical(address))
     }
 
-    /// CR3 gets another value. Whether translations of other spaces, or what this one had, are
-    /// dropped although a tag tells them apart: a space that gets a PCID drops what that has from
-    /// before, and one that shares a PCID drops it each time.
+    /// CR3 gets another value. Returns whether translations are dropped although there are tags: a
+    /// space that gets a PCID drops the translations that its previous owner left, and a space that
+    /// shares a PCID drops its translations each time.
     pub fn switch(&mut self, cr3: u64) -> bool {
         let forgotten = self.spaces.enter(cr3);
         match forgotten {
@@ -197,7 +197,7 @@ impl Machine {
         self.spaces.tagged && forgotten != Forget::Nothing
     }
 
-    /// CR3 gets the value that it has: what has the present tag is flushed.
+    /// CR3 gets the value that it has: everything with the present tag is flushed.
     pub fn flush_tag(&mut self) {
         if !self.spaces.tagged {
             return self.flush_local();
@@ -213,7 +213,8 @@ impl Machine {
         self.upper.iter_mut().for_each(Upper::flush_all);
     }
 
-    /// One translation is flushed, and with it what is kept of the present space's upper tables.
+    /// One translation is flushed, and with it the entries that are kept of the present space's
+    /// upper tables.
     pub fn flush_page(&mut self, address: u64) {
         let tag = self.spaces.tag;
         self.tlbs(|tlb| tlb.flush_page(address, tag));

@@ -74,15 +74,15 @@ impl Array {
     }
 }
 
-/// A TLB. Pages of 1 GiB are where those of 2 MiB are.
+/// A TLB. Pages of 1 GiB are in the same entries as those of 2 MiB.
 pub struct Tlb {
     small: Array,
     /// Large pages, if they have entries of their own.
     large: Option<Array>,
     /// Whether large pages are held in pieces.
     pieces: bool,
-    /// Where pages were found lately, by the lower bits of their numbers. May be outdated: it is
-    /// compared.
+    /// Where pages were found lately, by the lower bits of their numbers. It may be outdated, so it
+    /// is compared.
     hints: Vec<Hint>,
 }
 
@@ -136,7 +136,7 @@ impl Tlb {
         )
     }
 
-    /// Where entries with such keys are.
+    /// The set of entries with such keys.
     fn array(&mut self, key: u64) -> &mut Array {
         match &mut self.large {
             Some(large) if !is_small(key) => large,
@@ -144,7 +144,7 @@ impl Tlb {
         }
     }
 
-    /// Enters what a walk found, after a miss.
+    /// Inserts what a walk found, after a miss.
     pub fn insert(&mut self, address: u64, tag: u32, mapping: Mapping) {
         let tag = if mapping.global { GLOBAL_TAG } else { tag };
         let mapping = if self.pieces { mapping.piece(address) } else { mapping };
@@ -158,17 +158,17 @@ impl Tlb {
         self.remove_if(|key| flushed.as_flattened().contains(&key));
     }
 
-    /// Forgets what has this tag.
+    /// Drops all entries with this tag.
     pub fn flush_tag(&mut self, tag: u32) {
         self.remove_if(|key| key >> TAG_SHIFT == u64::from(tag));
     }
 
-    /// Forgets what is not global.
+    /// Drops all entries that are not global.
     pub fn flush_local(&mut self) {
         self.remove_if(|key| key >> TAG_SHIFT != u64::from(GLOBAL_TAG));
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub fn flush_all(&mut self) {
         self.remove_if(|_| true);
     }
@@ -182,8 +182,8 @@ impl Tlb {
 /// The bits of an address by which the upper three tables are chosen, from the highest on.
 const UPPER_SHIFTS: [u32; 3] = [39, 30, 21];
 
-/// What a processor keeps of entries that lead to tables: those of highest tables, of the next ones,
-/// of directories, each with its tag. That of the last use is the last.
+/// What a processor keeps of entries that lead to tables: those of highest tables, of the next
+/// ones, of directories, each with its tag. The one that was used last is the last one.
 pub struct Upper {
     most: [usize; 3],
     held: [Vec<(u32, u64)>; 3],
@@ -196,8 +196,8 @@ impl Upper {
         Self { most: [pml4e, pdpte, pde], held: Default::default() }
     }
 
-    /// How many entries a walk to a page of this size reads: it begins below what is kept. Those
-    /// that lead to tables are kept then.
+    /// How many entries a walk to a page of this size reads: it begins below the entries that are
+    /// kept. Afterwards the entries that lead to tables are kept.
     pub fn walk(&mut self, tag: u32, address: u64, size: Size) -> u32 {
         let levels = size.levels();
         let mut skipped = 0;
@@ -219,12 +219,12 @@ impl Upper {
         levels - skipped
     }
 
-    /// Forgets what has this tag.
+    /// Drops all entries with this tag.
     pub fn flush_tag(&mut self, tag: u32) {
         self.held.iter_mut().for_each(|held| held.retain(|(other, _)| *other != tag));
     }
 
-    /// Forgets everything.
+    /// Drops all entries.
     pub fn flush_all(&mut self) {
         self.held.iter_mut().for_each(Vec::clear);
     }

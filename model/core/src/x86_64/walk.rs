@@ -35,7 +35,7 @@ impl Size {
         }
     }
 
-    /// Entries that a walk to it reads.
+    /// How many entries a walk to such a page reads.
     #[must_use]
     pub const fn levels(self) -> u32 {
         match self {
@@ -63,7 +63,7 @@ pub struct Mapping {
     pub writable: bool,
     /// Whether user mode may use it.
     pub user: bool,
-    /// Whether code is fetched from it.
+    /// Whether code may be fetched from it.
     pub executable: bool,
 }
 
@@ -102,10 +102,10 @@ const LARGE: u64 = 1 << 7;
 const GLOBAL: u64 = 1 << 8;
 const NO_EXECUTE: u64 = 1 << 63;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
-/// Where the bits of an address are by which the four tables are indexed, from the highest on.
+/// The positions of the bits of an address that index the four tables, from the highest on.
 const SHIFTS: [u32; 4] = [39, 30, 21, 12];
 
-/// Whether the upper bits of an address are all like the highest that tables look at.
+/// Whether the upper bits of an address are all equal to the highest bit that tables use.
 const fn is_canonical(address: u64) -> bool {
     (address << 16) as i64 >> 16 == address as i64
 }
