@@ -17,20 +17,20 @@ use kcore::port::Registers;
 use kcore::{Kernel, Thread};
 use pool::Ref;
 
-/// Slots from here on are what random calls fill, empty and use.
+/// The first slot that random calls fill, empty and use.
 const FIRST: Word = (IRQ + LINES as u32) as Word;
-/// So many.
+/// How many such slots there are.
 const SLOTS: Word = 24;
-/// Nanoseconds of a second: it sleeps no longer at once.
+/// Nanoseconds of a second: an alarm is at most that far away.
 const SECOND: u64 = 1_000_000_000;
-/// Where what is mapped is mapped: two leaf tables.
+/// The addresses that are mapped: two leaf tables.
 const MAPPED: Word = 4 * TABLE_SPAN;
 
 /// xorshift64* (Vigna 2016).
 pub struct Random(u64);
 
 impl Random {
-    /// A series; the seed is made odd.
+    /// A series of random numbers; the seed is made odd.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed << 1 | 1)
@@ -56,7 +56,7 @@ impl Random {
         FIRST + self.below(SLOTS)
     }
 
-    /// A selector that often names something.
+    /// A selector that often names an object.
     const fn slot(&mut self) -> Word {
         match self.below(12) {
             0 => self.next(),
@@ -86,7 +86,7 @@ impl Random {
         }
     }
 
-    /// Anything.
+    /// A random word.
     const fn value(&mut self) -> Word {
         match self.below(8) {
             0 => self.next(),
@@ -105,7 +105,7 @@ impl Random {
     }
 }
 
-/// Arguments that make sense for an operation, more or less.
+/// Arguments that mostly make sense for an operation.
 fn sensible(op: Op, random: &mut Random) -> [Word; 4] {
     let (quota, space) = (QUOTA as Word, SPACE as Word);
     let quota = if random.one_in(4) { random.own() } else { quota };
@@ -140,7 +140,7 @@ fn sensible(op: Op, random: &mut Random) -> [Word; 4] {
     }
 }
 
-/// What would end the root server's kernel at once, if it met its own objects.
+/// Whether a call would end everything at once, because it concerns the root server's own objects.
 fn guarded(op: Op, slot: Word, random: &mut Random) -> Word {
     let ends = matches!(op, Op::Delete | Op::Revoke | Op::Stop | Op::Reset | Op::SetRegisters);
     if ends && slot < FIRST { random.own() } else { slot }
@@ -248,7 +248,7 @@ fn system_call(
     }
 }
 
-/// Time passes, until the timer or a line wakes somebody. Whether one did.
+/// Time passes, until the timer or a line wakes a thread. Returns whether one was woken.
 fn sleep(kernel: &mut Kernel<Simulated>, random: &mut Random) -> bool {
     for _ in 0..4 {
         let (now, timer) = (kernel.port.now, kernel.port.timer.unwrap_or_default());
@@ -263,7 +263,7 @@ fn sleep(kernel: &mut Kernel<Simulated>, random: &mut Random) -> bool {
     false
 }
 
-/// So many events at most: ends earlier if nobody will run any more. How many there were.
+/// At most this many events; fewer if no thread will run any more. Returns how many there were.
 pub fn run(
     kernel: &mut Kernel<Simulated>,
     random: &mut Random,

@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use std::alloc::{Layout, alloc_zeroed};
 use std::vec::Vec;
 
-/// So many random events by a seed: what came of them, and the last kernel's memory.
+/// This many random events by a seed. Returns their outcome, and the last kernel's memory.
 ///
 /// # Panics
 /// If the host has no memory.

@@ -14,7 +14,7 @@ use pool::Pool;
 
 /// Bytes of the pool: a power of two.
 pub const POOL_BYTES: u32 = 1 << 20;
-/// Most events of one kernel: the next ones are those of a new one.
+/// The most events of one kernel: after that a new kernel begins.
 const EVENTS: u32 = 4000;
 
 /// A kernel whose root server is about to run, in this pool.
@@ -46,7 +46,7 @@ fn boot(pool: Pool) -> Kernel<Simulated> {
     kernel
 }
 
-/// So many random events, and what came of them.
+/// This many random events. Returns their outcome.
 ///
 /// # Safety
 /// [`POOL_BYTES`] at `memory` are what [`Pool::new`] asks for.

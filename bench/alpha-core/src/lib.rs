@@ -5,11 +5,11 @@
 //! | module | room for |
 //! |---|---|
 //! | [`port`] | a processor with Alpha's registers and tables, whose board is simulated |
-//! | [`events`] | what happens next |
-//! | `outcome` | what has happened |
-//! | `kernels` | one kernel after the other, to which that happens |
+//! | [`events`] | random events |
+//! | `outcome` | the outcome of events, as numbers |
+//! | `kernels` | one kernel after the other, with these events |
 //! | `host` | the same events on the host |
-//! | `wasm` | what C calls, if this is compiled to WebAssembly |
+//! | `wasm` | the functions that C calls, if this is compiled to WebAssembly |
 #![no_std]
 #![warn(missing_docs)]
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What has happened, in numbers that C, too, can read.
+//! The outcome of events, in numbers that C can read, too.
 
-/// What has happened. C and the host read it as 64-bit words.
+/// The outcome of events. C and the host read it as 64-bit words.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// Over all results, in order, and the memory of each kernel at its end.
+    /// A sum over all results, in their order, and over the memory of each kernel at its end.
     pub sum: u64,
     /// System calls.
     pub calls: u64,

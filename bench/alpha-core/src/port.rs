@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A processor with Alpha's registers and translation tables, and a simulated board. A physical
-//! address is what the pool calls it, so memory has the same words wherever it really is.
+//! A processor with Alpha's registers and translation tables, and a simulated board. Physical
+//! addresses are those of the pool, so memory has the same words wherever it really is.
 
 use abi::{PhysAddr, UserAddr};
 use alpha_context::{Alpha as Registers, hw, tag};
@@ -21,7 +21,7 @@ pub struct Simulated {
     pub now: u64,
     /// When the timer is to fire.
     pub timer: Option<u64>,
-    /// Whether long work is told that an interrupt waits.
+    /// Whether long operations are told that an interrupt is pending.
     pub pending: bool,
     /// Ranges and tables of which translations were dropped, as one number.
     pub dropped: u64,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What C calls of it. WebAssembly's memory is the machine's: an address is a physical one.
+//! The functions that C calls. WebAssembly's memory is the machine's memory, so addresses are
+//! physical ones.
 
 use crate::kernels::run;
 use crate::outcome::Outcome;
@@ -11,7 +12,7 @@ unsafe extern "C" {
     safe fn failed() -> !;
 }
 
-/// Random events by a seed: what came of them is written to an address. The pool is where the kernel
+/// Random events by a seed. Their outcome is written to an address. The pool is where the kernel
 /// has it.
 #[unsafe(no_mangle)]
 extern "C" fn core_run(seed: u64, events: u32, outcome: *mut Outcome) {

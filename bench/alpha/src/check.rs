@@ -11,15 +11,16 @@ use std::path::Path;
 
 /// Round trips without a fault: the sequence of a handle begins again every 256.
 const ROUNDS: u64 = 10_000;
-/// With one.
+/// Round trips with a fault.
 const FEW: u64 = 300;
-/// In a log.
+/// Round trips in a log.
 const LOGGED: u64 = 12;
 
-/// A fault, its lines, and what has to be said of it.
+/// A fault, its lines, and what the message about it has to contain.
 type Seeded = (&'static str, Fault<'static>, &'static str);
 
-/// A line of `ipc.S` in the way to the other thread: more lines after it are executed in each way.
+/// A line of `ipc.S` on the way to the other thread: lines that are inserted after it are executed
+/// both by a call and by a reply.
 const ON_THE_WAY: &str = "    hw_mtpr $14, dtb_asn\n";
 
 const FAULTS: [Seeded; 9] = [
@@ -66,7 +67,7 @@ fn round_trips(code: &Code, rounds: u64, folder: &Path, log: Option<&Path>) -> R
     Ok(())
 }
 
-/// That the fast path does what the portable kernel does, and that this would find faults.
+/// Tests that the fast path does what the portable kernel does, and that the test finds faults.
 ///
 /// # Errors
 /// Says what is wrong.
@@ -86,7 +87,7 @@ pub fn test(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a round trip takes, by a CPU model.
+/// Counts what a round trip takes, with a CPU model.
 ///
 /// # Errors
 /// If something is wrong, or the 21164 would not execute as many instructions as QEMU.

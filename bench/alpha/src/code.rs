@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The code, assembled: all that it knows of Rust is here.
+//! Assembles the code. Everything that it knows of Rust is here.
 //!
 //! | file | room for |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `user.S` | client and server |
 //!
 //! A name in braces in these files is a constant of the list below. A name that is not in the list
-//! is refused, and so is one in the list that nobody uses.
+//! is refused, and so is one in the list that no file uses.
 
 use crate::system;
 use abi::tag::REGISTER_WORDS;
@@ -26,25 +26,25 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the kernel sees physical addresses: QEMU loads firmware there.
+/// Where the kernel has physical addresses: QEMU loads firmware there.
 pub const KSEG: u64 = 0xffff_fc00_0000_0000;
 /// Physical addresses of the client's code and the server's, a page each.
 pub const CODE: [u32; 2] = [0x4000, 0x6000];
 /// What the firmware reads: the registers of PALmode.
 pub const BOOT: u32 = 0x0100_0000;
-/// What it writes at the end.
+/// What the firmware writes at the end.
 pub const MAILBOX: u32 = BOOT + 64;
 
 /// Why it ends: the fast path gave up.
 pub const SLOW: u64 = 1;
-/// A thread said so.
+/// Why it ends: a thread asked for it.
 pub const USER: u64 = 2;
-/// An exception, and which.
+/// Why it ends: an exception, to which its number is added.
 pub const EXCEPTION: u64 = 0x1000;
-/// What a thread says if all is right; else the register that was wrong.
+/// What a thread reports if everything is right; otherwise it reports the register that was wrong.
 pub const RIGHT: u64 = 64;
 
-/// CALL_PAL of system calls: the last one of all, so the code after it is no entry.
+/// CALL_PAL of system calls: the last one, so no other entry point follows its code.
 pub const CALL_PAL: u32 = 0xbf;
 /// CALL_PAL that ends the machine.
 const CALL_PAL_END: u32 = 0xbe;
@@ -53,7 +53,7 @@ const fn entry(number: u32) -> u32 {
     0x2000 + 64 * (number - 0x80)
 }
 
-/// For whom it is assembled.
+/// The machine for which the code is assembled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {
     /// QEMU's clipper.
@@ -62,19 +62,19 @@ pub enum For {
     Alpha21164,
 }
 
-/// Where a saved register is, from a reference to its thread: below it.
+/// The offset of a saved register from a reference to its thread. It is negative.
 const fn saved(word: usize) -> i64 {
     (word as i64 - CONTEXT_WORDS as i64) * 8
 }
 
-/// Where a Thread's field is, from a reference to it.
+/// The offset of a Thread's field from a reference to the Thread.
 macro_rules! field {
     ($name:ident) => {
         offset_of!(Thread, $name) as i64 - ANCHOR as i64
     };
 }
 
-/// Where words of a Space's that a port keeps are.
+/// The offset of the port's words in a Space.
 const fn of_space(word: usize) -> i64 {
     (offset_of!(Space, hw) + 4 * word) as i64
 }
@@ -147,8 +147,8 @@ const _: () = {
     assert!(SEQUENCE & 0xffff == 0 && Rights::ALL.0 < 256);
 };
 
-/// The text with numbers for names, and without comments. A name is refused if it is not in the
-/// list, and one of the list if nobody uses it.
+/// The text with numbers in place of names, and without comments. A name that is not in the list is
+/// refused, and so is one in the list that the text does not use.
 fn with_constants(text: &str, constants: &[(&str, i64)]) -> Result<String> {
     let (mut result, mut used) = (String::new(), BTreeSet::new());
     for line in text.lines() {
@@ -178,7 +178,7 @@ pub struct Code {
     data: Vec<u8>,
 }
 
-/// A fault that is seeded: lines of `ipc.S`, and what stands in their place.
+/// A fault that is put in: lines of `ipc.S`, and the lines that replace them.
 pub type Fault<'a> = (&'a str, &'a str);
 
 impl Code {
@@ -211,8 +211,8 @@ impl Code {
         Self::read(file)
     }
 
-    /// The fast path as QEMU has it, and what it goes to, at its physical address: for who
-    /// interprets it.
+    /// The fast path as QEMU has it, and the code to which it jumps, at its physical address: for
+    /// an interpreter.
     ///
     /// # Errors
     /// If it cannot be assembled.

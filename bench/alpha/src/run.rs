@@ -19,11 +19,12 @@ const DATA: u32 = TABLES + 6 * PAGE;
 /// Addresses in user mode: of the client's code, the server's, and either one's data.
 const AT: [u64; 2] = [9 * PAGE as u64, 10 * PAGE as u64];
 const DATA_AT: u64 = 16 * PAGE as u64;
-/// Where in its page each has its stack pointer: other places, so that one that stays is found.
+/// Where in its page each has its stack pointer: at different offsets, so that a stack pointer that
+/// is not switched is found.
 const STACKS: [u64; 2] = [0, 4096];
-/// What both begin their numbers with.
+/// The first number of the series that both know.
 const SEED: u64 = 0x0123_4567_89ab_cdef;
-/// Seconds after which it hangs.
+/// Seconds after which a run counts as hung.
 const TIMEOUT: &str = "120";
 
 /// Entries of tables: valid, of both modes, and for pages of data writable, too.
@@ -31,23 +32,23 @@ const TABLE: u64 = 0x1101;
 const READ: u64 = 0x0301;
 const WRITE: u64 = 0x3301;
 
-/// How it ended.
+/// How a run ended.
 #[derive(Debug)]
 pub struct Ended {
     /// Why: see `code`.
     pub why: u64,
     /// The user's registers.
     registers: [u64; 31],
-    /// PALmode's: those of `ipc.S` in its order, and both tags.
+    /// PALmode's registers: those of `ipc.S` in its order, and both tags.
     pub processor: [u64; 7],
-    /// Where it came from.
+    /// The address at which it ended.
     at: u64,
     /// The kernel's memory.
     pub pool: Vec<u8>,
 }
 
 impl Ended {
-    /// That all was right.
+    /// Checks that everything was right.
     ///
     /// # Errors
     /// Says what was not.
@@ -64,7 +65,7 @@ impl Ended {
     }
 }
 
-/// Where the two are, by the firmware's symbols.
+/// The addresses of the two, by the firmware's symbols.
 ///
 /// # Errors
 /// If there is no such symbol.
@@ -77,7 +78,7 @@ pub fn system(code: &Code) -> Result<System> {
     System::new(places, [TABLES, TABLES + 3 * PAGE])
 }
 
-/// Whose code is at an address of user mode: the client's, 0, or the server's, 1.
+/// Whose code is at an address of user mode: 0 is the client, 1 the server.
 #[must_use]
 pub fn side(at: u64) -> Option<usize> {
     AT.iter().position(|start| (*start..start + u64::from(PAGE)).contains(&at))
@@ -97,7 +98,7 @@ pub fn physical(at: u64, of: usize) -> Result<u64> {
     Ok(u64::from(first) + at % page)
 }
 
-/// So many round trips, with a log or without.
+/// Runs this many round trips, with or without a log.
 ///
 /// # Errors
 /// If QEMU cannot be run, or ends otherwise than the firmware does.
@@ -156,7 +157,7 @@ pub fn run(
 }
 
 /// Runs a firmware in QEMU's clipper, whose RAM is a file of [`RAM`] bytes, until it switches the
-/// machine off. With a log, every instruction is in it, with the registers before it.
+/// machine off. A log has every instruction, with the registers before it.
 ///
 /// # Errors
 /// If QEMU cannot be run, or ends otherwise.

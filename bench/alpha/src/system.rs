@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two threads in two spaces, made by the portable kernel: what it has of them then is what the
-//! fast path works on.
+//! Two threads in two spaces, made by the portable kernel: the fast path works on its objects.
 
 use abi::frame::vector;
 use abi::{Delivery, Error, MessageKind, Op, Rights, Tag};
@@ -11,8 +10,8 @@ use kcore::port::{Context, Processor};
 use kcore::{Space, Thread};
 use pool::Ref;
 
-/// The portable kernel with Alpha's registers and translation tables. The two spaces run on tables
-/// that `run.rs` makes: what the fast path loads of tables is a word.
+/// The portable kernel with Alpha's registers and translation tables. The two spaces run with
+/// tables that `run.rs` makes: the fast path only loads a word that names them.
 type Kernel = kcore::Kernel<Host<Alpha, mmu::alpha::Alpha>>;
 
 /// Bytes of the pool.
@@ -23,10 +22,9 @@ pub const SELECTOR: u32 = 1;
 const BADGE: u32 = 0xabcde;
 /// Words of each message.
 const WORDS: u32 = abi::tag::REGISTER_WORDS;
-/// Their priority, and the highest that is ready: of a thread that waits while they call each
-/// other.
+/// Their priority, and that of the third thread, which is ready while they call each other.
 const PRIORITIES: [u32; 2] = [50, 40];
-/// Tags of the spaces: with all bits of such, and with some.
+/// Tags of the spaces: one with all bits set, and one with some.
 const TAGS: [u64; 2] = [0x7f, 0x2a];
 
 /// What the client sends, and what each receives.
@@ -41,15 +39,15 @@ pub const SERVER_DELIVERY: u32 = Delivery::new(MessageKind::Call, BADGE, WORDS, 
 /// Where a thread is in user mode.
 #[derive(Clone, Copy)]
 pub struct Place {
-    /// Its code begins there, and the server goes on there after it waited.
+    /// Where its code begins, and where the server continues after its wait.
     pub entry: u64,
-    /// After its system call.
+    /// The address after its system call.
     pub goes_on: u64,
     /// Its stack pointer.
     pub sp: u64,
 }
 
-/// The kernel, and the two.
+/// The kernel and the two threads.
 pub struct System {
     kernel: Kernel,
     /// The client.
@@ -116,8 +114,8 @@ impl System {
         Ok(())
     }
 
-    /// The thread that runs makes a system call by the portable kernel, and would go on at this
-    /// address.
+    /// The thread that runs makes a system call, which the portable kernel handles, and would
+    /// continue at this address.
     fn enter(&mut self, goes_on: u64, [tag, first]: [u32; 2]) {
         let Some(me) = self.kernel.current() else { return };
         let context: &mut Context = &mut self.kernel.pool[me].context;
@@ -130,7 +128,7 @@ impl System {
         self.kernel.system_call();
     }
 
-    /// A round trip by the portable kernel: a call, and the reply to it.
+    /// A round trip that the portable kernel handles: a call, and the reply to it.
     ///
     /// # Errors
     /// If it does something else.
@@ -153,7 +151,7 @@ impl System {
         self.kernel.pool.bytes_at(pool::BASE, self.kernel.pool.bytes())
     }
 
-    /// What a port keeps in registers of PALmode, in the order of `ipc.S`.
+    /// The values that a port keeps in registers of PALmode, in the order of `ipc.S`.
     pub fn processor(&mut self) -> [u64; 5] {
         let cpu = self.kernel.port.cpu();
         let (current, top) = (cpu.current.value(), cpu.top);
@@ -177,8 +175,8 @@ impl System {
         Ok([hw::TAG, hw::TABLE].map(|at| u64::from(words[at]) | u64::from(words[at + 1]) << 32))
     }
 
-    /// Holds another memory against the kernel's own: all but what has no meaning in the state that
-    /// the two threads are in.
+    /// Compares another memory with the kernel's own: everything but words that have no meaning in
+    /// the state of the two threads.
     ///
     /// # Errors
     /// Names the first word that differs.

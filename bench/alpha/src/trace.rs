@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts what QEMU's log says was executed: each instruction's address, and the registers before
-//! it.
+//! Counts what was executed, from QEMU's log: it has each instruction's address, and the registers
+//! before it.
 //!
-//! An interval is a way, from one side's instruction that enters the kernel to the other side's
-//! next one.
+//! An interval is a way: from the instruction by which one side enters the kernel to the one by
+//! which the other side does next.
 
 use crate::code::{Code, KSEG};
 use crate::run;
@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Interval of the call, and of the reply that is the server's next wait.
 pub const INTERVALS: [u16; 2] = [1, 2];
-/// Ways at the beginning that are not counted: the caches are empty.
+/// How many ways at the beginning are not counted, because the caches are still empty.
 const WARM_UP: usize = 4;
 /// Bytes of a line.
 const LINE: u64 = 32;
@@ -65,8 +65,8 @@ fn steps(log: &Path) -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// The address that an instruction reads or writes (`false`, `true`), if it does: 8 bytes at most,
-/// of one line.
+/// The address that an instruction accesses, if it does, and whether it writes: at most 8 bytes, in
+/// one line.
 fn access(word: u32, registers: &[u64; 31]) -> Option<(u64, bool)> {
     let base = registers.get((word >> 16 & 31) as usize).copied().unwrap_or(0);
     let signed = |bits: u32| (word << (32 - bits)) as i32 >> (32 - bits);
@@ -111,7 +111,7 @@ impl Caches {
         }
     }
 
-    /// A store waits for nothing: a write buffer takes it.
+    /// A store does not wait: a write buffer takes it.
     fn access(&mut self, physical: u32, write: bool, events: &mut Events) {
         if self.data.access(physical, physical, write) != Outcome::Hit && !write {
             events.l1d_misses += 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The portable kernel on Alpha: by Rust to WebAssembly, by `wasm2c` to C, by GCC to Alpha. It
-//! handles the same random system calls there as on the host, with the same results.
+//! The portable kernel on Alpha: Rust compiles it to WebAssembly, `wasm2c` translates that to C,
+//! and GCC compiles the C. It handles the same random system calls there as on the host, with the
+//! same results.
 
 use crate::code::succeeds;
 use crate::run::{RAM, emulate};
@@ -11,20 +12,20 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Seeds, each with so many events.
+/// Seeds, and the number of events for each.
 const RUNS: [(u64, u32); 4] = [(1, 1), (2, 100), (3, 5000), (4, 200_000)];
-/// Operations that must have succeeded at least once, and system calls that must have, in percent.
+/// How many operations must have succeeded at least once, and what percentage of system calls.
 const OPERATIONS: u32 = 30;
 const GOOD: u64 = 10;
 
-/// Physical addresses, as in `main.c`: what is asked, and what came of it.
+/// Physical addresses, as in `main.c`: of the request, and of the outcome.
 const ASKED: u64 = 0x0180_0000;
 const OUTCOME: u64 = 0x0180_0040;
-/// After the outcome: why it ended, and the one good reason.
+/// After the outcome: why the machine ended, and the value that means success.
 const WHY: u64 = OUTCOME + 128;
 const RIGHT: u64 = 64;
 
-/// What C is compiled with. Neither the kernel nor QEMU's PALmode has floating point.
+/// Options of the C compiler. Neither the kernel nor QEMU's PALmode uses floating point.
 const C: [&str; 11] = [
     "-mcpu=ev67",
     "-Wa,-m21264",
@@ -54,7 +55,7 @@ fn firmware(wasm: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// What so many events come to on Alpha, and the last kernel's memory.
+/// The outcome of this many events on Alpha, and the last kernel's memory.
 fn on_alpha(firmware: &Path, folder: &Path, seed: u64, events: u32) -> Result<(Outcome, Vec<u8>)> {
     let path = folder.join("core-ram");
     let ram = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
@@ -78,7 +79,7 @@ fn on_alpha(firmware: &Path, folder: &Path, seed: u64, events: u32) -> Result<(O
     Ok((Outcome { sum, calls, good, operations: operations?, kernels: kernels? }, pool))
 }
 
-/// That the core, translated, does on Alpha what it does on the host.
+/// Tests that the translated core does on Alpha what it does on the host.
 ///
 /// # Errors
 /// Says what differs.

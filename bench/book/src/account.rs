@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whose cycles an interval has, and for what.
+//! The cycles of an interval, by owner and by event.
 
 use crate::counted::Counted;
 use crate::counts::as_the_processor_would;
@@ -7,7 +7,7 @@ use crate::figures::Account;
 use crate::row::Row;
 use model_core::{ByOwner, Cpu, Events};
 
-/// On Macadamia, and on Linux alone, where everything in user mode is the program's.
+/// Owners on Macadamia, and on Linux alone, where everything in user mode is the program's.
 const OURS: [&str; 4] = ["kernel", "Linux server", "components", "program"];
 const NATIVE: [&str; 2] = ["Linux alone: kernel", "Linux alone: program"];
 
@@ -44,7 +44,7 @@ pub fn of(row: &Row, counted: &Counted, cpu: &Cpu) -> Option<Account> {
     Some(Account { title: row.label.clone(), columns, lines })
 }
 
-/// What each kind of event takes.
+/// The cycles of each kind of event.
 fn priced(events: Events, cpu: &Cpu) -> Vec<(&'static str, f64)> {
     let events = as_the_processor_would(events, cpu);
     let costs = cpu.costs.named();

@@ -11,10 +11,10 @@ pub struct Counted {
     pub ours: Report,
     /// On Linux alone, if it is a program for Linux.
     pub native: Option<Report>,
-    /// Of network frames, if they were looked at.
+    /// The parts of network frames, if they were sampled.
     pub parts: Parts,
 }
 
-/// What a frame takes in an interval, by the interval and the part's name: here, and on Linux alone
-/// where that has such a part.
+/// The cost of a frame by interval and by name of the part: on Macadamia, and on Linux alone if
+/// that has such a part.
 pub type Parts = BTreeMap<(u16, String), (f64, Option<f64>)>;

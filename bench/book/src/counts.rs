@@ -15,7 +15,8 @@ pub struct Value {
 }
 
 impl Value {
-    /// The difference of two. The least and the most are unknown: each is of another repetition.
+    /// The difference of two counts. Its least and most are unknown, because those of the two are
+    /// of different repetitions.
     pub fn less(self, other: Self) -> Self {
         Self { median: self.median - other.median, spread: None }
     }
@@ -37,7 +38,7 @@ impl From<Spread> for Value {
 
 /// A kind of count.
 pub struct Kind {
-    /// For people.
+    /// A description.
     pub what: String,
     /// Unit.
     pub unit: &'static str,
@@ -46,21 +47,21 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Whether it is a quotient of cycles.
+    /// Whether it is a ratio of cycles.
     pub fn is_ratio(&self) -> bool {
         self.modelled && self.unit.is_empty()
     }
 }
 
-/// What is before the name of a count of Linux alone.
+/// The prefix of the names of counts on Linux alone.
 const NATIVE: &str = "native_";
 
-/// The count whose value on Linux alone `count` is, if it is such.
+/// If `count` is a value on Linux alone, the name of the count.
 pub fn native(count: &str) -> Option<&str> {
     count.strip_prefix(NATIVE)
 }
 
-/// What a quotient of ours and that of Linux alone is of.
+/// What a ratio of ours to Linux alone is a ratio of.
 pub fn ratio_of(count: &str) -> Option<&'static str> {
     Some(match count {
         "ratio" => "cycles",
@@ -75,20 +76,20 @@ pub fn needs_alone(count: &str) -> bool {
     native(count).is_some() || ratio_of(count).is_some()
 }
 
-/// Of the same program in small spaces and in large ones.
+/// A ratio of the same program in small spaces and in large ones.
 const LARGE_RATIO: &str = "large_ratio";
 
-/// Cycles of the same program with a kernel that searches the hashed table for each page, and with
-/// the usual one.
+/// A ratio of cycles of the same program with a kernel that searches the hashed table for each
+/// page, and with the usual kernel.
 const CUT_OFF_RATIO: &str = "cutoff_ratio";
-/// The same of the kernel's instructions.
+/// The same ratio of the kernel's instructions.
 const CUT_OFF_INSTRUCTION_RATIO: &str = "cutoff_instruction_ratio";
 
-/// Of the same program with a kernel that has the boot words of the section's own run, and with one
-/// that has those of the other.
+/// A ratio of the same program with the boot words of the section's own run, and with those of the
+/// other run.
 const WORD_RATIO: &str = "word_ratio";
 
-/// What a quotient of the same program in a section's two runs, `run` and `large`, is of.
+/// What a ratio of a section's two runs of the same program, `run` and `large`, is a ratio of.
 pub fn of_two_runs(count: &str) -> Option<&'static str> {
     Some(match count {
         LARGE_RATIO | CUT_OFF_RATIO | WORD_RATIO => "cycles",
@@ -97,23 +98,23 @@ pub fn of_two_runs(count: &str) -> Option<&'static str> {
     })
 }
 
-/// Of an interval and of the one that its row names.
+/// A ratio of an interval and of the one that its row names.
 const OTHER_RATIO: &str = "other_ratio";
 
-/// Whether it is counted of a part: of network frames, or of the hashed table of PowerPC.
+/// Whether it is a number of a part: of network frames, or of PowerPC's hashed table.
 pub fn of_parts(count: &str) -> bool {
     const HASH: [&str; 5] = [USED, "left_percent", "points", "evict_percent", ENTRIES];
     ["frame_instructions", "frames"].contains(&count) || HASH.contains(&count)
 }
 
-/// Of the hashed table's places.
+/// As a part of the hashed table's places.
 const USED: &str = "used_percent";
-/// What the hashed table has that a space can use.
+/// How many entries of the hashed table a space can use.
 const ENTRIES: &str = "entries";
-/// Of searches of the hashed table.
+/// As a part of the searches of the hashed table.
 const HITS: &str = "hash_hit_percent";
 
-/// Whether more of it is better; of everything else less is.
+/// Whether more of it is better; of all other counts less is better.
 pub fn is_gain(count: &str) -> bool {
     ["mb_per_s", USED, ENTRIES, HITS, CUT_OFF_RATIO].contains(&count)
 }
@@ -184,7 +185,7 @@ pub fn kind(count: &str) -> Option<Kind> {
     Some(Kind { what: what.into(), unit, modelled })
 }
 
-/// The count of this name of a row; `None` if its interval does not have it.
+/// The count with this name of a row; `None` if its interval does not have it.
 pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value> {
     let Some(interval) = row.interval else { return of_run(count, report) };
     let interval = report.intervals.get(&interval)?;
@@ -207,8 +208,8 @@ pub fn value(count: &str, report: &Report, row: &Row, cpu: &Cpu) -> Option<Value
     Some(value.divided(f64::from(row.per)))
 }
 
-/// The count of this name of a whole run: instructions are those of the kernel between two checks
-/// for interrupts, the most.
+/// The count with this name of a whole run: its instructions are the most that the kernel executed
+/// between two checks for interrupts.
 fn of_run(count: &str, report: &Report) -> Option<Value> {
     let latency = report.latency.as_ref().filter(|_| count == "instructions")?;
     Some(Value { median: latency.longest as f64, spread: None })
@@ -242,7 +243,7 @@ fn of_interval(count: &str, interval: &IntervalReport, cpu: &Cpu) -> Option<Valu
     Some(counted)
 }
 
-/// Of the kernel's function that is counted apart.
+/// A count of the kernel's function that is counted apart.
 fn of_function(count: &str, events: &Events<Spread>, cpu: &Cpu) -> Option<Value> {
     if count == "kernel_instructions" {
         return Some(events.instructions.into());
@@ -251,7 +252,7 @@ fn of_function(count: &str, events: &Events<Spread>, cpu: &Cpu) -> Option<Value>
     of_events(&by_owner, |events| of(count, events, cpu))
 }
 
-/// What `value` makes of the medians of all events, of the least and of the most.
+/// `value` of the medians of all events, of the least and of the most.
 fn of_events(
     events: &ByOwner<Events<Spread>>,
     value: impl Fn(&ByOwner<Events>) -> Option<f64>,
@@ -321,7 +322,8 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
     })
 }
 
-/// A processor without `sysenter` and `sysexit` would have entered by `int` and left by `iret`.
+/// The events as on a processor without `sysenter` and `sysexit`, which enters by `int` and leaves
+/// by `iret`.
 pub fn as_the_processor_would(events: Events, cpu: &Cpu) -> Events {
     if cpu.costs.sysenter_entries.source != Source::NoCost {
         return events;
@@ -331,7 +333,7 @@ pub fn as_the_processor_would(events: Events, cpu: &Cpu) -> Events {
     Events { trap_entries, far_returns, sysenter_entries: 0, sysexits: 0, ..events }
 }
 
-/// MB (a million bytes) a second, of cycles.
+/// MB (a million bytes) per second, from cycles.
 fn bandwidth(cycles: Value, row: &Row, cpu: &Cpu) -> Option<Value> {
     let of = |cycles: f64| quotient(f64::from(row.bytes) * cpu.clock_mhz, cycles);
     let spread = cycles.spread.and_then(|(least, most)| Some((of(most)?, of(least)?)));

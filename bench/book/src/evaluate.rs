@@ -13,17 +13,17 @@ use anyhow::{Context, Result, ensure};
 use model_core::{Cpu, Report, Variant};
 use std::collections::BTreeMap;
 
-/// What all runs counted, by the run's name and the CPU model's.
+/// The counts of all runs, by the names of the run and of the CPU model.
 pub type Results = BTreeMap<(String, String), Counted>;
 
 /// CPU models by their names.
 pub type Cpus = BTreeMap<String, Cpu>;
 
-/// Puts the book together. `layouts` is what the same counted where code lies elsewhere, as far as
-/// it was run.
+/// Puts the book together. `layouts` has the counts with other layouts of code, as far as these
+/// were run.
 ///
 /// # Errors
-/// Says what was asked for and not measured, or is not in the papers.
+/// If something that is asked for was not measured, or is not in the papers.
 pub fn evaluate(
     plan: &Plan,
     papers: &Papers,
@@ -85,7 +85,7 @@ pub fn evaluate(
     Ok(Book { chapters: chapters.collect::<Result<_>>()?, provenance })
 }
 
-/// What the model of a variant is called in [`Results`].
+/// The name of a variant's model in [`Results`].
 #[must_use]
 pub fn of_variant(model: &str, variant: &Variant) -> String {
     format!("{model}:{}", variant.name)
@@ -96,7 +96,7 @@ struct Allowed {
     corners: Vec<Cpu>,
     /// Each doubt with the models at its ends.
     ends: Vec<(String, Vec<Cpu>)>,
-    /// The one that counts instructions.
+    /// The model that counts instructions.
     instructions: Cpu,
 }
 
@@ -107,12 +107,12 @@ impl Allowed {
     }
 }
 
-/// What one geometry of TLBs and caches has counted for a section, with one layout of code.
+/// The counts of one geometry of TLBs and caches for a section, with one layout of code.
 struct World<'a> {
     counted: &'a Counted,
     /// The same program in large spaces.
     large: Option<&'a Counted>,
-    /// Other runs of it, of which single rows are.
+    /// Other runs of it, to which single rows belong.
     others: BTreeMap<&'a str, &'a Counted>,
 }
 
@@ -134,7 +134,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Where a row's interval is.
+    /// The report that has a row's interval.
     fn of_row(&self, row: &Row) -> &'a Counted {
         row.run
             .as_ref()
@@ -161,9 +161,9 @@ struct Sources<'a> {
     cpu: &'a Cpu,
     allowed: &'a Allowed,
     world: &'a World<'a>,
-    /// The same by variants of the model, as far as they were run.
+    /// The same for variants of the model, as far as they were run.
     variants: &'a [(&'a Variant, World<'a>)],
-    /// The same by other layouts of code, as far as they were run.
+    /// The same for other layouts of code, as far as they were run.
     layouts: &'a [World<'a>],
 }
 
@@ -249,7 +249,7 @@ impl Sources<'_> {
         })
     }
 
-    /// How far a ratio goes over what sources allow.
+    /// The range of a ratio over everything that sources allow.
     fn range(&self, row: &Row, count: &str, ratio: f64) -> Range {
         let at = |cpu: &Cpu, world: &World<'_>| {
             Sources { cpu, world, ..*self }.values(row, count).map(|(value, _)| value.median)
@@ -274,8 +274,8 @@ impl Sources<'_> {
         )
     }
 
-    /// A value over all layouts of code, of an even number the upper median; nothing if there is
-    /// one layout only.
+    /// The median of a value over all layouts of code (the upper one of an even number); nothing if
+    /// there is only one layout.
     fn over_layouts(&self, at: &dyn Fn(&Self) -> Option<f64>) -> Option<Layouts> {
         let others = self.layouts.iter().map(|world| Sources { world, ..*self });
         let mut values: Vec<f64> =
@@ -287,12 +287,12 @@ impl Sources<'_> {
         Some(Layouts { least: *least, median: *median, most: *most })
     }
 
-    /// Ours, and that of Linux alone if it ran there.
+    /// Our value, and that of Linux alone if it ran there.
     fn values(&self, row: &Row, count: &str) -> Option<(Value, Option<Value>)> {
         self.values_of(self.world.of_row(row), row, count)
     }
 
-    /// The same, of what was counted so.
+    /// The same, from these counts.
     fn values_of(
         &self,
         counted: &Counted,
@@ -327,7 +327,7 @@ impl Sources<'_> {
         Some((of(&counted.ours)?, native))
     }
 
-    /// The number of the papers that a figure is compared with.
+    /// The papers' number with which a figure is compared.
     fn paper(&self, names: &[String]) -> Result<Option<(f64, String)>> {
         let number =
             |name: &String| self.papers.number(&self.qualified(name)).map(|(_, number)| number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The book as data: what the writers of HTML, Markdown and JSON get.
+//! The book as data, from which HTML, Markdown and JSON are written.
 
 use crate::plan::Part;
 use crate::range::{Range, quotient};
@@ -15,7 +15,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Names of the sections that miss the paper's number or a goal and do not say why.
+    /// The names of the sections that miss the paper's number or a goal, and have no reason.
     #[must_use]
     pub fn unexplained(&self) -> Vec<&str> {
         let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
@@ -25,7 +25,7 @@ impl Book {
             .collect()
     }
 
-    /// All figures, those of plots among them.
+    /// All figures, including those of plots.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         let sections = self.chapters.iter().flat_map(|chapter| &chapter.sections);
         sections.flat_map(|section| {
@@ -37,7 +37,7 @@ impl Book {
 /// Where a book comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
-    /// The project's commit, with a mark if something was changed since.
+    /// The project's commit, with a mark if anything has changed since.
     pub commit: String,
     /// The emulator and its version.
     pub emulator: String,
@@ -52,9 +52,9 @@ pub struct Model {
     pub name: String,
     /// Clock in MHz.
     pub clock_mhz: f64,
-    /// What each kind of event takes in cycles, and how that is known.
+    /// The cycles of each kind of event, and their source.
     pub costs: Vec<(String, f64, String)>,
-    /// What sources leave open: what, how far, and why.
+    /// What sources leave open: the costs, their range, and the reason.
     pub open: Vec<(String, String, String)>,
 }
 
@@ -99,7 +99,7 @@ pub struct Section {
     pub title: String,
     /// Method.
     pub text: String,
-    /// Why figures are worse than the paper's or miss their goals; empty if nobody has said it.
+    /// Why figures are worse than the paper's or miss their goals; empty without a reason.
     pub why: String,
     /// The CPU model.
     pub model: String,
@@ -114,12 +114,12 @@ pub struct Section {
     pub accounts: Vec<Account>,
     /// Where instructions go.
     pub paths: Vec<Path>,
-    /// Numbers that are quoted: what, value with unit, where it stands.
+    /// Numbers that are quoted: what they are, value with unit, place in the paper.
     pub quotes: Vec<(String, String, String)>,
 }
 
 impl Section {
-    /// Its figures, of plots the first and the last.
+    /// Its figures; for plots, the first and the last.
     pub(crate) fn tabled(&self) -> impl Iterator<Item = &Figure> {
         self.figures.iter().chain(
             self.charts
@@ -135,7 +135,7 @@ impl Section {
     }
 }
 
-/// What stands in place of the CPU model of figures that do not depend on any.
+/// The text in place of the CPU model, for figures that do not depend on one.
 pub(crate) const COUNT: &str = "count";
 
 /// One figure.
@@ -143,30 +143,31 @@ pub(crate) const COUNT: &str = "count";
 pub struct Figure {
     /// Its stable name.
     pub name: String,
-    /// What it is, for people.
+    /// Its description.
     pub label: String,
-    /// What is counted, for people.
+    /// A description of what is counted.
     pub what: String,
     /// Ours: a median over repetitions, and over layouts of code if there are several.
     pub value: f64,
-    /// Of a ratio of cycles: how far sources allow it to go.
+    /// For a ratio of cycles: the range that sources allow.
     pub range: Option<Range>,
-    /// The least and most over layouts of code, if it depends on them and there are several.
+    /// The least and the most over layouts of code, if the figure depends on them and there are
+    /// several.
     pub layouts: Option<(f64, f64)>,
-    /// The least and most over all repetitions, of the first layout. Of cycles: what the least and
-    /// the most of each event amount to.
+    /// The least and the most over all repetitions, with the first layout. For cycles, they are
+    /// calculated from the least and the most of each event.
     pub spread: Option<(f64, f64)>,
     /// How many repetitions.
     pub repetitions: u64,
     /// Unit.
     pub unit: &'static str,
-    /// The paper's number, and where it stands.
+    /// The paper's number, and its place in the paper.
     pub paper: Option<(f64, String)>,
     /// The same on Linux alone.
     pub native: Option<f64>,
-    /// What it should be at most, and whether it is.
+    /// Its goal, and whether that is reached.
     pub goal: Option<Goal>,
-    /// Whether it is ours and worse than the paper's.
+    /// Whether our value is worse than the paper's.
     pub worse: bool,
     /// The CPU model; `count` if the figure does not depend on any.
     pub model: String,
@@ -195,16 +196,16 @@ impl Figure {
 /// What a figure should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// At most this, or at least.
+    /// The limit: an upper or a lower one.
     pub limit: f64,
-    /// Whether at least: more is better.
+    /// Whether the goal is a lower limit: more is better.
     pub is_least: bool,
-    /// Whether a test holds on to it.
+    /// Whether a test checks it.
     pub held: bool,
 }
 
 impl Goal {
-    /// Which way it limits, in words.
+    /// The kind of limit, in words.
     #[must_use]
     pub const fn side(&self) -> &'static str {
         if self.is_least { "at least" } else { "at most" }
@@ -226,20 +227,20 @@ impl Figure {
 pub struct Chart {
     /// Title.
     pub title: String,
-    /// What the working set is counted in.
+    /// The unit of the working set.
     pub x: String,
     /// What is plotted.
     pub y: String,
     /// The lines.
     pub lines: Vec<Line>,
-    /// The same as figures, ours, with that of Linux alone in them.
+    /// The points as figures: ours, with those of Linux alone in them.
     pub figures: Vec<Figure>,
 }
 
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Whose it is.
+    /// The system that it is for.
     pub label: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
@@ -248,7 +249,7 @@ pub struct Line {
 /// Where the instructions of a path go.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Which path.
+    /// The name of the path.
     pub title: String,
     /// Its parts.
     pub parts: Vec<Part>,
@@ -265,20 +266,20 @@ impl Path {
         self.parts.iter().map(|part| part.instructions).sum()
     }
 
-    /// Whether the parts are those of what was measured.
+    /// Whether the parts add up to what was measured.
     #[must_use]
     pub fn adds_up(&self) -> bool {
         f64::from(self.sum()) == self.measured
     }
 }
 
-/// Whose cycles they are, and for what.
+/// The cycles of an interval, by owner and by event.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// What was measured.
     pub title: String,
-    /// Who: on Macadamia, then on Linux alone.
+    /// The owners: on Macadamia, then on Linux alone.
     pub columns: Vec<&'static str>,
-    /// For what, and each one's cycles; the last line is their sum.
+    /// The events, and the cycles of each owner; the last line is their sum.
     pub lines: Vec<(String, Vec<f64>)>,
 }

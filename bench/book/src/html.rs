@@ -91,7 +91,7 @@ fn contents(book: &Book) -> Markup {
     }
 }
 
-/// What the project wanted to reach, in one table.
+/// The project's goals, in one table.
 fn goals(book: &Book) -> Markup {
     let aimed: Vec<&Figure> = book.figures().filter(|figure| figure.goal.is_some()).collect();
     html! {
@@ -201,7 +201,7 @@ fn chart(chart: &Chart) -> Result<Markup> {
     })
 }
 
-/// Whose cycles, and for what.
+/// The cycles of an interval, by owner and by event.
 fn account(account: &Account) -> Markup {
     html! {
         table {

@@ -5,7 +5,7 @@ use crate::figures::{Book, Figure};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A figure, as it stands there.
+/// A figure, as the object has it.
 #[derive(Serialize)]
 struct Entry<'a> {
     value: f64,
@@ -46,12 +46,12 @@ pub fn object(book: &Book) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&entries)? + "\n")
 }
 
-/// Three decimals are more than any figure is good for.
+/// Rounds to three decimals, more than the precision of any figure.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-/// A number for people: thousands apart, decimals only where they matter.
+/// A number as text: with separated thousands, and decimals only where they matter.
 pub(crate) fn short(value: f64) -> String {
     let decimals = if value.fract() == 0.0 || value.abs() >= 1000.0 {
         0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The book in short, as Markdown.
+//! A summary of the book, as Markdown.
 
 use crate::figures::{Book, Figure, Goal, Section};
 use crate::json::short;
@@ -13,9 +13,10 @@ pub fn summary(book: &Book) -> String {
     document(&emulator(book), &chapters(book))
 }
 
-/// The tables of a book of which only some sections were measured now: theirs are of `book`, those
-/// of the others are of `tables`, as [`summary`] or this function wrote it. Chapters and sections
-/// are those of the plan, in its order; one that neither has is left out.
+/// The tables of a book of which only some sections were measured now. The tables of these sections
+/// are those of `book`; those of the others are taken from `tables`, as [`summary`] or this
+/// function wrote it. Chapters and sections are in the plan's order; one that neither has is left
+/// out.
 #[must_use]
 pub fn renewed(plan: &Plan, tables: &str, book: &Book) -> String {
     let (emulator_then, then) = read(tables);
@@ -47,13 +48,13 @@ pub fn renewed(plan: &Plan, tables: &str, book: &Book) -> String {
 #[derive(Clone, Default)]
 struct Part {
     title: String,
-    /// What stands below its title.
+    /// The text below its title.
     source: String,
-    /// Names of its sections, and their text from their heading on.
+    /// The names of its sections, and the text of each from its heading on.
     sections: Vec<(String, String)>,
 }
 
-/// The line on top of all tables.
+/// The line above all tables.
 fn emulator(book: &Book) -> String {
     format!("{}. How to read it: docs/bench.md.", book.provenance.emulator)
 }
@@ -89,14 +90,14 @@ fn document(emulator: &str, chapters: &[Part]) -> String {
     text
 }
 
-/// The row of the table of goals that a row of a section's table is; `None` if it has no goal.
+/// The row of the table of goals for a row of a section's table; `None` if it has no goal.
 fn goal_of(line: &str) -> Option<String> {
     let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
     let [name, ours, _, _, _, _, goal, ..] = cells[..] else { return None };
     (name.starts_with('`') && !goal.is_empty()).then(|| format!("| {name} | {ours} | {goal} |\n"))
 }
 
-/// What [`document`] was made of.
+/// Reads what [`document`] wrote.
 fn read(tables: &str) -> (String, Vec<Part>) {
     let (mut emulator, mut chapters) = (String::new(), Vec::<Part>::new());
     for line in tables.lines() {
@@ -128,7 +129,7 @@ fn read(tables: &str) -> (String, Vec<Part>) {
     (emulator, chapters)
 }
 
-/// What is aimed at, as a table; empty if nothing is.
+/// The goals, as a table; empty if there are none.
 #[must_use]
 pub fn goals(book: &Book) -> String {
     let lines = book.figures().filter_map(|figure| {
@@ -147,7 +148,7 @@ fn with_heading(rows: &str) -> String {
     }
 }
 
-/// A section's heading, the commit that it was measured at, and its figures.
+/// A section's heading, the commit at which it was measured, and its figures.
 fn table(section: &Section, commit: &str) -> String {
     let mut text = format!(
         "### {} (`{}`, model {})\n\nCommit {commit}.\n\n",
@@ -169,14 +170,14 @@ fn table(section: &Section, commit: &str) -> String {
     text
 }
 
-/// A goal in words: only a number is the most that a figure should be.
+/// A goal in words: a number without words is the most that a figure should be.
 pub(crate) fn limit(goal: Goal) -> String {
     let number = short(goal.limit);
     if goal.is_least { format!("{} {number}", goal.side()) } else { number }
 }
 
-/// What stands in a figure's line: ours, on Linux alone, ours to it, the paper's, ours to it, the
-/// goal.
+/// The cells of a figure's row: ours, Linux alone, ours divided by that, the paper's, ours divided
+/// by that, the goal.
 pub(crate) fn cells(figure: &Figure) -> [String; 6] {
     let optional = |value: Option<f64>| value.map_or_else(String::new, short);
     let range = figure
@@ -203,7 +204,7 @@ pub(crate) fn cells(figure: &Figure) -> [String; 6] {
     ]
 }
 
-/// What stands beside a ratio of cycles: that of instructions, and what it rests on.
+/// The cells next to a ratio of cycles: the ratio of instructions, and what the range rests on.
 pub(crate) fn basis(figure: &Figure) -> [String; 2] {
     let of = |text: fn(&Range) -> String| figure.range.as_ref().map_or_else(String::new, text);
     [of(|range| range.instructions.map_or_else(String::new, short)), of(Range::reasons)]

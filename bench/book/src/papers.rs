@@ -18,9 +18,9 @@ pub struct Paper {
     pub published: String,
     /// Year.
     pub year: u16,
-    /// The machine that it was measured on.
+    /// The machine on which it measured.
     pub machine: String,
-    /// Its numbers, by the names that sections call them by.
+    /// Its numbers, by the names that sections use.
     #[serde(default)]
     pub number: BTreeMap<String, Number>,
 }
@@ -33,9 +33,9 @@ pub struct Number {
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// What it is of, in the paper's words.
+    /// What was measured, in the paper's words.
     pub of: String,
-    /// Where it stands: table, figure or section.
+    /// Its place: table, figure or section.
     pub at: String,
     /// Page, counted from the paper's first.
     pub page: Option<u16>,

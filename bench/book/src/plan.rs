@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is measured and how it is called: `bench/sections/*.toml`, a file for each chapter, and
-//! `bench/runs.toml`. The one place where figures get their names.
+//! What is measured, and under which names: `bench/sections/*.toml`, a file for each chapter, and
+//! `bench/runs.toml`. Figures get their names only here.
 
 use crate::counts;
 use crate::papers::files;
@@ -28,10 +28,10 @@ pub struct Run {
     /// a program for Linux, in C: it runs on Linux on Macadamia and on Linux alone. With a system,
     /// too, on Linux alone only.
     pub program: Option<String>,
-    /// The command by which Linux runs it; the program's name if absent.
+    /// The command with which Linux runs it; the program's name if absent.
     pub command: Option<String>,
-    /// The command that each Linux runs by itself which is not asked to run another one, if the
-    /// system has several.
+    /// If the system has several Linuxes: the command that each of them runs that is not asked to
+    /// run another one.
     pub beside: Option<String>,
     /// The system in which Linux runs on Macadamia, if not that of the shell.
     pub linux: Option<String>,
@@ -39,7 +39,7 @@ pub struct Run {
     pub board: Option<String>,
     /// The CPU model of the emulator, if not the board's.
     pub emulated: Option<String>,
-    /// What overrules the machine about small spaces on Macadamia: `force` or `large`.
+    /// What overrides the machine's answer about small spaces on Macadamia: `force` or `large`.
     pub spaces: Option<String>,
     /// Words for the kernel on Macadamia (docs/powerpc.md, *Boot words*).
     pub words: Option<String>,
@@ -50,7 +50,7 @@ pub struct Run {
     /// Files of the Debian archive that both Linuxes get, by their paths in it.
     #[serde(default)]
     pub debian: Vec<String>,
-    /// The packages that have these files, if the archive is not to be asked.
+    /// The packages that have these files, if they are not taken from the archive.
     #[serde(default)]
     pub packages: Vec<String>,
     /// Files of Debian's source packages that both Linuxes get, by the paths that they have there;
@@ -63,35 +63,38 @@ pub struct Run {
     /// Whether both Linuxes have a network card, in the emulator's user network.
     #[serde(default)]
     pub network: bool,
-    /// Whether it is bench/linux/stream.c, of which is wanted what a frame takes, by parts.
+    /// Whether it is bench/linux/stream.c, and the cost of a frame is measured by parts.
     #[serde(default)]
     pub frames: bool,
-    /// Whether nothing runs: how three functions fill the hashed table of PowerPC is calculated.
+    /// Whether no program runs, and it is calculated how three functions fill PowerPC's hashed
+    /// table.
     #[serde(default)]
     pub hash: bool,
     /// Whether it is bench/alpha, which runs in an emulator of its own.
     #[serde(default)]
     pub alpha: bool,
-    /// Whether it is tests/zombies, of which is wanted how many reloads of the hashed table evict.
+    /// Whether it is tests/zombies, and it is measured how many reloads of the hashed table evict
+    /// an entry.
     #[serde(default)]
     pub evicts: bool,
-    /// How many pings come by the network card, one when the one before is answered; a datagram to
-    /// port 9 ends the run. The system is 10.0.2.40.
+    /// How many pings come through the network card, each after the answer to the previous one; a
+    /// datagram to port 9 ends the run. The system is 10.0.2.40.
     pub pings: Option<u32>,
-    /// How many datagrams come to port 7 in the same way, of 18 bytes; an empty one ends the run.
+    /// How many datagrams of 18 bytes come to port 7 in the same way; an empty one ends the run.
     /// Linux alone gets them, too.
     pub echoes: Option<u32>,
-    /// Whether one layout of Linux's code is enough: it is compared with the same code.
+    /// Whether one layout of Linux's code is enough, because the figures are compared with those of
+    /// the same code.
     #[serde(default)]
     pub one_layout: bool,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
     pub budget: f64,
-    /// Seconds until it counts as hung.
+    /// Seconds after which it counts as hung.
     pub timeout: u64,
 }
 
 impl Run {
-    /// Whether Linux alone executes the same for it as for another.
+    /// Whether Linux alone executes the same for it as for another run.
     #[must_use]
     pub fn is_same_alone(&self, other: &Self) -> bool {
         let files =
@@ -114,11 +117,11 @@ impl Run {
 /// Kinds of goals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goals {
-    /// Of what is counted on Macadamia: instructions, entries, flushes. Where code lies does not
-    /// change them.
+    /// Goals on counts on Macadamia: instructions, entries, flushes. They do not depend on the
+    /// layout of code.
     Counts,
-    /// Of what depends on a CPU model, cycles and misses, which change when a function moves; and
-    /// of what is compared with Linux alone.
+    /// Goals on cycles and misses, which depend on a CPU model and change when a function moves;
+    /// and on ratios to Linux alone.
     Cycles,
     /// All.
     All,
@@ -146,7 +149,7 @@ pub struct ChapterPlan {
     /// What it is about.
     pub text: String,
     /// The paper whose numbers its sections show unless they say another: a file of `bench/papers`.
-    /// Nobody has to have published the like.
+    /// It may have none.
     pub paper: Option<String>,
     /// The sections.
     pub section: Vec<SectionPlan>,
@@ -162,8 +165,8 @@ pub struct SectionPlan {
     pub title: String,
     /// What is measured, and how that differs from what the paper measured.
     pub text: String,
-    /// Why figures are worse than the paper's or miss their goals. Without any such it is not
-    /// shown.
+    /// Why figures are worse than the paper's or miss their goals. It is shown only if there are
+    /// such figures.
     #[serde(default)]
     pub why: String,
     /// The program, of the plan's runs.
@@ -179,7 +182,7 @@ pub struct SectionPlan {
     /// What is measured as a function of something.
     #[serde(default)]
     pub sweep: Vec<Sweep>,
-    /// Numbers of papers that are shown, too, though nothing here is measured like them.
+    /// Further numbers of papers that are shown, although nothing here is measured in the same way.
     #[serde(default)]
     pub quote: Vec<String>,
     /// Where the instructions of a path go.
@@ -203,7 +206,7 @@ pub struct Breakdown {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct PathRow {
-    /// Its name, by which parts say to which they belong.
+    /// Its name, by which parts refer to it.
     pub name: String,
     /// The paper's number.
     pub paper: String,
@@ -222,7 +225,7 @@ pub struct Part {
     pub instructions: u32,
     /// What they do.
     pub what: String,
-    /// What they are good for, where the paper's kernel has none or fewer.
+    /// Their purpose, if the paper's kernel has none or fewer of them.
     #[serde(default)]
     pub buys: String,
 }
@@ -235,15 +238,15 @@ pub struct Sweep {
     pub name: String,
     /// The last part but one.
     pub suffix: String,
-    /// What it is, for people.
+    /// Its description.
     pub label: String,
-    /// What the working set is counted in.
+    /// The unit of the working set.
     pub x: String,
-    /// The interval of an empty working set; the next ones have one step more each.
+    /// The interval of an empty working set; each following interval has one step more.
     pub interval: u16,
     /// Points.
     pub points: u16,
-    /// The working set's growth from each to the next.
+    /// The growth of the working set from one point to the next.
     pub step: u32,
     /// What is plotted.
     pub count: String,
@@ -294,7 +297,7 @@ impl SectionPlan {
             .any(|figure| counts::kind(&figure.count).is_some_and(|kind| kind.is_ratio()))
     }
 
-    /// Whether a figure depends on where code lies: cycles and misses do.
+    /// Whether a figure depends on the layout of code: cycles and misses do.
     fn depends_on_layout(&self) -> bool {
         let counts = self
             .row
@@ -305,7 +308,7 @@ impl SectionPlan {
         counts.filter_map(|count| counts::kind(count)).any(|kind| kind.modelled)
     }
 
-    /// What it needs, of the plan's runs.
+    /// The runs of the plan that it needs.
     fn runs(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.run)
             .chain(&self.large)
@@ -325,7 +328,7 @@ impl SectionPlan {
         .collect()
     }
 
-    /// Only the figures with goals of this kind that a test holds on to.
+    /// Only the figures with goals of this kind that a test checks.
     fn held(mut self, goals: Goals) -> Self {
         self.sweep.clear();
         self.row.iter_mut().for_each(|row| {
@@ -343,14 +346,14 @@ impl SectionPlan {
             .any(|name| name.split_once('.').is_some_and(|(first, _)| first == group))
     }
 
-    /// Whether it is what `filter` asks for: a part of its name, or of a figure's.
+    /// Whether `filter` is a part of its name, or of a figure's name.
     #[must_use]
     pub fn is_asked_for(&self, filter: &str) -> bool {
         self.name.contains(filter) || self.names().iter().any(|name| name.contains(filter))
     }
 }
 
-/// The runs of a file. What one with the key `like` does not say itself is as in the run of that
+/// The runs of a file. A run with the key `like` takes what it does not say from the run with that
 /// name, which may have the key, too.
 fn runs(text: &str) -> Result<BTreeMap<String, Run>> {
     let tables: BTreeMap<String, toml::Table> = toml::from_str(text)?;
@@ -435,7 +438,8 @@ impl Plan {
         self
     }
 
-    /// Only the figures with goals of this kind that a test holds on to, and what has some.
+    /// Only the figures with goals of this kind that a test checks, with their sections and
+    /// chapters.
     #[must_use]
     pub fn held(mut self, goals: Goals) -> Self {
         for chapter in &mut self.chapters {
@@ -445,7 +449,7 @@ impl Plan {
         self.only(|section| !section.row.is_empty())
     }
 
-    /// Whether a figure cannot be told without what Linux alone takes.
+    /// Whether a figure needs a measurement of Linux alone.
     #[must_use]
     pub fn needs_alone(&self) -> bool {
         self.sections()
@@ -454,22 +458,22 @@ impl Plan {
             .any(|figure| counts::needs_alone(&figure.count))
     }
 
-    /// What has to be run for its sections: runs, each with a CPU model.
+    /// What has to be run for its sections: pairs of a run and a CPU model.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<(String, String)> {
         needed(self.sections())
     }
 
-    /// What has to be run by variants of CPU models, too, to know how far ratios of cycles go:
-    /// runs, each with a CPU model.
+    /// What has to be run with variants of CPU models, too, for the ranges of ratios of cycles:
+    /// pairs of a run and a CPU model.
     #[must_use]
     pub fn ranged(&self) -> BTreeSet<(String, String)> {
         needed(self.sections().filter(|section| section.has_ratio()))
     }
 
-    /// What has to be run with other layouts of code, too, to know how cycles depend on them: runs
-    /// of Linux, each with a CPU model, but for those of which one is enough. Of what is sampled for its frames the parts are counted,
-    /// not timed.
+    /// What has to be run with other layouts of code, too, to see how cycles depend on them: pairs
+    /// of a run of Linux and a CPU model, except runs for which one layout is enough. Runs that are
+    /// sampled for their frames are not among them, because their parts are counts.
     #[must_use]
     pub fn laid_out(&self) -> BTreeSet<(String, String)> {
         let mut all = needed(self.sections().filter(|section| section.depends_on_layout()));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a ratio of cycles rests on: how far it goes over all that sources allow of the CPU model.
+//! The range of a ratio of cycles over everything that sources allow of the CPU model, and what the
+//! range rests on.
 
-/// Of the whole range, what something has to be for by itself to be named.
+/// The part of the whole range that a doubt must cause by itself to be named.
 const NAMED: f64 = 0.15;
-/// How many things are named at most.
+/// How many doubts are named at most.
 const MOST: usize = 3;
 
 /// A quotient, where there is one.
@@ -11,7 +12,7 @@ pub(crate) fn quotient(dividend: f64, divisor: f64) -> Option<f64> {
     (divisor != 0.0).then(|| dividend / divisor)
 }
 
-/// How far a ratio goes, and by what.
+/// The range of a ratio, and its causes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
     /// The least that sources allow.
@@ -20,13 +21,13 @@ pub struct Range {
     pub high: f64,
     /// The same ratio, of instructions.
     pub instructions: Option<f64>,
-    /// What is open, and how far the ratio goes by only that; what moves it most comes first.
+    /// The doubts, each with the range that only this doubt causes; the largest range comes first.
     pub rests_on: Vec<(String, f64, f64)>,
 }
 
 impl Range {
-    /// Of a ratio with the value `ratio`: its values at corners, that of instructions, and of what
-    /// is open the values by only that.
+    /// The range of a ratio with the value `ratio`, from its values at corners, its value for
+    /// instructions, and for each doubt its values when only this doubt is at its ends.
     pub(crate) fn of(
         ratio: f64,
         corners: impl Iterator<Item = f64>,
@@ -53,7 +54,7 @@ impl Range {
         Self { low, high, instructions, rests_on }
     }
 
-    /// `LOW to HIGH`; empty where they read the same.
+    /// `LOW to HIGH`; empty if both are printed alike.
     pub(crate) fn text(&self) -> String {
         if same(self.low, self.high) {
             String::new()
@@ -62,7 +63,7 @@ impl Range {
         }
     }
 
-    /// What moves it, for people.
+    /// The causes, as text.
     pub(crate) fn reasons(&self) -> String {
         let reasons =
             self.rests_on.iter().map(|(what, low, high)| format!("{what} ({low:.2} to {high:.2})"));
@@ -70,7 +71,7 @@ impl Range {
     }
 }
 
-/// Whether two ratios read the same.
+/// Whether two ratios are printed alike.
 fn same(a: f64, b: f64) -> bool {
     (a * 100.0).round() == (b * 100.0).round()
 }

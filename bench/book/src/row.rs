@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is measured of one thing, as the files of sections say it.
+//! What is measured of one thing, as the files of sections have it.
 
 use serde::Deserialize;
 
@@ -9,34 +9,34 @@ use serde::Deserialize;
 pub struct Row {
     /// The first part of its figures' names.
     pub name: String,
-    /// What it is, for people.
+    /// Its description.
     pub label: String,
-    /// The run that it is of, of the same program, if not the section's.
+    /// The run that it belongs to, if not the section's: another one of the same program.
     pub run: Option<String>,
     /// The interval in the program. Without one the figure is of the whole run: the most
     /// instructions of the kernel between two checks for interrupts.
     pub interval: Option<u16>,
-    /// An interval whose counts are subtracted, of the same repetitions: what has to be done
-    /// anyway.
+    /// An interval with the same repetitions whose counts are subtracted: work that has to be done
+    /// in any case.
     pub less: Option<u16>,
-    /// An interval with whose cycles its own are compared.
+    /// An interval whose cycles are compared with its own.
     pub other: Option<u16>,
-    /// Only this part of what a network frame takes in it, of a run with `frames`; or which of the
-    /// numbers that a run with `hash` or `evicts` has.
+    /// For a run with `frames`: only this part of a network frame's cost. For a run with `hash` or
+    /// `evicts`: the name of one of its numbers.
     pub part: Option<String>,
-    /// Whether only of the kernel's function that is counted apart, and of what it calls
+    /// Whether it counts only the kernel's function that is counted apart, and what that calls
     /// (docs/model.md, *What is counted*).
     #[serde(default)]
     pub apart: bool,
     /// Only this visit to the kernel within it, from 0.
     pub visit: Option<usize>,
-    /// Operations of each repetition: figures are of one.
+    /// Operations of each repetition: figures are for one of them.
     #[serde(default = "one")]
     pub per: u32,
     /// Bytes that each repetition moves: for bandwidths.
     #[serde(default)]
     pub bytes: u32,
-    /// Whether the page shows whose cycles they are, and for what.
+    /// Whether the page shows the cycles by owner and by event.
     #[serde(default)]
     pub account: bool,
     /// Its figures.
@@ -53,14 +53,14 @@ const fn one() -> u32 {
 pub struct FigurePlan {
     /// What is counted: the last part of its name. The names are those of `counts.rs`.
     pub count: String,
-    /// The paper's number: `NAME`, or `PAPER/NAME` of another paper; with two of them, their
+    /// The paper's number: `NAME`, or `PAPER/NAME` for another paper; two of them mean their
     /// quotient.
     #[serde(default)]
     pub paper: Vec<String>,
-    /// The most that it should be, if somebody has said so; of what is better the more of it there
-    /// is, the least.
+    /// The most that it should be, if there is a goal; for counts of which more is better, the
+    /// least.
     pub goal: Option<f64>,
-    /// Whether the goal is reached, so that `./macadamia test bench` holds on to it.
+    /// Whether the goal was reached, so that `./macadamia test bench` checks it.
     #[serde(default)]
     pub held: bool,
 }

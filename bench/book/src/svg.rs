@@ -6,12 +6,12 @@ use crate::json::short;
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-/// In pixels, at full width.
+/// The size in pixels, at full width.
 const SIZE: (u32, u32) = (760, 380);
-/// Of the lines, in their order: two that everybody can tell apart.
+/// The colours of the lines, in their order: two that everybody can distinguish.
 const COLOURS: [RGBColor; 2] = [RGBColor(0xc0, 0x50, 0x18), RGBColor(0x20, 0x60, 0xa0)];
 
-/// Draws it.
+/// Draws the plot.
 ///
 /// # Errors
 /// If the library cannot draw.

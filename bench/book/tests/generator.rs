@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The book of a made-up run, by the plan and the papers that there are.
+//! The book of an invented run, with the project's plan and papers.
 
 use book::{Book, Counted, Cpus, Papers, Parts, Plan, Provenance, Results};
 use model_core::{
@@ -52,7 +52,7 @@ fn interval(instructions: u64) -> IntervalReport {
     }
 }
 
-/// Any interval that a section could ask for. Those that are subtracted are half as long.
+/// Every interval that a section can ask for. Those that are subtracted are half as long.
 fn report(plan: &Plan, instructions: u64) -> Report {
     let less =
         |id| plan.sections().flat_map(|section| &section.row).any(|row| row.less == Some(id));
@@ -65,16 +65,16 @@ fn report(plan: &Plan, instructions: u64) -> Report {
     }
 }
 
-/// Without variants: made once for all tests.
+/// The book without variants, made once for all tests.
 static BOOK: LazyLock<Book> = LazyLock::new(|| book_of(false, &[]));
 
 fn book() -> &'static Book {
     &BOOK
 }
 
-/// Ours is three times Linux alone, and in small spaces one and a half times; by variants of CPU
-/// models, if they are in, four times. With other layouts of code Linux takes as many instructions
-/// as `layouts` says for each, here and alone.
+/// Ours is three times Linux alone, and in small spaces one and a half times; with variants of CPU
+/// models, if there are any, four times. With other layouts of code Linux takes as many
+/// instructions as `layouts` says for each, here and alone.
 fn book_of(variants: bool, layouts: &[(u64, u64)]) -> Book {
     let plan = Plan::read(&bench()).expect("the plan is good");
     let papers = Papers::read(&bench().join("papers")).expect("the papers are good");
@@ -163,8 +163,8 @@ fn ratios() {
     close(figure(book, "ipc.large.bad.kernel_cycles").value, (600.0 * 0.535 + 6.0 * 25.0) / 2.0);
 }
 
-/// The ends of a trace-cache miss, 2.44 and 4.88, are those of the ratio's range: of the other
-/// doubts' events none was counted, or as many as of instructions.
+/// The ends of a trace-cache miss, 2.44 and 4.88, are those of the ratio's range: events of the
+/// other doubts were not counted, or as often as instructions.
 #[test]
 fn a_ratio_of_cycles_has_a_range_and_says_what_it_rests_on() {
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
@@ -220,8 +220,8 @@ fn a_variant_of_the_model_that_was_run_is_in_the_range() {
     assert!(with.rests_on[0].0.contains("12 KiB of code"), "{with:?}");
 }
 
-/// Of 500, 600 and 800 instructions the median is what the first layout has; of 200, 300 and 400 on
-/// Linux alone it is not.
+/// The median of 500, 600 and 800 instructions is the first layout's value; that of 200, 300 and
+/// 400 on Linux alone is not.
 #[test]
 fn a_figure_of_cycles_is_a_median_of_layouts() {
     let book = book_of(false, &[(800, 400), (500, 300)]);
@@ -312,8 +312,8 @@ fn the_page_is_well_formed_and_stands_alone() {
     }
 }
 
-/// Of a book that was measured now only one section is there; the others' tables stay, and so does
-/// each one's commit.
+/// If only one section of the book was measured now, the other sections' tables stay, each with its
+/// commit.
 #[test]
 fn tables_of_one_section_are_renewed_without_the_others() {
     let plan = Plan::read(&bench()).expect("the plan is good");
@@ -346,7 +346,7 @@ fn tables_of_one_section_are_renewed_without_the_others() {
     assert!(only.contains("`pager.fault.cycles`") && !only.contains("`ipc.call."), "{only}");
 }
 
-/// The project's own tables are read as they were written.
+/// Reading the project's own tables gives what was written.
 #[test]
 fn the_tables_that_there_are_have_sections_of_the_plan() {
     let plan = Plan::read(&bench()).expect("the plan is good");

@@ -76,7 +76,7 @@ static void ask_kept(int fd, int times)
 		ask(fd, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-static void ask_anew(int times)
+static void ask_new(int times)
 {
 	while (times--) {
 		int fd = open_server();
@@ -95,7 +95,7 @@ int client(void)
 	ask_kept(fd, WARM);
 	MEASURE(630, INTERVALS, ask_kept(fd, REQUESTS));
 	close(fd);
-	ask_anew(WARM);
-	MEASURE(631, INTERVALS, ask_anew(REQUESTS));
+	ask_new(WARM);
+	MEASURE(631, INTERVALS, ask_new(REQUESTS));
 	return 0;
 }

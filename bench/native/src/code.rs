@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Code that is made at run time, to fill caches and TLBs with.
+//! Code that is made at run time, to fill caches and TLBs.
 
 use core::arch::asm;
 use macadamia::map::{Window, own};
@@ -13,14 +13,14 @@ const JUMP_BYTES: u32 = 5;
 
 /// `nop`s and jumps that end with a return.
 pub struct Code {
-    /// Where it lies: the first of what a component maps itself.
+    /// Its address: the first that a component maps itself.
     place: u32,
     window: Window,
     bytes: u32,
 }
 
 impl Code {
-    /// Code in the Memory `code`, of `bytes` bytes; for the present only a return.
+    /// Code in the Memory `code`, with `bytes` bytes; at first it is only a return.
     pub fn open(env: &Env, bytes: u32) -> Result<Self> {
         let rights = Rights::READ.union(Rights::WRITE).union(Rights::EXECUTE);
         let place = own().start;
@@ -33,7 +33,7 @@ impl Code {
         Ok(code)
     }
 
-    /// Makes it `count` instructions that do nothing, of a byte each.
+    /// Makes it `count` instructions without an effect, of a byte each.
     pub fn nops(&self, count: u32) {
         (0..count).for_each(|at| self.put(at, &[NOP]));
         self.put(count, &[RET]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Data that is read, to fill caches and TLBs with.
+//! Data that is read, to fill caches and TLBs.
 
 use macadamia::map::{Window, own};
 use macadamia::{Env, Result, Rights};
 
-/// Where it lies, from the first address of what a component maps itself.
+/// Its offset from the first address that a component maps itself.
 const PLACE: u32 = 0x0100_0000;
 
-/// Memory that nobody else uses.
+/// Memory that nothing else uses.
 pub struct Data(Window);
 
 impl Data {

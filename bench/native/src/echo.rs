@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends datagrams back, as bench/linux/echoes.c does, until an empty one comes. An interval begins
-//! before one is sent back and ends when the next is there: all that one takes, in whatever order.
+//! before a datagram is sent back and ends when the next one has arrived: it has all the work for
+//! one datagram, in whatever order.
 
 use macadamia::interval::{begin, end};
 use macadamia::net::{Result, UdpSocket};
 
-/// So many are not measured.
+/// How many datagrams at the beginning are not measured.
 const WARM: u32 = 50;
 
 pub fn serve() -> Result<()> {

@@ -36,7 +36,7 @@ fn start(mut env: Env) {
     result!("done");
 }
 
-/// Waits for a datagram, by which who is behind the network card ends the run, and answers it.
+/// Waits for the datagram that ends the run, which comes through the network card, and answers it.
 fn wait_for_the_last() -> net::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:9")?;
     let (_, from) = socket.recv_from(&mut [0; 1])?;

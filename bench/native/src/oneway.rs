@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! IPC of three words with another space, each way an interval of its own: it begins on one side
-//! and ends on the other. Hot, and with first-level caches that hold nothing of it.
+//! and ends on the other. It is measured with hot caches, and with first-level caches that have
+//! nothing of it.
 
 use crate::code::Code;
 use crate::data::Data;
@@ -14,24 +15,24 @@ const CALL: u32 = 10;
 const REPLY: u32 = 11;
 const COLD_CALL: u32 = 12;
 const COLD_REPLY: u32 = 13;
-/// There and back: everything hot; and the call cold, the reply hot.
+/// Intervals there and back: all hot; and with a cold call and a hot reply.
 const ROUND_TRIP: u32 = 14;
 const BAD_ROUND_TRIP: u32 = 15;
 
 /// Repetitions of each interval.
 const REPETITIONS: u32 = 100;
-/// Word 0 of a message: what the partner is to do with the next [`REPETITIONS`] messages.
+/// Word 0 of a message: what the partner does with the next [`REPETITIONS`] messages.
 const HOT: u32 = 1;
 const COLD: u32 = 2;
-/// What it does with every other message: it answers.
+/// What it does with all other messages: it answers.
 pub const ANSWER: u32 = 0;
 
-/// Bytes of each first-level cache of a Pentium, twice: two lines for each one that a set holds.
+/// Twice the bytes of each first-level cache of a Pentium: two lines for each line of a set.
 const FLOOD: u32 = 16384;
 /// Bytes of its lines.
 const LINE: u32 = 32;
 
-/// Drives everything else out of the first-level caches.
+/// Displaces everything else from the first-level caches.
 struct Flood {
     code: Code,
     data: Data,
@@ -118,7 +119,7 @@ fn call_within<const BEGUN: u32, const ENDED: u32>(
     Ok(())
 }
 
-/// Calls, and has the reply, within intervals.
+/// Calls, and gets the reply, within intervals.
 #[inline(always)]
 fn there_and_back<const ID: u32>(partner: Thread, prepare: impl Fn()) -> Result<()> {
     for _ in 0..REPETITIONS {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A page fault that a pager in user mode handles: it maps a page that is there.
-//! What happened is in the message's first three words; the rest of it nobody needs.
+//! A page fault that a pager in user mode handles: it maps a page that is there. What happened is
+//! in the message's first three words; the rest is not needed.
 
 use abi::MapRecord;
 use abi::arch::ia32::marker::{BEGIN, END, OPCODE, immediate};
@@ -22,7 +22,7 @@ const RANGE: u32 = 0x1000_0000;
 /// Bytes of the range: a power of two.
 const BYTES: u32 = 64 * PAGE;
 const HALF: u32 = BYTES / 2;
-/// Where the pager itself sees the code while it writes it, from the first address of what it maps
+/// Where the pager has the code while it writes it: the offset from the first address that it maps
 /// itself.
 const VIEW: u32 = 0x0180_0000;
 const BADGE: u32 = 7;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ping-pong beside a working set: the caller uses what fills a TLB or the trace cache, makes a
-//! call to another space, and uses it again. An interval holds the call and the second use.
+//! Ping-pong with a working set: the caller uses data or code that fills a TLB or the trace cache,
+//! calls another space, and uses it again. An interval has the call and the second use.
 
 use crate::code::Code;
 use crate::data::Data;
@@ -12,10 +12,10 @@ use macadamia::{Env, Error, Result, Thread};
 /// Repetitions of each interval.
 const REPETITIONS: u32 = 20;
 /// Bytes from one jump to the next, and from one read to the next: a page and some more, so that
-/// they do not meet in the same sets of the caches.
+/// they are not in the same sets of the caches.
 const JUMP_STRIDE: u32 = 4155;
 const READ_STRIDE: u32 = 4160;
-/// Entries from one interval of a TLB to the next, and `nop`s.
+/// The step from one interval to the next: in entries of a TLB, and in `nop`s.
 const ITLB_STEP: u32 = 8;
 const DTLB_STEP: u32 = 4;
 const NOP_STEP: u32 = 1024;

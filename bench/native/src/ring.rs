@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A message goes around a ring of spaces: each receives it and sends it on to the next. The spaces
-//! are small ones, in as many homes as there are groups, or large ones. Neighbours in the ring are
-//! of one group, as far as that goes.
+//! are small ones, in as many homes as there are groups, or large ones. Neighbours in the ring
+//! belong to the same group wherever possible.
 
 use abi::arch::ia32::marker::{BEGIN, END, OPCODE, immediate};
 use abi::{Op, Tag};
@@ -10,8 +10,8 @@ use macadamia::ipc::{Message, receive, send};
 use macadamia::map::{Window, map, own};
 use macadamia::{Env, Error, Memory, Quota, Result, Rights, Space, Thread, slot};
 
-/// The interval of each ring: how many spaces, and in how many groups. It is a round, from the
-/// first space to itself.
+/// The rings: the interval, how many spaces, and in how many groups. An interval is a round, from
+/// the first space back to it.
 const RINGS: [(u32, usize, usize); 6] =
     [(300, 8, 1), (301, 8, 2), (302, 8, 4), (303, 32, 1), (304, 32, 2), (305, 32, 4)];
 const MOST: usize = 32;
@@ -19,15 +19,15 @@ const MOST_GROUPS: usize = 4;
 const REPETITIONS: u32 = 20;
 
 const PAGE: u32 = abi::PAGE_SIZE;
-/// Where the code lies in each space, and where it is seen while it is written, from the first
-/// address of what is mapped.
+/// The address of the code in each space, and its place while it is written: the offset from the
+/// first address that is mapped.
 const CODE: u32 = 0x0040_0000;
 const VIEW: u32 = 0x01c0_0000;
-/// Where in its page the code of the first begins.
+/// The offset of the first space's code in its page.
 const FIRST: u32 = 0x200;
 /// Bytes of a small space.
 const SIZE: u32 = 16 << 20;
-/// Slots of each space's table, and what is in them: the next of the ring, and who measures.
+/// Slots of each space's table: the next space of the ring, and the thread that measures.
 const SLOTS: u32 = 16;
 const NEXT: u32 = 1;
 const STARTER: u32 = 2;
@@ -37,7 +37,7 @@ const BADGE: u32 = 9;
 struct Program {
     bytes: [u8; 128],
     at: usize,
-    /// Where they will lie.
+    /// The address at which they will be.
     place: u32,
 }
 
@@ -64,7 +64,7 @@ impl Program {
         self.add(&[0x0f, 0x34], None);
     }
 
-    /// Back to the first.
+    /// A jump back to the first instruction.
     fn repeat(&mut self) {
         let back = (self.at as u32 + 5).wrapping_neg();
         self.add(&[0xe9], Some(back));
@@ -77,7 +77,8 @@ impl Program {
     }
 }
 
-/// What all execute but the first, which is told to begin, and tells when the round is over.
+/// The code of all spaces but the first, which gets a message to begin, and sends one when the
+/// round is over.
 fn write_programs(id: u32, to: &Window) {
     let mut other = Program::new(CODE);
     other.call(Op::Receive, 0);
