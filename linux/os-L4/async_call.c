@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Asynchronous calls of other components: Linux goes on while a component works.  The call itself is made by
+ * Asynchronous calls of other components: Linux continues while a component works.  The call itself is made by
  * another thread of this server, which raises an interrupt when the reply has come.
  */
 #include <linux/errno.h>

@@ -19,8 +19,8 @@
 
 #define RING		1024
 /*
- * Room for the echo of all that the line discipline takes at once: a buffer of 256 bytes, of which a tab has
- * the longest.  What finds no room is shown only when the next key is pressed.
+ * Room for the echo of all that the line discipline takes at once: a buffer of 256 bytes, of which a tab has the
+ * longest.  Output that does not fit is shown only when the next key is pressed.
  */
 #define OUTPUT		(256 * 8)
 #define STACK		4096
@@ -38,7 +38,10 @@ static char ring[RING];
 static unsigned int ring_in, ring_out;
 static unsigned long input_utcb;
 static u32 input_bit, input_room;
-/* Rows of the terminal in the upper half, columns in the lower one; 0: nobody knows.  And what of that the tty was told. */
+/*
+ * Rows of the terminal in the upper half, columns in the lower one; 0: unknown.  The second word is what the tty was
+ * told.
+ */
 static u32 size, size_told;
 /* The input thread waits for room. */
 static bool full;

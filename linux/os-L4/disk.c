@@ -20,9 +20,9 @@
 
 /* More requests would wait for one disk all the same. */
 #define MAX_TAGS	32U
-/* How often the disk server may die while it has a request and no other one, before that fails. */
+/* How often the disk server may die while it has only one request, before that request fails. */
 #define MAX_DEATHS	10
-/* The server itself finds a device that says nothing within half of that. */
+/* The server itself detects within half of that time that a device does not answer. */
 #define TIMEOUT		(120 * HZ)
 
 /* Calls of the server: there is one, to attach. */
@@ -43,9 +43,9 @@ static unsigned long waiting, submitted, suspects;
 static bool answered;
 
 /*
- * Requests that the server was not told of, because it works on others: it is told of all at once, when an answer
- * comes, when Linux is idle, or when they are many.  Each time costs the server a look at the ring and the device a
- * notification.
+ * Requests of which the server was not notified, because it works on others.  It is notified of all of them together:
+ * when an answer comes, when Linux is idle, or when there are many.  Each notification costs the server a check of
+ * the ring, and a notification of the device.
  */
 static unsigned int held;
 #define MAX_HELD	8U
@@ -161,11 +161,14 @@ static void end(unsigned int tag, blk_status_t status)
 	blk_mq_end_request(request, status);
 }
 
-/* Begins again.  What was not answered is repeated: that does no harm, as its data is still in its slot. */
+/*
+ * Starts the protocol again.  Requests without an answer are repeated: that does no harm, because their data is still
+ * in their slots.
+ */
 static void attach(void)
 {
 	if (state == ATTACHING || state == ATTACHING_AGAIN) {
-		/* A life of the server may answer the call that is under way, and be over. */
+		/* The server may answer the call that is in progress, and then be restarted. */
 		state = ATTACHING_AGAIN;
 		return;
 	}
@@ -215,7 +218,7 @@ static irqreturn_t call_done(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Another life of the server asks for it. */
+/* The server was restarted, and asks for it. */
 static irqreturn_t again(int irq, void *data)
 {
 	attach();
@@ -273,7 +276,7 @@ static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_
 	if (!operation(request))
 		return BLK_STS_NOTSUPP;
 	local_irq_save(flags);
-	/* Of a server that is gone the device may still read the slot. */
+	/* If the server is gone, its device may still read the slot. */
 	if (state == GONE) {
 		local_irq_restore(flags);
 		return BLK_STS_IOERR;
@@ -291,7 +294,7 @@ static blk_status_t queue(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_
 	return BLK_STS_OK;
 }
 
-/* The server has said nothing for long.  If it lives and waits for nothing, a notification was lost. */
+/* The server has not answered for a long time.  If it is alive and has nothing to do, a notification was lost. */
 static enum blk_eh_timer_return timed_out(struct request *request)
 {
 	unsigned long flags;

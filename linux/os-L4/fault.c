@@ -2,9 +2,9 @@
 /*
  * An exception of Linux itself: message, registers, call trace, panic.
  *
- * Linux expects no faults of its own: it reaches user memory by a walk of page tables (uaccess.c).  The
- * thread above Linux (inject.c) gets Linux's exceptions.  It makes Linux enter fault() on another stack, because
- * the old stack may be the reason.
+ * Linux expects no faults of its own: it accesses user memory by a walk of page tables (uaccess.c).  The thread above
+ * Linux (inject.c) gets Linux's exceptions.  It makes Linux enter fault() on another stack, because the old stack may
+ * be the cause.
  */
 #include <linux/compiler.h>
 #include <linux/irqflags.h>

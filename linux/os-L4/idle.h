@@ -3,9 +3,9 @@
 #ifndef __OS_L4_IDLE_H
 #define __OS_L4_IDLE_H
 
-/* The disk server is told of requests that it was not told of (disk.c). */
+/* Notifies the disk server of requests of which it was not notified yet (disk.c). */
 void l4_disk_idle(void);
-/* Slots of the network whose frames were read go back (net.c).  Interrupts are disabled. */
+/* Gives back slots of the network whose frames were read (net.c).  Interrupts are disabled. */
 void l4_net_idle(void);
 
 #endif

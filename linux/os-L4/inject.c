@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Injects interrupts into Linux while it computes and does not look at its notification bits.
+ * Injects interrupts into Linux while it computes and does not check its notification bits.
  *
- * A thread above Linux, the injector, wakes every millisecond unless Linux is idle.  If a bit waits and
- * interrupts are enabled, it makes the Linux thread enter the interrupt code, as a processor would.  It also
- * handles exceptions of the Linux thread (fault.c).
+ * A thread above Linux, the injector, wakes every millisecond unless Linux is idle.  If a bit is set and interrupts
+ * are enabled, it makes the Linux thread enter the interrupt code, as a processor would.  It also handles exceptions
+ * of the Linux thread (fault.c).
  *
- * If the system description allows no thread above Linux, nothing is injected: a bit waits until Linux next
- * enables interrupts.
+ * If the system description allows no thread above Linux, nothing is injected: a bit waits until Linux next enables
+ * interrupts.
  */
 #include <linux/errno.h>
 #include <linux/init.h>

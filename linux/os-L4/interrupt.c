@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts are notification bits of the Linux thread.  The microkernel keeps them until they are taken.
+ * Interrupts are notification bits of the Linux thread.  The microkernel keeps the bits until Linux takes them.
  * signals_enabled is the interrupt flag (irqflags.h).
  */
 #include <linux/compiler.h>

@@ -19,7 +19,7 @@ struct uml_pt_regs;
 #define L4_IRQ_SCREEN	4
 #define L4_IRQ_CHANNELS	8
 
-/* Whether notification bits wait.  The UTCB has a mirror of them. */
+/* Whether notification bits are pending.  The UTCB has a mirror of them. */
 static inline bool l4_bits_arrived(void)
 {
 	return *l4_arrived;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The interrupt flag, in line: signals_enabled.  When it is set, interrupts that wait are taken.  The UTCB has a
- * mirror of the notification bits, so this needs no system call if there are none.
+ * The interrupt flag, in line: signals_enabled.  When it is set, pending interrupts are taken.  The UTCB has a mirror
+ * of the notification bits, so this needs no system call if there are none.
  */
 #ifndef __OS_L4_IRQFLAGS_H
 #define __OS_L4_IRQFLAGS_H
@@ -13,7 +13,7 @@ extern int signals_enabled;
 extern unsigned long l4_pending;
 /* The mirror of the notification bits. */
 extern const volatile unsigned int *l4_arrived;
-/* Takes the interrupts that wait. */
+/* Takes pending interrupts. */
 void l4_take_interrupts(void);
 
 #define arch_local_save_flags arch_local_save_flags

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The microkernel's system calls, and what is made of a few of them: messages, notifications, threads, the end. */
+/*
+ * The microkernel's system calls, and functions that consist of a few of them: messages, notifications, threads, the
+ * end.
+ */
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>

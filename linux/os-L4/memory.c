@@ -53,12 +53,12 @@ int __init l4_ram_init(void)
 	BUILD_BUG_ON(L4_SERVER_BASE % (4 << 20) || L4_USER_END % (4 << 20));
 	if (!ram || ram->address != end || ram->bytes > L4_RAM_END - end)
 		return -ENOMEM;
-	/* What boot allocates, and keeps, shares the large page of the server's data. */
+	/* Memory that boot allocates, and keeps, is in the large page of the server's data. */
 	memblock_set_bottom_up(true);
 	l4_ram_slot = ram->slot;
 	l4_ram_start = end - base;
 	physmem_size = l4_ram_start + ram->bytes;
-	/* Frames that lie after it have page descriptors.  Nobody is given these pages. */
+	/* Frames that follow it have page descriptors, but these pages are never allocated. */
 	if (network && network->address >= ram->address + ram->bytes && network->address < L4_RAM_END) {
 		l4_network_pages = true;
 		end = PAGE_ALIGN(network->address + network->bytes);
@@ -117,7 +117,7 @@ static unsigned int at_once(const struct l4_record *records, unsigned int count)
 int l4_map_flush(void)
 {
 	unsigned int first = 0, count = l4_batched, n;
-	/* Records below this index may not reclaim any more: their own space's tables were reclaimed once. */
+	/* Records below this index must not reclaim again, because their own space's tables were reclaimed once. */
 	unsigned int reclaimed = 0;
 	bool own;
 	int err = 0;

@@ -10,7 +10,7 @@ extern long long physmem_size;
 int l4_ram_init(void);
 /* Whether the memory of the network's port is part of it (net_receive.c). */
 extern bool l4_network_pages;
-/* Tasks and other unmovable objects are allocated beside the server's data.  Called before the first allocation. */
+/* Tasks and other unmovable objects are allocated next to the server's data.  Called before the first allocation. */
 void l4_group_unmovable(void);
 
 #endif

@@ -65,7 +65,7 @@ static void reclaim(struct l4_space *space)
 	arch_l4_before_unmap_all(space);
 	l4_unmap_all(space);
 	/*
-	 * Records may still wait, which map pages after this.  So everything is unmapped when the space is used again.
+	 * Pending records may still map pages after this.  So everything is unmapped when the space is used again.
 	 * The marks of these pages are not needed, and do no harm.
 	 */
 	space->more = true;
@@ -415,9 +415,9 @@ void l4_tlb_collect(struct mm_struct *mm)
 void flush_tlb_all(void) { }
 
 /*
- * Nothing is to be done where caches are physical.  Fork's changes are marked by set_ptes(), and after exit nobody uses the
- * mm.  Pages that are taken from a process are marked by tlb_end_vma(), even if two tasks do so at a time and the second ends
- * here.
+ * Nothing has to be done where caches are physical.  Fork's changes are marked by set_ptes(), and after exit the mm
+ * is not used any more.  Pages that are taken from a process are marked by tlb_end_vma(), even if two tasks do so at
+ * a time and the second ends here.
  */
 void flush_tlb_mm(struct mm_struct *mm)
 {

@@ -21,23 +21,24 @@
 
 /* How long Linux's boot waits for the switch, which may wait for the card's driver. */
 #define BOOT_WAIT	(5 * HZ)
-/* Somebody may write over what we wait by.  After so long we look by ourselves. */
+/* The words that ask for a notification may be overwritten.  After this time we check by ourselves. */
 #define LOOK		HZ
 /* The pause before the port is attached again after an error: at first, and at most. */
 #define FIRST_PAUSE	(HZ / 10)
 #define LONGEST_PAUSE	(10 * HZ)
 
-/* Rings of a port: of each direction one of slots that are filled, and one of those that are free. */
+/* Rings of a port: for each direction one of filled slots, and one of free slots. */
 #define RINGS		4
-/* With fewer slots frames have one. */
+/* With fewer slots, a frame has only one. */
 #define FEWEST_FOR_LARGE	(4 * L4_NET_MOST_PARTS)
 
 /*
- * Data between programs of two Linuxes is in five places: each program's, the sender's buffers, and slots of either side.  If a
- * frame is at most a twelfth of the cache, all of them are in it, beside the code of all parts.
+ * Data between programs of two Linuxes is in five places: in each program, in the sender's buffers, and in slots of
+ * either side.  If a frame is at most a twelfth of the cache, all of them fit into the cache, with the code of all
+ * parts.
  */
 #define PARTS_OF_CACHE	12
-/* Caches that somebody says that there are, in KiB. */
+/* Sizes that a user may give for the cache, in KiB. */
 #define LARGEST_CACHE	(1 << 20)
 
 struct l4_net l4_net;
@@ -60,7 +61,7 @@ void l4_net_idle(void)
 		wake_switch(l4_net_reclaim());
 }
 
-/* Both directions begin again.  The switch gives its slots, we give ours but those whose frames are in use. */
+/* Both directions start again.  The switch gives its slots, and we give ours except those whose frames are in use. */
 static void begin(void)
 {
 	DECLARE_BITMAP(kept, L4_NET_MOST_SLOTS);
@@ -96,7 +97,7 @@ static void try_later(void)
 	l4_net.pause = min(l4_net.pause * 2, LONGEST_PAUSE);
 }
 
-/* The switch wrote an index that cannot be. */
+/* The switch wrote an impossible index. */
 void l4_net_ring_is_broken(void)
 {
 	if (net_ratelimit())
@@ -321,7 +322,7 @@ static void lay_out_lane(struct lane *lane, char *memory, u32 words, u32 number)
 	lane->slots = (char *)(entries + RINGS * l4_net.slots) + number * l4_net.slots * L4_NET_SLOT;
 }
 
-/* Where the rings are in so many bytes.  False: not even one slot fits. */
+/* Sets where the rings are in this many bytes.  False: not even one slot fits. */
 static bool lay_out(char *memory, u32 bytes)
 {
 	u32 slots = bytes > L4_NET_ENTRIES ? (bytes - L4_NET_ENTRIES) / (2 * L4_NET_SLOT + RINGS * sizeof(u32)) : 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The network device (eth0): a port of the network switch (docs/net.md).  Frames go through memory, granted as "network",
- * that is shared with the switch, which is called as "switch" and notified as "switch-bell".
+ * The network device (eth0): a port of the network switch (docs/net.md).  Frames go through memory, granted as
+ * "network", that is shared with the switch, which is called as "switch" and notified as "switch-bell".
  *
- * What the switch writes there is used once, and checked: an index, which must not be further from our own than the ring has
- * entries, the number of a slot, and the length of a frame.  The payload of a long frame stays there until who reads it has
- * freed it.
+ * What the switch writes there is used once, and checked: an index, which must not be further from our own than the
+ * ring has entries, the number of a slot, and the length of a frame.  The payload of a long frame stays there until
+ * its reader has freed it.
  *
- * Everything here that touches the rings, or says whether they may be touched, runs with soft interrupts disabled: nothing
- * is in the middle of a ring when the port is attached again.
+ * Everything here that touches the rings, or says whether they may be touched, runs with soft interrupts disabled:
+ * nothing is in the middle of a ring when the port is attached again.
  */
 #ifndef __OS_L4_NET_H
 #define __OS_L4_NET_H
@@ -44,7 +44,7 @@ struct l4_net {
 	u16 own[L4_NET_MOST_SLOTS];	/* slots of `out` to fill; the last became free last */
 	u32 owned;
 	u32 cache;		/* bytes that frames to other clients have to fit, on their way; 0: any number */
-	u64 busy_until;		/* others compute: we do not yield to them, nanoseconds */
+	u64 busy_until;		/* until then we do not yield to others, because they compute: nanoseconds */
 	u32 shown;		/* of the slots of `out` that are filled the switch has been told so many */
 	DECLARE_BITMAP(away, L4_NET_MOST_SLOTS);	/* slots of `out` that the switch has */
 	DECLARE_BITMAP(given, L4_NET_MOST_SLOTS);	/* slots of `in` that the switch has */
@@ -95,7 +95,7 @@ static inline char *slot_at(const struct lane *lane, u32 slot)
 	return lane->slots + slot * L4_NET_SLOT;
 }
 
-/* Lets the switch see which entries we have written.  Whether it waits for that. */
+/* Publishes which entries we have written.  Returns whether the switch waits for that. */
 static inline bool publish(char *words, u32 index)
 {
 	mb();
@@ -113,7 +113,7 @@ static inline void wake_switch(bool waits)
 		l4_call(L4_OP_NOTIFY, l4_net.bell, 0, 0, 0);
 }
 
-/* Entries that the switch has written from index on; negative: the ring is broken. */
+/* How many entries the switch has written from index on; negative: the ring is broken. */
 static inline int available(const char *words, u32 index)
 {
 	u32 full = read_word(words, L4_NET_PRODUCED) - index;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The network device receives: frames out of slots, which most of their payload does not leave before it is read. */
+/* The network device receives frames from slots.  Most of their payload stays in the slots until it is read. */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -12,7 +12,10 @@
 #include "memory.h"
 #include "net.h"
 
-/* Frames of at most so many bytes are copied, and of others the headers: nobody changes those under way. */
+/*
+ * Frames of at most this many bytes are copied, and of longer ones the headers, so that the switch cannot change them
+ * while they are processed.
+ */
 #define COPIED		256
 #define HEADERS		(ETH_HLEN + 60 + 60)
 
@@ -22,7 +25,10 @@ void l4_net_give_back(u32 slot)
 	write_entry(l4_net.in.free, l4_net.in.free_index++, slot);
 }
 
-/* Whether somebody refers to what is in a slot.  Frames in one page have one count, and the first reference is ours. */
+/*
+ * Whether anything refers to the contents of a slot.  Frames in one page have one count, and the first reference is
+ * ours.
+ */
 static bool in_use(u32 slot)
 {
 	const char *at = slot_at(&l4_net.in, slot);
@@ -30,7 +36,7 @@ static bool in_use(u32 slot)
 	return page_count(virt_to_page(at)) > 1 || page_count(virt_to_page(at + L4_NET_SLOT - 1)) > 1;
 }
 
-/* Lets the switch see which slots are free.  Whether it waits for one. */
+/* Publishes which slots are free.  Returns whether the switch waits for one. */
 bool l4_net_publish_free(void)
 {
 	if (l4_net.told == l4_net.in.free_index)
@@ -39,7 +45,7 @@ bool l4_net_publish_free(void)
 	return publish(l4_net.in.words + L4_NET_FREE, l4_net.told);
 }
 
-/* Gives slots back whose frames nobody uses any more.  Whether the switch waits for one. */
+/* Gives back slots whose frames are not used any more.  Returns whether the switch waits for one. */
 bool l4_net_reclaim(void)
 {
 	u32 i, kept = 0;
@@ -57,8 +63,8 @@ bool l4_net_reclaim(void)
 }
 
 /*
- * How many of the first bytes of a frame are headers, if it is TCP and IP without extension headers, as most of what is long;
- * else 0.  Nothing else stays where it is: others decrypt in place.
+ * How many of a frame's first bytes are headers, if it is TCP over IP without extension headers, as most long frames
+ * are; otherwise 0.  The payload of other protocols does not stay in the slot, because some decrypt it in place.
  */
 static unsigned int headers(const char *frame)
 {
@@ -93,7 +99,7 @@ static void add_part(struct sk_buff *skb, const char *from, u32 bytes)
 	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 }
 
-/* Whether so many slots more may stay in use: a quarter stays the switch's, whatever is not read. */
+/* Whether this many more slots may stay in use: the switch always has a quarter of them, even if nothing is read. */
 static bool may_keep(u32 slots)
 {
 	return l4_network_pages && l4_net.held + slots <= l4_net.slots - l4_net.slots / 4;
@@ -106,8 +112,8 @@ static struct sk_buff *drop(unsigned long *counter)
 }
 
 /*
- * The frame in a slot, which the switch may write at any time.  Of a long one the headers are copied, and the rest stays
- * where it is: *kept, and the slot is in use until the network layers have freed its pages.
+ * The frame in a slot, which the switch may write at any time.  Of a long frame the headers are copied, and the rest
+ * stays in the slot: then *kept is set, and the slot is in use until the network layers have freed its pages.
  */
 static struct sk_buff *plain_frame(u32 slot, u32 bytes, bool *kept)
 {
@@ -164,7 +170,7 @@ static u32 bytes_of_part(u32 bytes, u32 part)
 	return min_t(u32, bytes - part * L4_NET_MOST_BYTES, L4_NET_MOST_BYTES);
 }
 
-/* A large frame of which the headers, so many bytes, were copied and the rest stays where it is.  NULL: no memory. */
+/* A large frame whose headers, this many bytes, were copied; the rest stays in the slots.  NULL: no memory. */
 static struct sk_buff *large_in_place(const u16 *slots, u32 bytes, const char *start, u32 copied)
 {
 	struct sk_buff *skb = napi_alloc_skb(&l4_net.napi, copied), *last = skb;
@@ -232,7 +238,7 @@ static struct sk_buff *large_frame(const u16 *slots, u32 bytes, bool *kept)
 	return skb;
 }
 
-/* Whether somebody has to cut the frame in a slot. */
+/* Whether the frame in a slot has to be cut into segments. */
 static bool is_large(u32 slot, u32 bytes)
 {
 	const u32 *header = (const u32 *)(slot_at(&l4_net.in, slot) + L4_NET_SLOT_OWN);
@@ -240,7 +246,7 @@ static bool is_large(u32 slot, u32 bytes)
 	return bytes > L4_NET_MOST_BYTES || (READ_ONCE(header[0]) | READ_ONCE(header[1]) | READ_ONCE(header[2]));
 }
 
-/* Passes on the next frame, of at most so many slots.  How many it had; negative: the ring is broken. */
+/* Passes on the next frame, of at most this many slots.  Returns how many it had; negative: the ring is broken. */
 static int receive_frame(int filled)
 {
 	u16 slots[L4_NET_MOST_PARTS];
@@ -251,7 +257,7 @@ static int receive_frame(int filled)
 	for (i = 0; i < parts; i++) {
 		u32 slot = read_entry(l4_net.in.filled, l4_net.in.filled_index++);
 
-		/* One that the switch does not have may be in use. */
+		/* A slot that the switch does not have may be in use. */
 		if (slot >= l4_net.slots || !__test_and_clear_bit(slot, l4_net.given))
 			return -EPROTO;
 		slots[i] = slot;

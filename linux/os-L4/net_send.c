@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The network device sends: frames into slots, cut into segments where the next hop wants that. */
+/*
+ * The network device sends frames: it copies them into slots, and cuts them into segments if the next hop needs that.
+ */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
 #include <linux/kernel.h>
@@ -17,14 +19,14 @@
 #include "net.h"
 
 /*
- * Of many frames that are sent at once the switch is told in portions of about so many slots: it runs before we do, and empties
- * them, so that the same slots are filled next.  More of them, and of the card's, have no room in a cache of 256 KiB beside
- * what is sent.
+ * If many frames are sent at once, the switch is notified in portions of about this many slots: it runs before we do,
+ * and empties them, so that the same slots are filled next.  A cache of 256 KiB has no room for more of them, with
+ * the card's slots and the data.
  */
 #define PORTION		12
-/* A client that was given way to and took longer than this, in nanoseconds, did not only read: it computes. */
+/* If we yielded to a client and it took longer than this, in nanoseconds, it did not only read, but computes. */
 #define READERS_TIME	NSEC_PER_MSEC
-/* For so many times as long as it took we do not yield again. */
+/* For this many times the time that it took we do not yield again. */
 #define BUSY_FACTOR	50
 /* As many clients as a switch has. */
 #define MOST_NEIGHBOURS	20
@@ -51,7 +53,10 @@ static u32 enough(void)
 	return l4_net.dev->features & NETIF_F_ALL_TSO ? MOST_SEGMENTS : 1;
 }
 
-/* Goes on if there is room.  If the ring is broken nothing else would see it: a stopped queue sends nothing. */
+/*
+ * Continues to send if there is room.  If the ring is broken, nothing else would notice, because a stopped queue
+ * sends nothing.
+ */
 void l4_net_wake_sender(void)
 {
 	int free = l4_net_room();
@@ -92,25 +97,27 @@ static char *fill_slot(void)
 	return slot_at(&l4_net.out, slot);
 }
 
-/* Lets the switch see what was sent. */
+/* Publishes what was sent. */
 static void show(void)
 {
-	/* Who has read what came sends, sooner or later: its slots are filled next, while the cache has them. */
+	/*
+	 * A program that has read will send sooner or later: its slots are filled next, while they are in the cache.
+	 */
 	bool waits = l4_net_reclaim();
 
 	l4_net.shown = l4_net.out.filled_index;
 	wake_switch(publish(l4_net.out.words, l4_net.shown) || waits);
 }
 
-/* Whether the switch is to see what was sent, though there is more. */
+/* Whether to publish what was sent, although there is more to send. */
 static bool is_portion(void)
 {
 	return l4_net.out.filled_index - l4_net.shown >= PORTION;
 }
 
 /*
- * Lets another client of the switch read what it was sent before we send more, if the cache is so small that it would not have it
- * later.  A client that computes meanwhile is waited for now and then only.
+ * Lets another client of the switch read what it was sent before we send more, if the cache is so small that it would
+ * not have it later.  If a client computes meanwhile, we wait for it only now and then.
  */
 static void give_way(void)
 {
@@ -124,7 +131,7 @@ static void give_way(void)
 		l4_net.busy_until = now + took * BUSY_FACTOR;
 }
 
-/* Says that the frame in a slot is sent as it is. */
+/* Records that the frame in a slot is sent as it is. */
 static void mark_whole(char *slot, u32 bytes)
 {
 	memset(slot + L4_NET_SLOT_OWN, 0, L4_NET_SLOT_FRAME - L4_NET_SLOT_OWN);
@@ -132,8 +139,8 @@ static void mark_whole(char *slot, u32 bytes)
 }
 
 /*
- * Copies a frame that is cut into segments by who receives it, or never: its checksum is not computed, either.  How many frames
- * became of it, if so many free slots do; else 0.
+ * Copies a frame that its receiver cuts into segments, or that is never cut; its checksum is not computed, either.
+ * Returns how many frames it became, if that many free slots suffice; otherwise 0.
  */
 static u32 send_large(const struct sk_buff *skb, int free)
 {
@@ -178,7 +185,7 @@ static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 	if (free < (int)count)
 		return 0;
 	*headers = start;
-	/* What is in the frame is the checksum of a pseudo header with the length of all. */
+	/* The frame has the checksum of a pseudo header with the total length. */
 	pseudo = csum_sub(csum_unfold(tcp_hdr(skb)->check), (__force __wsum)all);
 	tso_start(skb, &tso);
 	for (at = start; at < skb->len; at += bytes) {
@@ -187,7 +194,7 @@ static u32 send_segments(struct sk_buff *skb, int free, u32 *headers)
 		bytes = min(size, skb->len - at);
 		tso_build_hdr(skb, header, &tso, bytes, at + bytes == skb->len);
 		tso.tcp_seq += bytes;
-		/* It is told once that the window was reduced. */
+		/* CWR is set only in the first segment. */
 		if (at > start)
 			tcp->cwr = 0;
 		if (!tso.ipv6)

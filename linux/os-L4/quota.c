@@ -2,10 +2,10 @@
 /*
  * What processes may use of the microkernel's memory and threads.
  *
- * What Linux itself will need is set aside at boot.  The rest is a Quota to which processes' spaces, page tables
- * and threads are charged.  The microkernel's page tables of processes are a cache of Linux's (mm.c): if there
- * is no memory for one, those of another process are reclaimed.  Spaces cannot be reclaimed.  So fork fails
- * if beside the spaces there would not be room for TABLES_KEPT page tables.
+ * What Linux itself will need is set aside at boot.  The rest is a Quota to which processes' spaces, page tables and
+ * threads are charged.  The microkernel's page tables of processes are a cache of Linux's (mm.c): if there is no
+ * memory for one, those of another process are reclaimed.  Spaces cannot be reclaimed.  So fork fails if, besides the
+ * spaces, there would be no room for TABLES_KEPT page tables.
  */
 #include <linux/init.h>
 #include <linux/irqflags.h>
@@ -32,7 +32,7 @@
 #define TABLES_KEPT	64
 /* Threads that Linux itself creates later, for disks and channels. */
 #define OWN_THREADS	8
-/* Bytes beside tables and UTCBs: the Quota itself, attachments. */
+/* Bytes besides tables and UTCBs: the Quota itself, attachments. */
 #define OWN_BYTES	0x10000
 
 /* Where vmalloc begins: after RAM, unless the layout says it. */
@@ -57,7 +57,7 @@ static struct use use_of(u32 quota)
 	return (struct use){ r.r1, r.r2, r.r3 & 0xffff, r.r3 >> 16 };
 }
 
-/* Slots of relocation, where the processor has such. */
+/* Slots of relocation, where the processor has them. */
 u32 l4_relocation_slots(u32 quota, u32 *used)
 {
 	struct l4_regs r;

@@ -73,7 +73,7 @@ static bool has_room(void)
 	return waiting >= 0 && waiting < L4_SCREEN_MOST_RECTANGLES;
 }
 
-/* A server that is not attached draws everything when it is. */
+/* A server that is not attached yet draws everything when it is. */
 void l4_screen_add(const struct drm_rect *rect)
 {
 	if (!l4_screen.attached)
@@ -214,7 +214,7 @@ static void run_make_devices(struct work_struct *work)
 	complete(&first);
 }
 
-/* Looks at what the server has written; it notifies us of what comes after that. */
+/* Reads what the server has written; the server notifies us of what it writes after that. */
 static void look(void)
 {
 	u32 drawn = read_word(L4_SCREEN_DAMAGE_CONSUMED);
@@ -230,7 +230,7 @@ static void look(void)
 	l4_screen_drm_advance();
 	write_word(L4_SCREEN_CLIENT_WAITS, 1);
 	mb();
-	/* Something may have come before the server could know that we wait for it. */
+	/* An event may have come before the server could know that we wait for it. */
 	if (read_word(L4_SCREEN_EVENTS_PRODUCED) != l4_screen.taken || read_word(L4_SCREEN_DAMAGE_CONSUMED) != drawn)
 		tasklet_schedule(&l4_screen.tasklet);
 }
@@ -289,7 +289,7 @@ static int __init screen_init(void)
 	l4_screen.theirs = (char *)theirs->address;
 	bytes = ours->bytes;
 	bell = notifies->slot;
-	/* Nobody sees what a Linux before this one left. */
+	/* Contents that a previous Linux left are not shown. */
 	memset(l4_screen_pixels(), 0, bytes - L4_SCREEN_PIXELS);
 	tasklet_setup(&l4_screen.tasklet, run);
 	INIT_DELAYED_WORK(&retry, run_retry);

@@ -39,9 +39,9 @@ static inline char *l4_screen_pixels(void)
 int l4_screen_waiting(void);
 /* Publishes a rectangle, or keeps it to publish it with others, as one, when there is room. */
 void l4_screen_add(const struct drm_rect *rect);
-/* Lets the server see what was added. */
+/* Publishes what was added. */
 void l4_screen_show(void);
-/* Whether all that was added is on the screen. */
+/* Whether everything that was added is on the screen. */
 bool l4_screen_is_drawn(void);
 
 /* screen_drm.c: makes the device, when the size is known. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The screen as a device of DRM: one mode, a plane whose damaged rectangles are copied to the memory that the screen server
- * reads.  fbdev and the text console are DRM's own emulation.
+ * The screen as a device of DRM: one mode, a plane whose damaged rectangles are copied to the memory that the screen
+ * server reads.  fbdev and the text console are DRM's own emulation.
  *
- * Who changed the picture waits until it is on the screen; a program that asked to be told waits for the period of the
- * screen, too.
+ * A program that changed the picture waits until it is on the screen; if it asked for an event, it also waits for the
+ * period of the screen.
  */
 #include <linux/cacheflush.h>
 #include <linux/hrtimer.h>
@@ -29,9 +29,9 @@
 #include <drm/drm_vblank.h>
 #include "screen.h"
 
-/* Dots an inch: what programs make of it is right for the usual screen. */
+/* Dots per inch: the sizes that programs derive from it are right for the usual screen. */
 #define DENSITY		96
-/* The longest that anybody waits for the server, which may be dead: a second, in nanoseconds. */
+/* The longest wait for the server, which may be dead: a second, in nanoseconds. */
 #define PATIENCE	NSEC_PER_SEC
 
 static struct drm_device *drm;
@@ -39,7 +39,7 @@ static struct drm_simple_display_pipe pipe;
 static struct drm_connector connector;
 static struct drm_display_mode mode;
 
-/* What the last change has yet to be told: nothing if it was told. */
+/* The event of the last change, if it was not sent yet. */
 static struct drm_pending_vblank_event *event;
 static ktime_t earliest, latest, last;	/* when that may be, when it has to be, and when it was before */
 static struct hrtimer timer;
@@ -74,14 +74,17 @@ static enum hrtimer_restart time_has_come(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Takes the event of a change, which is told by l4_screen_drm_advance(). */
+/* Takes the event of a change, which l4_screen_drm_advance() sends. */
 static void take_event(struct drm_crtc *crtc)
 {
 	ktime_t now = ktime_get();
 
 	if (!crtc->state->event)
 		return;
-	/* Nobody goes on before the one before was told.  If somebody did, that one has waited long enough. */
+	/*
+	 * No change begins before the event of the previous one was sent.  If one does, the previous one has waited
+	 * long enough.
+	 */
 	if (event) {
 		earliest = latest = now;
 		l4_screen_drm_advance();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the screen server tells of keyboard and pointer, as two devices of Linux's.  The pointer is absolute: it is where the
+ * Keyboard and pointer of the screen server, as two devices of Linux.  The pointer is absolute: it is where the
  * server has it.
  */
 #include <linux/bitops.h>
@@ -8,7 +8,7 @@
 #include <linux/kernel.h>
 #include "screen.h"
 
-/* Steps of a wheel between two looks at most. */
+/* The most steps of a wheel between two checks. */
 #define MOST_STEPS	64
 
 static struct input_dev *keyboard, *pointer;
@@ -36,7 +36,7 @@ static void take_key(u32 code, u32 value)
 		input_report_key(dev, code, value != 0);
 }
 
-/* What Linux does not know, or has no meaning here, is not for us. */
+/* Events that Linux does not know, or that have no meaning here, are ignored. */
 static void take(u32 type, u32 code, u32 value)
 {
 	switch (type) {

@@ -76,7 +76,10 @@ void l4_delete(u32 slot)
 	unsigned long flags;
 	u32 status;
 
-	/* It goes in steps.  An interrupt injected between two would make it begin again, with a slot that is empty by now. */
+	/*
+	 * The operation proceeds in steps.  An interrupt that is injected between two steps would make it start
+	 * again, with a slot that is empty by then.
+	 */
 	local_irq_save(flags);
 	status = l4_call(L4_OP_DELETE, slot, 0, 0, 0);
 	local_irq_restore(flags);
@@ -169,7 +172,7 @@ void __init os_l4_main(const unsigned long *block)
 	l4_exit(linux_main(argc, args) ? 1 : uml_exitcode);
 }
 
-/* Upstream asks where its heap ends.  There is none: the image ends here. */
+/* Upstream asks where its heap ends.  There is no heap: the image ends here. */
 void *sbrk(int increment)
 {
 	extern char _end[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the host layer calls of tests; nothing where they are not built in. */
+/* Functions of tests that the host layer calls; they are empty if the tests are not built in. */
 #ifndef __OS_L4_TEST_HOOKS_H
 #define __OS_L4_TEST_HOOKS_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to user memory: a walk of the process's page table finds the page, which is accessed in the linear map, unless the
- * sub-architecture has a better place.
- * A page that is not present, or does not allow the access, is faulted in first.
+ * Access to user memory: a walk of the process's page table finds the page, which is accessed in the linear map,
+ * unless the sub-architecture has a better place.  A page that is not present, or does not allow the access, is
+ * faulted in first.
  *
- * The walk demands what the processor would: that the program may do the same access, and that the entry is
- * marked as accessed, and as dirty for a write.  (The fault handler sets these marks.)
+ * The walk requires what the processor would require: that the program may make the same access, and that the entry
+ * is marked as accessed, and as dirty for a write.  (The fault handler sets these marks.)
  */
 #include <linux/errno.h>
 #include <linux/export.h>

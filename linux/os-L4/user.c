@@ -102,7 +102,7 @@ struct l4_space *l4_space_alloc(struct mm_struct *parent)
 	unsigned int places = ARCH_L4_PLACES;
 	LIST_HEAD(unsuitable);
 
-	/* They wait until one was found: else the microkernel would give the same place again. */
+	/* They are kept until one was found: otherwise the microkernel would give the same place again. */
 	while (!space && places--) {
 		space = space_create();
 		if (!space)
@@ -298,7 +298,7 @@ struct l4_thread *l4_thread_bound(struct task_struct *task)
 	return thread_give(task, space) ? NULL : l4_thread_of(task);
 }
 
-/* What the shell of --batch starts has not the shell's protection from want of memory. */
+/* Programs that the shell of --batch starts do not have the shell's protection if memory runs out. */
 static void l4_batch_fork(struct task_struct *task)
 {
 	if (unlikely(task_tgid(current) == l4_batch_shell) && task->signal != current->signal)
@@ -462,8 +462,8 @@ static __always_inline u32 map_and_run(bool fast_entry, u32 *handle, u32 *word)
 }
 
 /*
- * A system call, as most are.  False: it has its result, but other registers may have changed, or there is work before the task
- * returns to user mode.  True: it goes on with what the frame has.
+ * A usual system call.  False: it has its result, but other registers may have changed, or there is work before the
+ * task returns to user mode.  True: the task continues with the registers of the frame.
  */
 static __always_inline bool plain_call(struct task_struct *task, struct l4_frame *frame, bool by_vdso)
 {
@@ -509,7 +509,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		handle = t->handle;
 		arch_l4_load_registers(regs, frame, fast_return);
 		for (kind = map_and_run(fast_entry, &handle, &word);; kind = arch_l4_run(fast_entry, &handle, &word)) {
-			/* The task may end in what comes now. */
+			/* The task may end in the following call. */
 			if (ARCH_L4_THREADS_STAY_BOUND)
 				t->handle = handle;
 			l4_attack_event(kind, word);
@@ -530,7 +530,7 @@ static __always_inline void run_user(struct uml_pt_regs *regs, bool fast_entry)
 		if (kind == L4_KIND_ALIEN) {
 			user_event(regs, frame, word);
 		} else if (kind == L4_KIND_INTERRUPTED) {
-			/* The thread may not have run: what was asked for above does not hold any more. */
+			/* The thread may not have run: what was tested above may have changed. */
 			arch_l4_cancel_fast_return(frame);
 			l4_deliver(word, regs);
 			arch_l4_interrupted(l4_space_of(task->mm));

@@ -21,7 +21,7 @@ extern const char l4_vdso_image[], l4_vdso_image_end[];
 void arch_l4_vdso_init(void *data);
 /* The current process moves its code. */
 void arch_l4_vdso_moves(unsigned long from, unsigned long to);
-/* Exec lays out nothing any more. */
+/* Exec has laid out everything. */
 void arch_l4_laid_out(struct mm_struct *mm);
 #endif
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Debug exceptions and debug registers: what exception.c, breakpoints.c, step.c and ptrace.c want of each other. */
+/* Debug exceptions and debug registers: what exception.c, breakpoints.c, step.c and ptrace.c need of each other. */
 #ifndef __X86_OS_L4_DEBUG_H
 #define __X86_OS_L4_DEBUG_H
 

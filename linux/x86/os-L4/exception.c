@@ -27,7 +27,7 @@ void l4_note_step(void)
 void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *frame)
 {
 	regs->faultinfo.cr2 = frame->address;
-	/* Whether a page of the kernel is present is not a program's business. */
+	/* A program must not learn whether a page of the kernel is present. */
 	regs->faultinfo.error_code = frame->address < TASK_SIZE ? frame->error : frame->error | L4_FAULT_PROTECTION;
 	regs->faultinfo.trap_no = frame->vector;
 }
@@ -44,7 +44,10 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 		error = trap << 3 | 2;
 		trap = X86_TRAP_GP;
 	}
-	/* A small process reaches beyond its region, or loads the segment that large ones have: it does so again as a large one. */
+	/*
+	 * A small process accessed an address beyond its region, or loaded a segment of large ones: it repeats that
+	 * as a large one.
+	 */
 	if ((trap == X86_TRAP_GP || trap == X86_TRAP_SS || trap == X86_TRAP_NP) && l4_leave_region(current->mm))
 		return;
 	/* The microkernel's segments may end where it begins.  A stack after that is a page fault on Linux alone. */

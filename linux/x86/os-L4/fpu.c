@@ -277,7 +277,7 @@ bool l4_fp_from_frame(const void __user *from)
 	/* Neither the program nor its handler has used the FPU. */
 	if (*place(slot) == L4_FPU_INITIAL && is_initial(&f))
 		return true;
-	/* Both formats have the registers of the x87.  Those of the old one count. */
+	/* Both formats have the registers of the x87.  Those of the old format are used. */
 	from_fsave(&f.fx, &f.old);
 	f.fx.mxcsr &= initial.fx.mxcsr_mask;
 	put_state(slot, &f.fx);

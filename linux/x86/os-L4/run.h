@@ -118,7 +118,8 @@ static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *reg
 }
 
 /*
- * Most system calls change the result only.  Who came by sysenter needs ECX and EDX no more: the microkernel returns by sysexit.
+ * Most system calls change only the result.  A program that came by sysenter does not need ECX and EDX any more: the
+ * microkernel returns by sysexit.
  */
 static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f, bool by_vdso)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Small processes.  Their spaces lie side by side in the page tables of a home, which shows this server: so it costs
- * no switch of page tables to go from one to another.  A small process reaches only the addresses below the size of
- * its region.  It does not learn where the region is, nor does Linux: the microkernel adds and subtracts.
+ * Small processes.  Their spaces are next to each other in the page tables of a home, which shows this server: so a
+ * switch from one to another needs no switch of page tables.  A small process can access only the addresses below the
+ * size of its region.  It does not learn where the region is, nor does Linux: the microkernel adds and subtracts.
  *
- * A program is laid out for a region when it is executed: stack, libraries, heap.  The end of its addresses is that of
- * other programs all the same.  When it maps something beyond, or when its segments do not let it do what it wants, its
- * space becomes a large one, and the instruction runs again.  It stays large until it executes another program.
+ * A program is laid out for a region when it is executed: stack, libraries, heap.  The end of its address space is
+ * still that of other programs.  If it maps something beyond the region, or if its segments forbid an access, its
+ * space becomes a large one, and the instruction is repeated.  It stays large until it executes another program.
  *
- * A thread's segment ends where the region does.  So variables of a thread must not lie at negative offsets from its
- * pointer, as with glibc: a program with such variables has a PT_TLS segment or a dynamic linker that is not musl's.  Another
- * that has them all the same becomes large at the first.
+ * A thread's segment ends where the region does.  So thread-local variables must not have negative offsets from the
+ * thread pointer, as they have with glibc: a program with such variables has a PT_TLS segment, or a dynamic linker
+ * that is not musl's.  Any other program with such variables becomes large at the first access to one.
  */
 #include <linux/bitmap.h>
 #include <linux/elf.h>
@@ -36,7 +36,7 @@
 #include "small.h"
 #include "layout.h"
 
-/* Regions are multiples of this, and powers of two of it.  One is enough for a program that may lie anywhere. */
+/* A region has one, two or four of these units.  One is enough for a program that may be loaded at any address. */
 #define UNIT		(64UL << 20)
 #define UNITS		(L4_USER_END / UNIT)
 /* The largest region. */
@@ -54,9 +54,9 @@ static struct home {
 } homes[HOMES];
 
 /*
- * l4_small=: "off", "all" that can be, or, by default, those that it pays for.  A small process pays for each of its events
- * what the segments cost, and saves at each switch from another small one what the page tables would cost: as much as for PAYS
- * events.  This is looked at after PERIOD such switches.
+ * l4_small=: "off"; "all" that can be small; or, by default, those for which it pays off.  Each event of a small
+ * process costs more, because of the segments.  Each switch from another small one saves what the page tables would
+ * cost: as much as PAYS events cost.  This is evaluated after PERIOD such switches.
  */
 static enum { OFF, AUTO, ALL } policy = AUTO;
 #define PAYS		15
@@ -129,7 +129,10 @@ unsigned long l4_stack_top(void)
 	return region ? region - 4 * PAGE_SIZE : TASK_SIZE - 2 * PAGE_SIZE;
 }
 
-/* Where a program lies that may lie anywhere and has a dynamic linker, and otherwise its heap.  The heap is then up to 32 MiB higher. */
+/*
+ * The address of a program that may be loaded anywhere and has a dynamic linker; for other programs, that of the
+ * heap, which is then up to 32 MiB higher.
+ */
 unsigned long l4_dyn_base(void)
 {
 	unsigned long region = current->mm->context.id.region;
@@ -268,7 +271,7 @@ void l4_region_move(struct l4_space *space)
 		move_in(space);
 }
 
-/* Whether a space is small that is better large, or the other way round.  If so it moves before it runs again. */
+/* Whether a small space should be large, or the other way round.  If so, it is changed before it runs again. */
 static void look_at(struct l4_space *space)
 {
 	bool pays = space->arch.switches >= PERIOD && space->arch.events < PAYS * PERIOD;
@@ -277,7 +280,7 @@ static void look_at(struct l4_space *space)
 	space->arch.events = space->arch.switches = 0;
 }
 
-/* Counts the events since the last time as this space's.  So many without PERIOD switches do not pay. */
+/* Adds the events since the last call to this space's.  With so many before PERIOD switches it does not pay off. */
 static void note_events(struct l4_space *space)
 {
 	space->arch.events += l4_events - events_before;

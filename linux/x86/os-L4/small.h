@@ -11,7 +11,7 @@ struct seq_file;
 
 /* A program was laid out.  Its space becomes small if its layout is for a region, or later. */
 void l4_enter_region(struct mm_struct *mm);
-/* A process needs more than its region has.  True: its space was small, and is not any more. */
+/* A process needs more than its region has.  True: its space was small, and is large now. */
 bool l4_leave_region(struct mm_struct *mm);
 /* A space that has nothing mapped at its region's end or above, for a process; the process ends. */
 void l4_region_begin(struct l4_space *space, unsigned long region);

@@ -35,7 +35,10 @@ static bool acceptable(const struct user_desc *info)
 	return is_empty(info) || (info->seg_32bit && !info->contents && !info->seg_not_present);
 }
 
-/* Tells the user thread of a descriptor.  Without one there is nothing to do: arch_l4_load_state() comes later. */
+/*
+ * Sets a descriptor of the user thread.  Without a user thread nothing has to be done now: arch_l4_load_state() is
+ * called later.
+ */
 static int load(struct task_struct *task, unsigned int i)
 {
 	const struct uml_tls_struct *d = &descriptors(task)[i];
