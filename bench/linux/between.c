@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * TCP between two Linuxes of one switch: an interval for bytes from the other one, and one for bytes within one by the loopback
- * interface. `between serve` is what sends them, in both.
+ * TCP between two Linuxes of one switch: an interval for bytes from the other Linux, and one for bytes within a Linux
+ * by the loopback interface. `between serve` sends them, in both.
  */
 #include "receive.h"
 #include <arpa/inet.h>

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * What it is worth that pages are cleared while nobody runs (docs/powerpc.md, *The idle loop*): after a sleep, what was
- * in the cache before is read again, and pages are written for the first time. It runs unchanged on Linux as a server and
- * on Linux alone.
+ * What is gained if pages are cleared while no thread runs (docs/powerpc.md, *The idle loop*): after a sleep, data
+ * that was in the cache before is read again, and pages are written for the first time. It runs unchanged on Linux as
+ * a server and on Linux alone.
  */
 #include "measure.h"
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* To read what was in the cache; to write a byte of each page. */
+/* Intervals: a read of data that was in the cache; a write of a byte of each page. */
 enum { WORK = 560, USE };
 
 #define REPETITIONS	10
-/* As many as a Linux of this project sets apart (linux/powerpc/os-L4/clear.c). */
+/* As many pages as a Linux of this project sets apart (linux/powerpc/os-L4/clear.c). */
 #define PAGES		32
 /* Half of the smallest cache of data among the processors. */
 #define WORDS		(8192 / sizeof(int))
-/* Longer than any of the kernels needs for the pages. */
+/* Longer than any of the kernels needs to clear the pages. */
 #define MICROSECONDS	20000
 
 static volatile int work[WORDS];

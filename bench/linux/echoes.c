@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Sends datagrams back, as bench/native/src/echo.rs does, until an empty one comes. An interval begins before one is sent back and ends
- * when the next is there: all that one takes, in whatever order.
+ * Sends datagrams back, as bench/native/src/echo.rs does, until an empty one comes. An interval begins before a
+ * datagram is sent back and ends when the next one has arrived: it has all the work for one datagram, in whatever
+ * order.
  */
 #include "measure.h"
 #include <arpa/inet.h>
@@ -9,7 +10,7 @@
 #include <sys/socket.h>
 
 #define PORT	7
-/* So many are not measured. */
+/* How many datagrams at the beginning are not measured. */
 #define WARM	50
 
 int main(void)

@@ -21,16 +21,16 @@ enum { NULL_CALL = 500, READ, WRITE, STAT, FSTAT, OPEN, SIG_INSTALL, SIG_CATCH, 
        FIFO = 531 };
 
 #define REPETITIONS	40
-/* Of what takes long. */
+/* Repetitions of operations that take long. */
 #define FEW		10
 #define MEGABYTE	(1 << 20)
-/* How much bw_pipe, bw_unix and bw_file_rd move at a time. */
+/* How many bytes bw_pipe, bw_unix and bw_file_rd move at a time. */
 #define BLOCK		(64 << 10)
 
 static char buffer[BLOCK];
 static volatile int sum;
 
-/* What is read is added up by words, as lmbench does it. */
+/* Data that is read is added up by words, as in lmbench. */
 static void add(const void *from, int bytes)
 {
 	const int *at = from, *end = at + bytes / sizeof *at;
@@ -278,7 +278,7 @@ static void ring_end(void)
 	close(ring_in);
 }
 
-/* What lmbench subtracts: a token goes through as many pipes, all of one process. */
+/* The work that lmbench subtracts: a token goes through the same number of pipes, all in one process. */
 static void overhead(int (*pipes)[2], int count)
 {
 	int i;
@@ -303,7 +303,7 @@ static void lat_ctx_overhead(void)
 	}
 }
 
-/* What lmbench subtracts is in it. */
+/* It includes what lmbench subtracts. */
 #define LAT_CTX(id, count, bytes) do { \
 	ring_begin(count, bytes); \
 	ring_round(bytes); \

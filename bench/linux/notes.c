@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * What the notes on L4Linux (2006) measured: getpid, 100,000 of them, a read that blocks,
- * and fork with and without spaces and threads of dead processes to take.
+ * What the notes on L4Linux (2006) measured: getpid, 100,000 of them, a read that blocks, and fork, with and without
+ * spaces and threads of dead processes that it can reuse.
  */
 #define _GNU_SOURCE
 #include "measure.h"
@@ -15,7 +15,7 @@
 enum { GETPID = 300, GETPIDS, BLOCKING_READ, FORK_CACHED, FORK_FRESH };
 
 #define REPETITIONS	40
-/* More than the Linux server keeps of dead processes (linux/os-L4): from then on fork has none. */
+/* More than the Linux server keeps of dead processes (linux/os-L4): from then on fork finds none. */
 #define ALIVE		40
 
 /* How often this process has waited. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Ping-pong over pipes beside a working set, as bench/native/src/pingpong.rs does it by IPC: a process
- * uses what fills a TLB or the trace cache, sends a byte to another process and waits for the answer,
- * and uses it again. An interval holds the round trip and the second use.
+ * Ping-pong over pipes with a working set, as bench/native/src/pingpong.rs does it by IPC: a process uses data or
+ * code that fills a TLB or the trace cache, sends a byte to another process and waits for the answer, and uses it
+ * again. An interval has the round trip and the second use.
  */
 #define _GNU_SOURCE
 #include "measure.h"
@@ -73,7 +73,7 @@ static void ping(void)
 		die("pipe");
 }
 
-/* Interval `base` + i, whose working set `prepare` makes and `use` uses. */
+/* Interval `base` + i: `prepare` makes its working set, and `use` uses it. */
 #define POINT(base, i, prepare, use, count) do { \
 	prepare; \
 	for (n = 0; n < REPETITIONS; n++) { \

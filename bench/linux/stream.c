@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * TCP by the network card: an interval each for bytes from the host and to it. The host's ends are programs of the emulator's
- * user network at 10.0.2.100: port 5001 sends for ever, port 5002 takes everything. `stream MIB` measures so much by the clock
- * instead, and prints a line each: a name and the nanoseconds of a MiB.
+ * TCP by the network card: an interval each for bytes from the host and to it. The host's ends are programs of the
+ * emulator's user network at 10.0.2.100: port 5001 sends for ever, port 5002 takes everything. `stream MIB` measures
+ * this many MiB by the clock instead, and prints a line for each direction: a name, and nanoseconds per MiB.
  */
 #include "receive.h"
 #include <arpa/inet.h>

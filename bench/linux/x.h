@@ -29,7 +29,7 @@ enum { X_REPLY = 1, X_REPLY_BYTES = 32 };
 /* The server; of the screen the window of all, and the first name that this client may give. */
 static int x_server;
 static uint32_t x_root, x_base;
-/* What it has answered last. */
+/* Its last answer. */
 static union {
 	uint32_t words[16384];
 	uint16_t halves[32768];
@@ -77,7 +77,7 @@ static inline void x_ask(const void *request, unsigned bytes)
 	x_answer();
 }
 
-/* Waits until all is done that was put before. */
+/* Waits until all previous requests are carried out. */
 static inline void x_settle(void)
 {
 	uint32_t request[] = { X_HEAD(X_GET_INPUT_FOCUS, 0, 1) };

@@ -27,7 +27,7 @@ static void expect(int is_so, const char *what)
 	}
 }
 
-/* A window with a name, and with something in it that can be told. */
+/* A window with a name, and with contents that can be recognised. */
 static void make_window(void)
 {
 	struct {
@@ -87,7 +87,7 @@ static void place_dots(void)
 		points[3 + i] = X_PAIR(SIDE + i % (WINDOW_SIDE - SIDE), i / 2);
 }
 
-/* All of them are there at the end. */
+/* Checks at the end that all of them are there. */
 static void dots(int times)
 {
 	while (times--)
@@ -95,7 +95,7 @@ static void dots(int times)
 	x_settle();
 }
 
-/* Each operation once: that it does what it should. */
+/* Each operation once, to check that it does what it should. */
 static void check(void)
 {
 	unsigned i;
@@ -111,7 +111,7 @@ static void check(void)
 		expect((x_in.words[X_REPLY_BYTES / 4 + i] & 0xffffff) == COLOUR, "the image's colour");
 }
 
-/* Says how large its region is, on a Linux that has such (docs/small-spaces.md): none is 0. */
+/* Prints how large its region is, on a Linux that has regions (docs/small-spaces.md); 0: it has none. */
 static void say_region(void)
 {
 	char line[256];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Runs x11perf, each operation fewer times and more often: by the difference its start does not count. */
+/*
+ * Runs x11perf twice for each operation, with fewer and with more repetitions: in the difference its start does not
+ * count.
+ */
 #include "measure.h"
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -186,7 +186,7 @@ static int is_limit(int error)
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == ENOBUFS;
 }
 
-/* What a line of the host layer's report says is used; 0 on Linux alone. */
+/* The number in a line of the host layer's report of what is used; 0 on Linux alone. */
 static int used(const char *name)
 {
 	FILE *file = fopen("/proc/macadamia", "r");
@@ -260,8 +260,8 @@ static int explode(const struct bomb *bomb, int user)
 }
 
 /*
- * Waits until no more is used than at first: the memory reaper of Linux lets go of a process some time after it.  It may
- * be less: who was started when there was little has no Segment.
+ * Waits until no more is used than at first: the memory reaper of Linux releases a process some time after its end.
+ * It may be less, because a program that was started when memory was short has no Segment.
  */
 static int settled(const char *name, int first)
 {

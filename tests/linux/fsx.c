@@ -212,7 +212,7 @@ static void op_mapread(void)
 	mapped = map_some(&from, &length, PROT_READ);
 	note("mapread %#x %#x of %#x", from, length, size);
 	compare("mapread", mapped + from % PAGE, from, length);
-	/* The last page goes on with zeros. */
+	/* The rest of the last page is zeros. */
 	end = (from + length + PAGE - 1) & ~(PAGE - 1);
 	if (length && from + length == size && end <= LIMIT)
 		compare("mapread beyond the end", mapped + from % PAGE + length, size, end - size);
@@ -282,7 +282,7 @@ static void op_sync(void)
 		failed("fsync");
 }
 
-/* Everything is written and forgotten: what is read then comes from the disk. */
+/* Everything is written and dropped from memory: later reads come from the disk. */
 static void op_reread(void)
 {
 	note("reread %#x", size);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Random mappings in some tables' span against a model of them: what is mapped, moved, protected, dropped, copied by fork. */
+/*
+ * Random mappings in the span of some tables, compared with a model: pages are mapped, moved, protected, dropped,
+ * copied by fork.
+ */
 #define _GNU_SOURCE
 #include "chance.h"
 #include <string.h>
@@ -64,7 +67,7 @@ static void copy(void)
 	expect(waitpid(child, &status, 0) == child && !status, "a child failed", 0);
 }
 
-/* A page in each of many tables, again and again; a child looks at them, too. */
+/* A page in each of many tables, again and again; a child checks them, too. */
 static void spread(unsigned int tables)
 {
 	char *p = mmap(NULL, tables * TABLE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Random reads of 4 KiB. `reads DEVICE DEPTH READS` has so many of READS under way at any time, past the cache, and says how
- * many microseconds all took. Each block that was read is compared with what is read through the cache if there is a
- * fourth argument.
+ * Random reads of 4 KiB. `reads DEVICE DEPTH READS` makes READS reads, of which DEPTH are in progress at any time,
+ * past the cache, and prints how many microseconds all of them took. With a fourth argument, each block is compared
+ * with a read through the cache.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Records that must survive. `records write FILE` goes on after those that are there, and says
- * a record's number when fsync has returned; other files come and go beside it.
- * `records check FILE` prints how many there are, and fails if one is damaged.
+ * Records that must survive. `records write FILE` adds records after those in the file, and prints a record's number
+ * when fsync has returned; meanwhile other files are created and removed. `records check FILE` prints how many there
+ * are, and fails if one is damaged.
  */
 #include <fcntl.h>
 #include <stdint.h>

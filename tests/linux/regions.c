@@ -57,7 +57,7 @@ static uint32_t read_at(unsigned long at)
 	return *(volatile uint32_t *)at;
 }
 
-/* Stack, heap, image, what is mapped, the vDSO: all within the region. */
+/* Stack, heap, image, mappings and the vDSO: all are within the region. */
 static int layout(void)
 {
 	char line[300];
@@ -227,7 +227,7 @@ static void *adds(void *to)
 	return to;
 }
 
-/* Threads go on while one of them makes the process large. */
+/* Threads continue while one of them makes the process large. */
 static int threads(void)
 {
 	pthread_t thread[4];
@@ -302,7 +302,10 @@ static const struct check {
 	C(large_stack),
 };
 
-/* A token goes around so many processes so many times; each adds one.  All are small at the end, if that is wanted. */
+/*
+ * A token goes around a number of processes a number of times; each adds one.  At the end all must be small, if the
+ * caller says so.
+ */
 static int ring(int count, int rounds, int wanted)
 {
 	int first[2], in, i, token = 0, status, wrong = 0;

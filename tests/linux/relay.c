@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * relay PORT PATH: what http://10.0.2.2:PORT/PATH is, on standard output, twice, as it comes through pages that nobody copies: from
- * the socket into a pipe; then from that into a connection of the loopback interface, whose reader is slow, and by another pipe out of it.
+ * relay PORT PATH: prints http://10.0.2.2:PORT/PATH twice, both times through pages that are not copied: first from
+ * the socket into a pipe; then from the pipe into a connection of the loopback interface, whose reader is slow, and
+ * out of it by another pipe.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether time passes evenly: 20 beats, the latest by so many milliseconds, and how much of a
- * second's processor time a program gets that computes.
+ * Whether time passes evenly: prints by how many milliseconds the latest of 20 beats was late, and how much processor
+ * time a program that computes gets in a second.
  */
 #include <stdio.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #define BEATS	20
 #define BEAT_NS	100000000LL
 #define SECOND	1000000000LL
-/* Between two looks at the clock: a gap is longer if others ran. */
+/* The time between two reads of the clock: it is longer if others ran. */
 #define GAP_NS	1000000LL
 
 static long long now(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Passes a number round so many processes, so many times, each of which adds its own and looks whether its memory is still its own.
- * `round PROCESSES TIMES` prints the sum, and fails if it is another than it should be.
+ * `round PROCESSES TIMES` passes a number around PROCESSES processes TIMES times. Each adds its own number, and
+ * checks that its memory is unchanged. It prints the sum, and fails if that is wrong.
  */
 #include "../../bench/linux/measure.h"
 #include <stdio.h>

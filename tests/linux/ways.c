@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * Enters Linux in all ways, with segments of 4 GiB in DS, ES, FS and GS and with flags that a handler must not have.
- * Linux looks at its own registers then (linux/x86/os-L4/server_attacks.c).  This program looks whether it has its own
- * afterwards.
+ * Linux then checks its own registers (linux/x86/os-L4/server_attacks.c).  Afterwards this program checks that it
+ * still has its own.
  */
 #define _GNU_SOURCE
 #include <asm/ldt.h>
@@ -78,7 +78,7 @@ static void check(const char *way)
 	exit(1);
 }
 
-/* Exceptions: goes on after an instruction of this length. */
+/* Exceptions: continues after an instruction of this length. */
 static volatile sig_atomic_t caught, skip;
 
 static void handler(int number, siginfo_t *info, void *context)

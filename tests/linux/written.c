@@ -66,7 +66,7 @@ static void write_words(unsigned int page)
 	expect(pwrite(file, model[page] + first, n * 4, page * PAGE + first * 4) == (ssize_t)(n * 4), "pwrite", page);
 }
 
-/* To the disk, and out of memory: what is read then is the disk's. */
+/* Writes everything to the disk, and drops it from memory: later reads come from the disk. */
 static void forget(void)
 {
 	unsigned int page;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Asks the web server for the responder's page over the loopback interface: over one connection, then by a connection for each request.
+ * Asks the web server for the responder's page over the loopback interface: first over one connection, then with a
+ * new connection for each request.
  */
 #include "web.h"
 #include "../measure.h"

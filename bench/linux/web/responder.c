@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A FastCGI responder that says hello. It is started as the protocol wants it: file descriptor 0 is the socket that listens.
+ * A FastCGI responder that says hello. It is started as the protocol requires: file descriptor 0 is the socket that
+ * listens.
  */
 #include "web.h"
 #include "../measure.h"
@@ -20,7 +21,7 @@ struct head {
 	unsigned char version, type, id[2], length[2], padding, reserved;
 };
 
-/* All of an answer: the text, the end of the text, the end of the request. */
+/* A complete answer: the text, the end of the text, the end of the request. */
 static struct {
 	struct head out;
 	char text[sizeof("Content-Type: text/plain\r\n\r\n" BODY) - 1];
@@ -36,7 +37,7 @@ static struct {
 
 _Static_assert(sizeof answer.text < 256, "its length is one byte here");
 
-/* Whether all of it came; the other side may end instead. */
+/* Whether all bytes came; the other side may end instead. */
 static int get(int fd, void *to, int bytes)
 {
 	int done = 0, n;
