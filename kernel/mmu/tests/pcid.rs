@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PCIDs against a model of a TLB: nobody ever uses another space's translation, or one that has
+//! PCIDs against a model of a TLB: no space ever uses another space's translation, or one that has
 //! changed.
 
 use mmu::pcid::{Change, KEEP, Pcids, changed, is_entered, without};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The use of the hashed table by three functions, beside the paper's 37, 57 and 75 % (section
+//! The use of the hashed table by three functions, next to the paper's 37, 57 and 75 % (section
 //! 5.2): its first two had the kernel's pages in the table, too.
 
 use mmu::hash::PLACES;

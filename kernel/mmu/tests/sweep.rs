@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sweep against a naive model, which knows of each context who had it last, and what of it is
-//! where.
+//! The sweep against a naive model, which knows for each context the space that had it last, and
+//! where translations with it are.
 //!
 //! Spaces take contexts, use pages, lose contexts in each way that there is, and the idle loop
-//! steps. Whatever comes in which order, no context is given out while table or TLB have a
-//! translation of its last owner, and what is taken out belongs to no space.
+//! steps. In whatever order, no context is given out while table or TLB have a translation of its
+//! last owner, and entries that are removed belong to no space.
 
 use abi::UserAddr;
 use mmu::hash::{Group, LEAST, VALID, insert, look_up};

@@ -17,22 +17,22 @@ use macadamia::{Env, Thread, Word};
 /// Kinds of faults.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It jumps to nowhere.
+    /// It jumps to an invalid address.
     Killed,
-    /// It does nothing any more, and sends no heartbeat.
+    /// It stops working, and sends no heartbeats.
     Hangs,
-    /// A register changes in the middle of it.
+    /// A register changes while it works.
     Register,
     /// Random words in the memory that it shares with a peer.
     Memory,
-    /// An index of a ring that cannot be.
+    /// An impossible index in a ring.
     Index,
     /// The words of a ring that ask for notifications are cleared.
     Lost,
     /// It is notified without a cause.
     Spurious,
-    /// Nonsense in descriptors: in a device's queue, where it may be answers to what was not asked,
-    /// or lengths of frames in a port.
+    /// Random values in descriptors: in a device's queue, where they may be answers to requests
+    /// that were not made, or as lengths of frames in a port.
     Malformed,
     /// The device is told not to interrupt.
     Interrupt,
@@ -52,8 +52,8 @@ impl Kind {
         Self::Interrupt,
     ];
 
-    /// Whether what a disk's server has under way is done right, or not at all. With a wild
-    /// register it may write what it likes, and so may a device whose descriptors change.
+    /// Whether a disk server still carries out its requests correctly, or not at all. With a
+    /// changed register it may write anything, and so may a device whose descriptors change.
     pub const fn is_at_any_moment(self) -> bool {
         !matches!(self, Self::Register | Self::Malformed)
     }
@@ -73,7 +73,7 @@ impl Kind {
         }
     }
 
-    /// Those of a list of words with commas.
+    /// The kinds in a list of words with commas.
     fn read(list: &str) -> Vec<Self> {
         let read = |word: &str| Self::ALL.into_iter().find(|kind| kind.word() == word);
         list.split(',')
@@ -102,9 +102,9 @@ impl fmt::Display for Kind {
 enum Peer {
     /// A port of the network's switch.
     Port(Region),
-    /// Of a client of the disk's server, which writes all of it.
+    /// The memory of a client of the disk server, which writes all of it.
     Rings(Region),
-    /// The same, for a client that lives: what only it writes would be its own fault.
+    /// The same, for a client that stays alive: words that only the client writes are left out.
     Answers(Region),
 }
 
@@ -158,14 +158,14 @@ impl Peer {
 /// A component that fails.
 struct Victim {
     name: String,
-    /// What may be done to it, if anything.
+    /// The capability that controls it, if there is one.
     control: Option<Thread>,
-    /// Who notifies it.
+    /// Capabilities that notify it.
     bells: Vec<Thread>,
     peers: Vec<Peer>,
-    /// What a virtio device and its driver share.
+    /// The memory that a virtio device and its driver share.
     queue: Option<Queue>,
-    /// Who is told that the memory of a disk's client is to be written.
+    /// The component that is told before the memory of a disk's client is written.
     hand: Option<Thread>,
     kinds: Vec<Kind>,
 }
@@ -173,7 +173,7 @@ struct Victim {
 /// Components that fail.
 pub struct Victims(Vec<Victim>);
 
-/// One of them, to be.
+/// A fault that is going to happen.
 pub struct Fault {
     /// Its kind.
     pub kind: Kind,
@@ -228,7 +228,7 @@ impl Victims {
         Self(all)
     }
 
-    /// Names of those that can be taken down.
+    /// The names of the components that can be ended.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|victim| victim.control.is_some()).map(|victim| victim.name.as_str())
     }
@@ -241,17 +241,17 @@ impl Victims {
         Fault { kind, victim: index, name: victim.name.clone() }
     }
 
-    /// Ends a component as a jump to nowhere does. Whether that is possible.
+    /// Ends a component, as a jump to an invalid address does. Returns whether that is possible.
     pub fn kill(&self, victim: usize) -> bool {
         self.0[victim].change(|words| words[INSTRUCTION] = 0)
     }
 
-    /// Lets it happen.
+    /// Makes the fault happen.
     pub fn inject(&self, fault: &Fault, random: &mut Random) {
         self.0[fault.victim].inject(fault.kind, random);
     }
 
-    /// What would last takes an end.
+    /// Ends faults that would last.
     pub fn mend(&self, fault: &Fault) {
         if let Some(queue) =
             self.0[fault.victim].queue.as_ref().filter(|_| fault.kind == Kind::Interrupt)
@@ -368,9 +368,9 @@ impl Queue {
     const LENGTH: u32 = 256;
     /// Most queues of a device.
     const MOST: u32 = 2;
-    /// In the flags of what is available: no interrupts.
+    /// In the flags of the available ring: no interrupts.
     const NO_INTERRUPT: u32 = 1;
-    /// In a descriptor's last word: another one follows, and it is this one.
+    /// In a descriptor's last word: another descriptor follows, with this number.
     const BEYOND: u32 = 0xffff_0001;
     /// The same: the device writes there.
     const DEVICE_WRITES: u32 = 2;
@@ -390,8 +390,8 @@ impl Queue {
         }
     }
 
-    /// Something that cannot be. No address of a descriptor changes: the device goes wherever that
-    /// leads, and no IOMMU keeps it from there.
+    /// An impossible value. The address in a descriptor is not changed, because the device would
+    /// access any address, and there is no IOMMU.
     fn scribble(&self, random: &mut Random) {
         let which = random.below(4);
         for queue in self.queues() {

@@ -30,10 +30,10 @@ use probe::Probe;
 macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
-/// After this many questions without an answer, 3 seconds at least, a victim that is of no use is
-/// killed. Just the time says nothing: the machine may have stood still.
+/// After this many questions without an answer, and at least 3 seconds, a victim that does nothing
+/// useful is killed. The time by itself is no criterion, because the machine may have been stopped.
 const USELESS: u32 = 150;
-/// After this many the system is lost.
+/// After this many questions without an answer the test fails.
 const LOST: u32 = 10 * USELESS;
 /// Request of a rhythm (`user/demo/crash`): its beats, those missed, and the latest's delay in
 /// microseconds.
@@ -57,7 +57,7 @@ impl Random {
     }
 }
 
-/// What came of faults of a kind.
+/// The results of a kind of fault.
 #[derive(Clone, Default)]
 struct Tally {
     /// Nanoseconds until the next answer.
@@ -65,7 +65,7 @@ struct Tally {
     killed: u32,
 }
 
-/// Those that are asked, and the number of the next question.
+/// The probes, and the number of the next question.
 struct Probes {
     all: Vec<Box<dyn Probe>>,
     number: u32,
@@ -130,13 +130,13 @@ fn run(env: Env) {
 }
 
 impl Probes {
-    /// Asks all that can be asked without waiting for the answer.
+    /// Sends a question to every probe that can be asked without waiting for the answer.
     fn begin(&mut self) {
         self.number += 1;
         self.all.iter_mut().for_each(|probe| probe.begin(self.number));
     }
 
-    /// Asks all. Whether all have answered.
+    /// Asks all probes. Returns whether all have answered.
     fn ask(&mut self) -> bool {
         self.number += 1;
         let number = self.number;
@@ -149,8 +149,8 @@ impl Probes {
         })
     }
 
-    /// Asks until all answer. Whether a victim had to be killed for that; `None` if no answers
-    /// come.
+    /// Asks until all probes answer. Returns whether a victim had to be killed for that; `None` if
+    /// no answers come.
     fn recover(&mut self, victims: &Victims, fault: Option<&Fault>) -> Option<bool> {
         let mut killed = false;
         for asked in 0..LOST {
@@ -164,7 +164,7 @@ impl Probes {
         None
     }
 
-    /// How much was wrong, if anything.
+    /// How much was wrong.
     fn wrong(&self) -> Option<u32> {
         Some(self.all.iter().map(|probe| probe.wrong()).sum()).filter(|wrong| *wrong > 0)
     }

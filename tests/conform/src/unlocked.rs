@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a processor refuses that cannot lock lines of a cache.
+//! What the kernel refuses on a processor that cannot lock lines of a cache.
 
 use crate::{ADDRESS, Bed, Case, PAGE, SPACE, Why, check, fails, good};
 use abi::{CacheOp, Error, MapRecord};

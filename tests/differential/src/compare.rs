@@ -10,21 +10,21 @@ use kcore::thread::{ANCHOR, BYTES, flag, gate};
 use kcore::{Cpu, Scheduler, Thread};
 use pool::Ref;
 
-/// The pool is looked through in blocks of this many bytes: an event changes few of them.
+/// The pool is compared in blocks of this many bytes: an event changes few of them.
 const BLOCK: usize = 1024;
 
-/// What both found. It is kept from event to event, as the pool is large.
+/// Copies of the pool. They are kept from event to event, because the pool is large.
 #[derive(Default)]
 pub struct Before {
     pool: Vec<u8>,
-    /// Of each block whether the portable kernel has changed it; empty until that is asked for.
+    /// For each block, whether the portable kernel has changed it; empty until it is needed.
     changed: Vec<bool>,
     sched: Scheduler,
     top: u32,
 }
 
 impl Before {
-    /// Notes what is there now.
+    /// Records the present contents.
     pub fn note<P: Processor>(&mut self, kernel: &mut Kernel<P>) {
         self.pool.clear();
         self.pool.extend_from_slice(kernel.pool.bytes_at(POOL_BASE, kernel.pool.bytes()));
@@ -32,8 +32,8 @@ impl Before {
         (self.sched, self.top) = (kernel.sched, kernel.port.cpu().top);
     }
 
-    /// Of each block whether one of the two has written to it: the portable kernel, after whose
-    /// event the pool is `now`, or the assembly, to these words.
+    /// For each block, whether one of the two has written to it: the portable kernel, after which
+    /// the pool is `now`, or the assembly, which wrote these words.
     fn touched(&mut self, now: &[u8], words: &[(usize, [u8; 4])]) -> Vec<bool> {
         if self.changed.is_empty() {
             let blocks = self.pool.chunks(BLOCK).zip(now.chunks(BLOCK));
@@ -44,7 +44,7 @@ impl Before {
         touched
     }
 
-    /// Exchanges words of the pool with those there.
+    /// Exchanges these words with those of the pool.
     fn exchange(&mut self, words: &mut [(usize, [u8; 4])]) {
         for (offset, word) in words {
             self.pool[*offset..*offset + 4].swap_with_slice(word);
@@ -52,9 +52,8 @@ impl Before {
     }
 }
 
-/// Holds what the portable kernel made of an event of `me` against the entry code's outcome.
-/// Returns the threads that the entry code put into a ready queue: the next event may take them
-/// from there.
+/// Compares the portable kernel's result of an event of `me` with the entry code's. Returns the
+/// threads that the entry code put into a ready queue: the next event may take them from there.
 pub fn compare<P: Processor>(
     paths: &P,
     kernel: &mut Kernel<P>,
@@ -95,8 +94,8 @@ pub fn compare<P: Processor>(
     result
 }
 
-/// The pool by the assembly is as it is now: all that has a meaning. Only blocks that were `touched`
-/// can differ.
+/// Checks that the assembly's pool is the same as the present one, as far as words have a meaning.
+/// Only blocks that were `touched` can differ.
 fn same_pool<P: Processor>(
     paths: &P,
     kernel: &Kernel<P>,
@@ -131,7 +130,7 @@ fn same_pool<P: Processor>(
     Ok(brief)
 }
 
-/// A part of the pool that is no thread's.
+/// Compares a part of the pool that is no thread's.
 fn same(
     [assembly, portable]: [&[u8]; 2],
     touched: &[bool],
@@ -155,7 +154,7 @@ fn same(
     Ok(())
 }
 
-/// A thread by the assembly, and by the portable kernel.
+/// Compares a thread after the assembly, and after the portable kernel.
 fn same_thread<P: Processor>(
     paths: &P,
     kernel: &Kernel<P>,

@@ -10,9 +10,9 @@ use std::path::Path;
 pub struct Symbol {
     /// Its name, mangled if it is Rust's.
     pub name: String,
-    /// Where it is: the lower half of its address.
+    /// The lower half of its address.
     pub address: u32,
-    /// How many bytes it has, if that is said.
+    /// Its number of bytes, if the file has it.
     #[allow(dead_code, reason = "not each processor asks for it")]
     pub bytes: u32,
 }

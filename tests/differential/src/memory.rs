@@ -25,7 +25,7 @@ impl Written {
         }
     }
 
-    /// Where an address is, or where it would be.
+    /// The index of an address, or where it would be inserted.
     fn place(&self, address: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&address, |(at, _)| *at)
     }
@@ -67,12 +67,12 @@ pub struct Words<'a> {
     before: &'a dyn Fn(u32) -> Option<u32>,
     /// What was written.
     pub written: Written,
-    /// The addresses of that, in the order of time.
+    /// Their addresses, in the order of time.
     pub order: Vec<u32>,
 }
 
 impl<'a> Words<'a> {
-    /// Those that `before` gives, until they are written.
+    /// A word that `before` gives, until it is written.
     pub fn new(before: &'a dyn Fn(u32) -> Option<u32>) -> Self {
         Self { before, written: Written::default(), order: Vec::new() }
     }
@@ -85,7 +85,7 @@ impl<'a> Words<'a> {
             .filter(|_| address.is_multiple_of(4))
     }
 
-    /// Writes a word that is there. False if it is not.
+    /// Writes a word, if memory has it. Returns false if it has not.
     pub fn set(&mut self, address: u32, value: u32) -> bool {
         let is_there = self.get(address).is_some();
         if is_there {

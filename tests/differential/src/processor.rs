@@ -26,7 +26,7 @@ pub const ARGUMENTS: usize = 2 + abi::tag::REGISTER_WORDS as usize;
 pub enum Event {
     /// A system call, with this tag and these arguments.
     Call([Word; ARGUMENTS]),
-    /// It accesses something that is not there.
+    /// It accesses a page that is missing.
     Fault,
     /// The timer interrupts it.
     Tick,
@@ -36,25 +36,26 @@ pub enum Event {
 pub struct Found {
     /// The root server's space, whose threads handle the aliens.
     pub root: Ref<Space>,
-    /// Of threads: natives, aliens, and natives again with badges. The first is the root server's.
+    /// Selectors of threads: natives, aliens, and natives again with badges. The first is the root
+    /// server's.
     pub threads: Vec<u32>,
-    /// Of memories.
+    /// Selectors of memories.
     pub memories: Vec<u32>,
-    /// Of spaces of native threads. The first is the root server's.
+    /// Selectors of spaces of native threads. The first is the root server's.
     pub natives: Vec<u32>,
-    /// Of spaces of aliens.
+    /// Selectors of spaces of aliens.
     pub aliens: Vec<u32>,
-    /// Of spaces of both kinds without the right to control them.
+    /// Selectors of spaces of both kinds, without the right to control them.
     pub uncontrolled: Vec<u32>,
-    /// Of spaces without threads.
+    /// Selectors of spaces without threads.
     pub empty: Vec<u32>,
-    /// Of Segments.
+    /// Selectors of Segments.
     pub segments: Vec<u32>,
     /// Where pages are mapped.
     pub range: u32,
 }
 
-/// Which thread is compared.
+/// Why a thread is compared.
 #[derive(Clone, Copy)]
 pub struct Who {
     /// It entered.
@@ -62,33 +63,33 @@ pub struct Who {
     pub entered: bool,
     /// It runs now.
     pub runs: bool,
-    /// The entry code put it into a ready queue: it goes on as if a system call ended then.
+    /// The entry code put it into a ready queue: it continues as if a system call ended then.
     pub is_brief: bool,
 }
 
 /// What the entry code left when it went to user mode.
 pub struct Outcome<O> {
-    /// Who runs.
+    /// The thread that runs.
     pub current: Ref<Thread>,
-    /// Every word written.
+    /// Every word that was written.
     pub written: Written,
-    /// What else the processor has then.
+    /// The processor's other state then.
     pub own: O,
 }
 
 /// What the entry code did.
 pub struct Run<O> {
-    /// What it left, if it did not leave the event to the portable kernel.
+    /// The result, if the event was not left to the portable kernel.
     pub outcome: Option<Outcome<O>>,
     /// The tests that it made, by number.
     pub tests: Vec<usize>,
-    /// The instructions that it executed, and of a condition whether it was met.
+    /// The instructions that it executed, and for conditional ones whether the condition was met.
     pub steps: Vec<(u32, bool)>,
     /// The ways that it took, which are among [`Processor::WAYS`].
     pub ways: Vec<&'static str>,
 }
 
-/// Where the kernel has words that each port has.
+/// The addresses of words that each port has.
 pub struct Places {
     /// `Cpu`.
     pub cpu: u32,
@@ -106,11 +107,11 @@ pub trait Processor: Sized {
     type Registers: Registers;
     /// The format of translation tables.
     type Format: Format;
-    /// What is known about a system's spaces, beside the selectors.
+    /// What is known about a system's spaces, besides their selectors.
     type Spaces;
-    /// How the kernel was entered: the user's registers, and what the processor has besides.
+    /// How the kernel was entered: the user's registers, and the processor's other state.
     type Entered;
-    /// What the entry code leaves beside memory.
+    /// What the entry code leaves besides memory.
     type Left;
 
     /// System calls that have a fast path. The others are rarer.
@@ -118,23 +119,23 @@ pub trait Processor: Sized {
     /// Pages of the smaller memories, and of the range of addresses where pages are mapped: more
     /// than a fast path maps at once.
     const PAGES: u32;
-    /// Below it, the processor may have a space's addresses elsewhere.
+    /// The processor may relocate a space's addresses below this one.
     const LOW_END: u32;
-    /// Where pages are mapped in every other system: above [`LOW_END`](Self::LOW_END), and where a
-    /// Segment has addresses.
+    /// Where pages are mapped in half of the systems: above [`LOW_END`](Self::LOW_END), and where
+    /// Segments have addresses.
     const HIGH_RANGE: u32 = 0x5010_0000;
     /// Spaces without threads that the port needs.
     const EMPTY_SPACES: u32 = 0;
     /// The ways that the entry code can take, and how often each must have been taken in ten
     /// thousand events.
     const WAYS: &'static [(&'static str, u64)];
-    /// Events that are tried, unless the command line says another number.
+    /// How many events are tried, unless the command line has another number.
     const EVENTS: u64;
-    /// Tests that are hardly ever the only one before a wrong result, by their names, with the
-    /// reason.
+    /// Tests that are hardly ever the only one that prevents a wrong result, by their names, with
+    /// the reason.
     const HARDLY_NEEDED: &'static [(&'static str, &'static str)] = &[];
-    /// Words of the context that a thread keeps which waits in a system call: it is resumed with a
-    /// message and these.
+    /// Words of the context that have a meaning for a thread that waits in a system call: it is
+    /// resumed with a message and these.
     const KEPT: &'static [usize] = &[];
 
     /// Reads the code.
@@ -149,15 +150,15 @@ pub trait Processor: Sized {
     /// Instructions that were never executed, or if they have a condition not both ways, as text.
     fn missed(&self, executed: &Executed) -> Vec<String>;
 
-    /// Checks what else of the assembly can be checked so, which is not a part of the fast paths.
+    /// Checks other parts of the assembly that are not fast paths.
     ///
     /// # Errors
-    /// Something is not as it should be.
+    /// If something is wrong.
     fn check_more(&self, _rng: &mut Rng) -> Result<()> {
         Ok(())
     }
 
-    /// What a thread is to have of rarely used state: arguments of `set_state` after the thread.
+    /// The rarely used state that a thread gets: the arguments of `set_state` after the thread.
     fn state(_is_alien: bool, _rng: &mut Rng) -> Vec<[u32; 3]> {
         Vec::new()
     }
@@ -199,11 +200,11 @@ pub trait Processor: Sized {
         rng: &mut Rng,
     ) -> Self::Entered;
 
-    /// Executes the entry code on a copy. The test `turned` finds the opposite.
+    /// Executes the entry code on a copy. The test `turned` has the opposite result.
     ///
     /// # Errors
-    /// It did what is wrong whatever the portable kernel does; for instance, it changed something
-    /// before it left the event to that.
+    /// If it did something that is wrong whatever the portable kernel does; for instance, if it
+    /// changed something and then left the event to the portable kernel.
     fn run(
         &self,
         kernel: &mut Kernel<Self>,
@@ -212,10 +213,11 @@ pub trait Processor: Sized {
         turned: Option<usize>,
     ) -> Result<Run<Self::Left>>;
 
-    /// What the port's way in does with rarely loaded state.
+    /// Does what the port's entry code does with rarely loaded state.
     fn way_in(&self, _: &mut Kernel<Self>, _: Ref<Thread>, _: &Self::Entered) {}
 
-    /// The same by the portable kernel. Of the timer's interrupt it saves the registers only.
+    /// Handles the entry by the portable kernel. For the timer's interrupt this only saves the
+    /// registers.
     fn portable(
         &self,
         kernel: &mut Kernel<Self>,
@@ -224,7 +226,7 @@ pub trait Processor: Sized {
         entered: &Self::Entered,
     );
 
-    /// Holds the processor against what the portable kernel made of the event: registers, space,
+    /// Compares the processor with the portable kernel's result of the event: registers, space,
     /// caches, TLB.
     fn check(
         &self,
@@ -234,12 +236,12 @@ pub trait Processor: Sized {
         outcome: &Outcome<Self::Left>,
     ) -> Result<()>;
 
-    /// What must hold of a thread as the entry code left it.
+    /// Checks what must be true of a thread as the entry code left it.
     fn check_thread(&self, _: &Kernel<Self>, _: &Thread) -> Result<()> {
         Ok(())
     }
 
-    /// Clears what has no meaning in the state that a thread is in.
+    /// Clears what has no meaning in a thread's present state.
     ///
     /// By default registers of a thread that runs, which are in the processor, and all but
     /// [`KEPT`](Self::KEPT) of one that waits in a call or for one.
@@ -252,7 +254,7 @@ pub trait Processor: Sized {
         forget_peer(thread);
     }
 
-    /// Executes the way out, to the thread that runs after an event.
+    /// Executes the exit code, to the thread that runs after an event.
     fn leave(&self, _: &mut Kernel<Self>, _: &mut Rng) -> Result<Option<Run<Self::Left>>> {
         Ok(None)
     }
@@ -274,7 +276,7 @@ pub fn forget_peer(thread: &mut Thread) {
     }
 }
 
-/// A random word: of a generator's state the same lower half on each processor.
+/// A random word: on each processor it has the same lower half for a generator's state.
 pub fn any(rng: &mut Rng) -> Word {
     rng.u64(..) as Word
 }
@@ -287,7 +289,7 @@ pub fn below(bound: Word, rng: &mut Rng) -> Word {
     }
 }
 
-/// Whether a word of a memory lies in the pool.
+/// Whether an address is one of a word in the pool.
 pub fn is_pool<P: Processor>(kernel: &Kernel<P>, address: u32) -> bool {
     address.wrapping_sub(POOL_BASE) < kernel.pool.bytes()
 }

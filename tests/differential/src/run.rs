@@ -8,13 +8,13 @@ use crate::step::{Tally, step};
 use anyhow::{Context, Result, ensure};
 use fastrand::Rng;
 
-/// Events in one system, at most.
+/// The most events in one system.
 const EVENTS_A_SYSTEM: u32 = 80;
-/// A test that is said to be hardly needed was so in at most this many of a hundred thousand
-/// events.
+/// A test that is listed as hardly needed may have been needed in at most this many of a hundred
+/// thousand events.
 const MOST_HARDLY_NEEDED: u64 = 5;
 
-/// Does what the crate's head says.
+/// Runs the test as the crate's head describes it.
 pub fn run<P: Processor>() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().context("usage: differential KERNEL [SEED] [EVENTS]")?;
@@ -36,7 +36,7 @@ pub fn run<P: Processor>() -> Result<()> {
     report(&paths, &tally)
 }
 
-/// Prints what was counted, and says what was too rare.
+/// Prints the counts, and reports what was too rare.
 fn report<P: Processor>(paths: &P, tally: &Tally) -> Result<()> {
     let ways = P::WAYS
         .iter()

@@ -14,7 +14,7 @@ use pool::{Link, Ref};
 use std::cell::Cell;
 
 const POOL_BYTES: u32 = 88 * size_of::<Word>() as u32 * 1024;
-/// Where a UTCB has the bits that its thread accepts, and those that are pending.
+/// The offsets in a UTCB of the bits that its thread accepts, and of those that are pending.
 const ACCEPT: u32 = offset_of!(Utcb, accept) as u32;
 const PENDING: u32 = offset_of!(Utcb, pending) as u32;
 
@@ -74,7 +74,7 @@ impl<P: Processor> Scenario<P> {
         self.kernel.pool.bytes_mut(at, 4).copy_from_slice(&bits.to_ne_bytes());
     }
 
-    /// What user code may write by itself: UTCBs and aliens' frames.
+    /// Writes what user code may write by itself: UTCBs and aliens' frames.
     fn users_write(&mut self, me: Ref<Thread>, rng: &mut Rng) {
         let Thread { signals, utcb, .. } = self.kernel.pool[me];
         if rng.u32(..8) == 0 {
@@ -102,7 +102,8 @@ impl<P: Processor> Scenario<P> {
         }
     }
 
-    /// What other threads have done about aliens and handlers meanwhile, which takes many events.
+    /// Does what other threads would do about aliens and handlers meanwhile, which would take many
+    /// events.
     fn others_act(&mut self, me: Ref<Thread>, rng: &mut Rng) {
         let others = all::<P>(&self.kernel);
         let pool = &mut self.kernel.pool;
@@ -206,8 +207,8 @@ impl<P: Processor> Scenario<P> {
             .copy_from_slice(bytemuck::cast_slice(&records));
     }
 
-    /// A record that can often be mapped, of one page mostly; for a native's space, mostly, or for
-    /// an alien's.
+    /// A record that can often be mapped: mostly of one page, and mostly for a native's space,
+    /// otherwise for an alien's.
     fn record(&self, me: Ref<Thread>, for_alien: bool, rng: &mut Rng) -> [Word; 4] {
         let (memories, mut owners) = self.known(me);
         let maps_several = P::FAST.contains(&Op::Map);
@@ -291,8 +292,8 @@ impl<P: Processor> Scenario<P> {
         ]
     }
 
-    /// What a thread asks the caches for: a Space, where, how many bytes, and what. Mostly it is a
-    /// part of a page.
+    /// Arguments of `Cache`: a Space, an address, a number of bytes, and an operation. Mostly it is
+    /// a part of a page.
     fn lines(&self, me: Ref<Thread>, rng: &mut Rng) -> [Word; 4] {
         let (_, owners) = self.known(me);
         let owner = match rng.u32(..24) {
@@ -381,7 +382,7 @@ impl<P: Processor> Scenario<P> {
         }
     }
 
-    /// A selector of a thread that waits, and accepts what it would be notified of.
+    /// A selector of a thread that waits, and accepts the bits that it would get.
     fn notifiable(&self, me: Ref<Thread>, rng: &mut Rng) -> Option<u32> {
         let mut peers = self.peers(me);
         peers.retain(|selector| {

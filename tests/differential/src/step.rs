@@ -11,10 +11,10 @@ use kcore::thread::flag;
 use pool::Ref;
 use std::collections::BTreeMap;
 
-/// Of events that take the fast path, one in this many is tried with other results of its tests.
+/// One in this many events that take the fast path is tried with other results of its tests.
 const TURNED_THROUGH: u32 = 2;
 
-/// How often what has happened.
+/// How often each thing has happened.
 #[derive(Default)]
 pub struct Tally {
     /// Events.
@@ -23,8 +23,9 @@ pub struct Tally {
     pub given_up: u64,
     /// Ways that were taken.
     pub ways: BTreeMap<&'static str, u64>,
-    /// By test: events of which the assembly would have made something wrong if this one test had
-    /// found the opposite; and those of which it would have gone on and made the right thing.
+    /// For each test: the number of events in which the assembly would have had a wrong result if
+    /// this test had had the opposite result; and of those in which it would have continued and had
+    /// the right result.
     pub turned: BTreeMap<usize, [u64; 2]>,
     /// Instructions that were executed.
     pub executed: Executed,
@@ -40,13 +41,13 @@ impl Tally {
     }
 }
 
-/// What was left, if the event was not.
+/// The result, if the event was not left to the portable kernel.
 type Left<P> = Option<Outcome<<P as Processor>::Left>>;
-/// The same with one test's finding turned, by the test's number; nothing if what was done is wrong
-/// whatever the portable kernel does.
+/// The results with one test's result reversed, by the test's number; nothing if the result is
+/// wrong whatever the portable kernel does.
 type Turned<P> = Vec<(usize, Left<P>)>;
 
-/// Lets the thread that runs do this.
+/// Makes the running thread do this.
 pub fn step<P: Processor>(
     paths: &P,
     system: &mut Scenario<P>,
@@ -94,8 +95,8 @@ pub fn step<P: Processor>(
     Ok(())
 }
 
-/// What the entry code makes of it, and what it would have made of it if one of its tests had found
-/// the opposite.
+/// The entry code's result, and the results that it would have had if one of its tests had had the
+/// opposite result.
 fn assembly<P: Processor>(
     paths: &P,
     kernel: &mut Kernel<P>,
@@ -125,8 +126,7 @@ fn assembly<P: Processor>(
     Ok((run.outcome, turned))
 }
 
-/// Carries on until a thread runs. Nobody may be ready: then alarms are the only thing that time
-/// brings.
+/// Continues until a thread runs. If no thread is ready, only an alarm can make one ready.
 fn settle<P: Processor>(kernel: &mut Kernel<P>) {
     while kernel.carry_on() {}
     for _ in 0..4 {

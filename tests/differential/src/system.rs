@@ -8,32 +8,33 @@ use fastrand::Rng;
 use kcore::{Memory, Region, Segment, Space, attach};
 use pool::Ref;
 
-/// Bytes of a page, and those that a table spans: what is mapped here is below 4 GiB.
+/// Bytes of a page, and the bytes that a table spans: everything that is mapped here is below 4
+/// GiB.
 const PAGE_SIZE: u32 = abi::PAGE_SIZE as u32;
 const TABLE_SPAN: u32 = abi::TABLE_SPAN as u32;
-/// Capability slots that a space's threads have other threads in: from 1 on.
+/// Capability slots of a space for other threads: from 1 on.
 pub const PEERS: u32 = 12;
-/// After the peers, slots of memories, and then of spaces.
+/// The slots after those: of memories, and then of spaces.
 pub const MEMORIES: u32 = 4;
-/// Native spaces, the root server's among them.
+/// The number of native spaces, including the root server's.
 pub const SPACES: usize = 3;
-/// After the spaces, Segments.
+/// The slots after those of spaces: of Segments.
 pub const SEGMENTS: usize = 2;
-/// Native threads beside the root server's.
+/// The number of native threads besides the root server's.
 pub const THREADS: usize = 6;
-/// Aliens: their selectors follow those of all native threads.
+/// The number of aliens: their selectors follow those of all native threads.
 pub const ALIENS: usize = 3;
-/// The range of addresses where pages are mapped, in the middle of a table: in some systems where
-/// addresses are elsewhere in the processor, in the others above ([`Processor::HIGH_RANGE`]).
+/// The range of addresses where pages are mapped, in the middle of a table: in half of the systems
+/// where the processor relocates addresses, in the others above that ([`Processor::HIGH_RANGE`]).
 const LOW_RANGE: u32 = 0x0090_0000;
-/// Where Segments are attached, elsewhere.
+/// Where Segments are attached: outside of that range.
 const PLACES: [u32; 2] = {
     // The table after that of the pages may have one.
     let after = LOW_RANGE / TABLE_SPAN * TABLE_SPAN + 2 * TABLE_SPAN;
     [if after > 0x0100_0000 { after } else { 0x0100_0000 }, 0x6000_0000]
 };
 
-/// A system in the making.
+/// A system that is being made.
 struct Maker<'a, P: Processor> {
     kernel: &'a mut Kernel<P>,
     rng: &'a mut Rng,
@@ -41,7 +42,7 @@ struct Maker<'a, P: Processor> {
     next: u32,
 }
 
-/// Makes spaces beside the root server's, with threads and memory, and with capabilities of all
+/// Makes spaces besides the root server's, with threads and memory, and with capabilities of all
 /// kinds of rights to them.
 pub fn populate<P: Processor>(kernel: &mut Kernel<P>, rng: &mut Rng) -> Found {
     let me = kernel.current().expect("the root server runs");

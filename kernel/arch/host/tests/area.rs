@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's part of a native space where a port wants it, and UTCBs that the kernel does not
-//! reach in the pool.
+//! The kernel's part of a native space at the place that a port chooses, and UTCBs that the kernel
+//! does not access in the pool.
 
 use crate::common;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread that runs an alien and is not its handler: it must not wait for a thread that is no
-//! alien of its own any more, and must not stop it.
+//! longer its alien, and must not stop it.
 
 use crate::common;
 

@@ -15,9 +15,9 @@ const SECTORS: u32 = 8;
 const BLOCKS: u32 = 256;
 /// Words of a block.
 const WORDS: u32 = SECTORS * SECTOR / 4;
-/// The longest pause between two looks for answers, in nanoseconds. The machine's own time leaps to
-/// the next alarm while all wait: with one so near a disk of the host's that takes a while takes no
-/// long time here.
+/// The longest pause between two checks for answers, in nanoseconds. While all threads wait, the
+/// machine's own time jumps to the next alarm: with an alarm this near, a slow disk of the host
+/// takes little of that time.
 const LOOK: u64 = 20_000;
 
 /// A request.
@@ -52,8 +52,8 @@ pub struct Range {
     disk: Disk,
     /// Nothing until it is attached.
     client: Option<Client>,
-    /// By slot, and whether it is the server's just now: what failed is asked for again the next
-    /// time.
+    /// The requests by slot, and whether the server has each just now: a request that failed is
+    /// made again the next time.
     under_way: Vec<Option<(Task, bool)>>,
     /// What was written to each block last, and answered.
     versions: Vec<Option<u32>>,
@@ -61,7 +61,7 @@ pub struct Range {
     read: u32,
     /// Requests that failed, and were repeated.
     failed: u32,
-    /// Those that the server had when it ended, or was to be attached to again.
+    /// Requests that the server had when it ended, or when it was attached again.
     cut: u32,
     /// How often it was attached.
     attached: u32,
@@ -112,7 +112,7 @@ impl Range {
         }
     }
 
-    /// Puts the data into a slot: what is written, or for a read what it must not find.
+    /// Puts data into a slot: the data to write, or for a read data that must be overwritten.
     fn fill(&self, slot: u32, task: Task) {
         let (memory, data) = (self.disk.memory(), self.disk.layout().data(slot));
         for index in 0..WORDS {
@@ -181,9 +181,9 @@ impl Range {
         }
     }
 
-    /// Submits a request for each slot once all are answered, and again those that failed; takes
-    /// answers until all have come, or it is so late. Whether they have. What is left of a slow
-    /// disk's is waited for the next time.
+    /// Once all requests are answered, submits one for each slot, and again those that failed;
+    /// takes answers until all have come, or until this time. Returns whether all have come. The
+    /// rest of a slow disk's answers is awaited the next time.
     fn exchange(
         &mut self,
         client: &mut Client,

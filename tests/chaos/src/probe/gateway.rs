@@ -12,7 +12,7 @@ use macadamia::{Env, Result, Word, ipc, println, time};
 
 /// The gateway of QEMU's user network.
 const GATEWAY: [u8; 4] = [10, 0, 2, 2];
-/// Bytes of a question or answer (RFC 826), padded as Ethernet wants it.
+/// Bytes of a question or an answer (RFC 826), padded as Ethernet requires it.
 const BYTES: u32 = 60;
 
 /// The client.
@@ -26,14 +26,14 @@ pub struct Gateway {
     count: u32,
 }
 
-/// What became of a question.
+/// The result of a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The answer has come.
     Answered,
-    /// None has, for a while.
+    /// No answer has come for a while.
     Silence,
-    /// The rings began again, or are to.
+    /// The rings were restarted, or have to be.
     Again,
 }
 
@@ -90,7 +90,7 @@ impl Probe for Gateway {
     }
 }
 
-/// Who has an address.
+/// The question who has an address.
 struct Question<'a> {
     port: &'a Port,
     rings: &'a mut Rings,
@@ -134,8 +134,8 @@ impl Question<'_> {
         ipc::wait(ALARM | AGAIN)
     }
 
-    /// Puts the question into the ring: `number` is the lower half of who asks, which the answer
-    /// repeats.
+    /// Puts the question into the ring: `number` is the lower half of the asker's address, which
+    /// the answer repeats.
     fn send(&mut self, number: u32) -> bool {
         let memory = self.port.memory();
         let Some(slot) = self.rings.output.take() else { return false };
@@ -158,7 +158,7 @@ impl Question<'_> {
         self.rings.output.publish(memory)
     }
 
-    /// Takes what has come. Whether the answer is among it.
+    /// Takes the frames that have come. Returns whether the answer is among them.
     fn take(&mut self, number: u32) -> core::result::Result<bool, Broken> {
         let memory = self.port.memory();
         let is_answer = |slot| {
@@ -185,7 +185,7 @@ impl Question<'_> {
     }
 }
 
-/// Who asks question `number`: the answer is for that address.
+/// The asker's address in question `number`: the answer goes to that address.
 const fn sender(number: u32) -> [u8; 4] {
     let [low, high, ..] = number.to_le_bytes();
     [10, 0, 64 | high & 63, low]

@@ -21,25 +21,25 @@ const ALARM: u32 = 1;
 /// How long an answer is waited for, in nanoseconds.
 const PATIENCE: u64 = 20_000_000;
 
-/// Something that answers as long as all is well.
+/// A probe: something that answers as long as everything works.
 pub trait Probe {
-    /// Asks, and waits for an answer for a while; `number` tells it from earlier ones. Whether it
-    /// has come.
+    /// Asks, and waits for the answer for a while; `number` distinguishes it from earlier ones.
+    /// Returns whether it has come.
     ///
     /// # Errors
     /// What the kernel says.
     fn ask(&mut self, number: u32) -> Result<bool>;
     /// Asks without waiting for the answer, which the next [`Probe::ask`] takes, if it can.
     fn begin(&mut self, _number: u32) {}
-    /// What was wrong in what it got: bytes that are not those that it gave, and answers that
-    /// cannot be.
+    /// How much was wrong in what it got: bytes that differ from those that it gave, and impossible
+    /// answers.
     fn wrong(&self) -> u32;
-    /// What it did, for people.
+    /// What it did, as text.
     fn report(&self);
 }
 
-/// As many as the description gives the component something for: a port of the switch, sockets, a
-/// range of a disk, a part of the screen, the memory of another client of a disk.
+/// The probes for which the description gives the component something: a port of the switch,
+/// sockets, a range of a disk, a part of the screen, the memory of another client of a disk.
 pub fn all(env: &Env) -> Vec<Box<dyn Probe>> {
     let mut all: Vec<Box<dyn Probe>> = Vec::new();
     if let Some(gateway) = Gateway::find(env) {

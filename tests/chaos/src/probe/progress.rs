@@ -8,14 +8,14 @@ use image::protocol::net::CONSUMED;
 use macadamia::region::Region;
 use macadamia::{Env, Result};
 
-/// The client's memory, as it was at the last look.
+/// The client's memory, as it was at the last check.
 pub struct Progress {
     memory: Region,
     taken: u32,
 }
 
 impl Progress {
-    /// Those whose memory the component sees as `answers-NAME`.
+    /// The clients whose memory the component has as `answers-NAME`.
     pub fn of_clients(env: &Env) -> impl Iterator<Item = Self> {
         let named = env.start.grants.iter().filter(|grant| grant.name.starts_with("answers-"));
         named.filter_map(|grant| Some(Self { memory: Region::find(env, &grant.name)?, taken: 0 }))

@@ -27,7 +27,7 @@ struct Ends {
     _listener: TcpListener,
     from: TcpStream,
     to: TcpStream,
-    /// Which life of the server it is of.
+    /// The number of the server's restart in which it was made.
     life: u32,
     sent: u64,
     come: u64,
@@ -66,7 +66,7 @@ impl Connection {
 }
 
 impl Ends {
-    /// Sends what is to be sent, and compares what has come. How many bytes are wrong.
+    /// Sends what has to be sent, and compares what has come. Returns how many bytes are wrong.
     fn exchange(&mut self) -> Result<u32, Error> {
         if self.sent == self.come {
             let bytes: [u8; BYTES] = core::array::from_fn(|index| byte(self.sent + index as u64));
