@@ -2,12 +2,12 @@
 //
 // The fast path of IPC on Alpha: `call` and `reply_wait`, with up to eight words. It is PALcode.
 //
-// It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word and no register of the
-// user's before its last test. On any doubt it goes to `slow`. The message stays where it is, in $17 to $21 and $1 to $3. A system call of
-// a native thread keeps $30 only; other registers go through as the sender has them: what the kernel works with are PALmode's own $8 to
-// $14 and $25, so the receiver sees nothing of it.
+// It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word of memory and no register
+// of the user before its last test. In every other case it goes to `slow`. The message stays where it is, in $17 to $21 and $1 to $3. A
+// system call of a native thread keeps $30 only; the receiver gets the other registers as the sender has them. The kernel works with
+// PALmode's own $8 to $14 and $25, so the receiver sees nothing of the kernel.
 //
-// The tests, in the order in which they are made. The same numbers stand beside the code, and beside the other processors'.
+// The tests, in the order in which they are made. Comments in the code have the same numbers, as on the other processors.
 //
 //  T | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -26,14 +26,14 @@
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
 // Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.
 //
-// It needs no memory for what belongs to the processor: the thread that runs, what is loaded of it, and the highest priority that is
-// ready, beside the gate of who waits openly, are in registers of PALmode. A port writes them where another one writes `Cpu`. Objects are
-// read and written by their physical addresses, which references are, so the kernel needs no entry of a TLB.
+// The words of `Cpu` need no memory. Registers of PALmode have the thread that runs, what is loaded of it, and the highest ready priority
+// next to the gate of an open wait. A port writes these registers where another port writes `Cpu`. References are physical addresses, by
+// which objects are accessed, so the kernel needs no TLB entry.
 //
-// $8 is the thread, $9 where it goes on, $10 the number of words, $12 the other thread.
+// $8 is the thread, $9 its program counter, $10 the number of words, $12 the other thread.
 
-// What differs: QEMU has registers of its own, and no tags. It executes as many instructions, so it drops its TLB where the 21164 is told
-// where to go on. Its registers in the place of the two tags hold what nobody reads but a test.
+// The differences: QEMU has registers of its own, and no tags. The number of instructions is the same: QEMU's TLB is emptied where the
+// 21164 gets the program counter. Two registers take the place of the tags; only a test reads them.
 .if {qemu}
     .equ exc_addr, {qemu_exc_addr}
     .equ current, {qemu_temporaries}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What is around the fast path in QEMU's clipper, whose firmware this is: it starts a thread in user mode, and ends the machine when that
-// thread says so, when the fast path gives up, or on any exception. What is to be known then is written into memory, which is a file of
-// the host: why, the user's registers, and PALmode's.
+// The firmware of QEMU's clipper, around the fast path. It starts a thread in user mode, and ends the machine when that thread asks for
+// it, when the fast path gives up, or on any exception. At the end it writes the reason, the user's registers and PALmode's into memory,
+// which is a file of the host.
 
 // A number of 32 bits, of which the highest is 0.
 .macro CONSTANT register, value

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Two threads in two spaces. Client and server have the same series of random numbers, each in its own page of data at the same address.
-// Each message takes the next number for each register that a system call does not set, message or not: who receives compares every one.
+// In each message, every register that a system call does not set gets the next number, whether it is part of the message or not. The
+// receiver compares all of them.
 //
 // $30 points to the page: the number that comes next, rounds that are left, the tag to send, the delivery
 // to expect, then registers as they have arrived.

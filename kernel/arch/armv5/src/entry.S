@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Entry by all exceptions, the saving of all registers, the way back to user mode.
 //
-// While user mode runs, the stack pointer of supervisor mode is the reference to the running Thread: its saved registers end there.
-// The other modes have a stack pointer of their own, which names three words (`SAVED`): what does not fit the processor while it
-// changes to supervisor mode. In the kernel interrupts are off: it looks at the controller itself.
+// While user mode runs, the stack pointer of supervisor mode is the reference to the running Thread: its saved registers end there. The
+// other modes have a stack pointer of their own, which points to three words (`SAVED`) for registers that have to be saved before the
+// change to supervisor mode. Interrupts are disabled in the kernel: it polls the interrupt controller.
 
-// Makes the space in `pid`'s register the processor's: `domains` is what it opens, which the last write before user mode puts into
-// the domain access register. They are noted as open. Destroys all but `domains`.
+// Makes the space in `pid`'s register the processor's: `domains` is the value for the domain access register, which is written last
+// before user mode. These domains are recorded as open. Destroys all but `domains`.
 .macro ENTER_SPACE domains, pid, word, noted
     ldr \domains, [\pid, #{dacr}]
     ldr \word, ={directory} + {dirty}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Entry by interrupt, trap and `int`; the saving of all registers; the way back to user mode.
 //
-// On an entry from user mode the processor pushes at `Cpu::current`. That is right below the running
-// Thread's reference, in its `context`. The stubs push the rest there, and go on with the kernel's
-// only stack. In kernel mode interrupts are open in one place (`interrupts::open`); there they are
-// only noted.
+// On an entry from user mode the processor pushes at `Cpu::current`. That is right below the running Thread's reference, in its
+// `context`. The stubs push the rest there, and then change to the kernel's only stack. In kernel mode interrupts are enabled in one
+// place (`interrupts::open`); there they are only recorded.
 
 // Calls a Rust function on the kernel's stack.
 .macro CALL_KERNEL function
@@ -35,8 +34,8 @@ vector_\vector:
 .endr
 .noaltmacro
 
-// On an entry from user mode the pushed words end at `Cpu::current`. The saved CS would tell, too,
-// on a real processor, but QEMU lets ring 3 load CS with a null selector.
+// On an entry from user mode the pushed words end at `Cpu::current`. On a real processor the saved CS would tell the same, but QEMU
+// lets ring 3 load CS with a null selector.
 .global entered
 entered:
     pushad
@@ -78,8 +77,8 @@ pop_ds:
 leave_iret:
     iretd
 
-// As `leave_kernel`, from the space in EAX, if a small space is left or entered. Whose tables the processor has is noted, unless it
-// is noted already: by a server.
+// As `leave_kernel`, from the space in EAX, if a small space is left or entered. It records whose tables the processor has, unless a
+// server has recorded that already.
 .global leave_kernel_with_care
 leave_kernel_with_care:
     cmp eax, ss:[eax + {server}]
@@ -90,8 +89,8 @@ leave_kernel_with_care:
     CALL_KERNEL {leave_with_care}
     jmp leave_kernel
 
-// On an entry from virtual 8086 mode the processor pushes four words more. A real processor lets
-// ring 3 not get there, but QEMU's `iret` takes the VM flag from ring 3, too.
+// On an entry from virtual 8086 mode the processor pushes four words more. On a real processor ring 3 cannot enter that mode, but
+// QEMU's `iret` takes the VM flag from ring 3, too.
 not_from_user:
     add eax, {virtual_bytes}
     cmp eax, ss:[{current}]
@@ -128,10 +127,9 @@ from_kernel:
     popad
     add esp, 8
     iretd
-    // A debug exception. The kernel sets no breakpoint and no TF. So it is the user's TF, which strikes
-    // at `sysenter_entry`; or the user's breakpoint at a `mov` to SS, which the processor puts off until
-    // the next instruction is done: that may be an `int`. The status register is cleared: the next
-    // thread that looks would see it.
+    // A debug exception. The kernel sets no breakpoint and no TF. So it is the user's TF, which takes effect at `sysenter_entry`; or
+    // the user's breakpoint at a `mov` to SS, which the processor delays until after the next instruction, and that may be an `int`.
+    // The status register is cleared, because the next thread would see it.
 2:
     xor eax, eax
     mov dr6, eax
@@ -169,15 +167,15 @@ from_kernel:
     je 7f
     cmp eax, offset limit_probe
     jne 3f
-    // The boot's question whether segment limits hold: they do.
+    // Boot's test whether the machine checks segment limits: it does.
     mov dword ptr [esp + {kernel_eip}], offset limit_probe_end
     mov dword ptr [esp + {kernel_eax}], 1
     jmp 1b
 6:
     mov dword ptr [esp + {kernel_next}], 0
     jmp 1b
-    // The address at which the thread goes on lies beyond its code segment. All of its registers but those that `iret`
-    // loads are its own again: the fault is its own.
+    // The address at which the thread would continue is beyond its code segment. All registers except those that `iret` loads are
+    // already the thread's: the fault is treated as one of the thread.
 7:
     .byte 0x1e                                          // push ds
     .byte 0x06                                          // push es
@@ -185,7 +183,7 @@ from_kernel:
     .byte 0x0f, 0xa8                                    // push gs
     CALL_KERNEL {enter_beyond}
     jmp leave_kernel
-    // A bug. The stack may be a thread's saved registers: another is taken to say what happened.
+    // A bug. The stack may be in a thread's saved registers: another stack is used to print what happened.
 3:
     LOAD_DATA {kernel_data}, eax
     mov eax, esp

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Switching to a thread: the one place for all assembly that makes another thread the running one,
-// and its space the processor's. `space.rs` is the same for Rust. Another way into a space has to
-// be added there and here, and nowhere else.
+// Switching to a thread: the only assembly that makes another thread the running one, and loads its space. `space.rs` does the same in
+// Rust. A new way into a space has to be added there and here, and nowhere else.
 //
 // The thread that goes is in ESP. Data is addressed through SS, as DS and ES may still be a user's.
 
@@ -11,8 +10,8 @@
     mov ss:[{current}], \thread
 .endm
 
-// Makes the tables of `space` the processor's. Whose they are is the running thread's space, unless that is a
-// server: then, and only then, it is noted.
+// Loads the tables of `space`. They are those of the running thread's space, unless that is a server: only then it is recorded whose they
+// are.
 .macro LOAD_TABLES space
     mov \space, ss:[\space + {directory}]
     mov cr3, \space
@@ -26,8 +25,8 @@
     mov es, \scratch
 .endm
 
-// Takes the segments of large spaces from ring 3, as in a home they would reach all of it: the home's directory is in ESP. Or, with 0 in
-// a register, gives them back: `LARGE_SEGMENTS`.
+// Makes the segments of large spaces unusable for ring 3, because in a home they would reach all of it: the home's directory is in ESP.
+// Or, with 0 in a register, makes them usable again: `LARGE_SEGMENTS`.
 .macro USER_SEGMENTS code, data, home
     mov byte ptr ss:[{gdt} + {user_code_offset} + {access}], \code
     mov byte ptr ss:[{gdt} + {user_data_offset} + {access}], \data
@@ -56,8 +55,8 @@
     LOAD_DATA {user_data}, \scratch
 .endm
 
-// Takes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, out of the
-// reach of a server. FS and GS are noted in the alien. Destroys EDX.
+// Makes FS, GS and the first TLS segment descriptor of the alien in ESP, which are loaded, unusable for a server. FS and GS are saved in
+// the alien. Destroys EDX.
 .macro PUT_AWAY
     mov edx, gs
     shl edx, 16
@@ -86,7 +85,7 @@
     je 4f
     LOAD_TABLES ecx
 4:
-    // The low byte tells all selectors that there are.
+    // The low byte distinguishes all selectors.
     mov ecx, ds
     cmp cl, {user_data}
     jne 6f
@@ -94,7 +93,7 @@
     cmp cl, {user_data}
     jne 6f
 5:
-    // What is pushed now may destroy a saved selector of the thread that goes on: it needs none.
+    // What is pushed now may destroy a saved selector of the thread that continues: it needs none.
     mov esp, edx
     mov ecx, [esp + {saved_esp}]
     mov edx, [esp + {saved_eip}]

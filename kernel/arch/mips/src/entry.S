@@ -2,7 +2,7 @@
 // The saving of all registers, and the way back to user mode.
 //
 // `Cpu::current` is the reference to the thread that runs: its saved registers end there. $26 and $27 are the kernel's in user mode, too.
-// In the kernel interrupts are closed, but while it waits for one.
+// Interrupts are disabled in the kernel, except while it waits for one.
 
 .section .text.entry, "ax"
 .set push
@@ -58,7 +58,7 @@ leave_kernel:
     move $27, $0
     eret
 
-// From the kernel itself: an interrupt that it waits for, and looks for itself after that; or a bug.
+// From the kernel itself: an interrupt for which it waits, and which it finds by polling after that; or a bug.
 from_kernel:
     mfc0 $26, $13
     andi $26, $26, {code}

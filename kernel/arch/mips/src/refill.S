@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The exception vectors, which boot copies to the beginning of kseg0, and in one of them the TLB misses of users: three levels of tables
-// of the space that was entered (`mmu::mips`). $26 and $27 are the kernel's, and hold nothing when the user goes on.
+// of the space that was entered (`mmu::mips`). $26 and $27 are the kernel's, and are 0 when the user continues.
 
 .section .text.entry, "ax"
 .set push
@@ -14,7 +14,7 @@ vectors:
     nop
     .balign 0x80
 refill:
-    // 0x080: a miss of 64-bit addresses. What cannot be followed goes to the kernel as any other exception.
+    // 0x080: a miss of 64-bit addresses. If an entry cannot be followed, the kernel handles the miss like any other exception.
     dmfc0 $26, $8
     lui $27, %hi({hot} + {top})
     dsrl32 $26, $26, {bad_bits}

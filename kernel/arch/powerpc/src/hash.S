@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The 604's misses: its TLB and the hashed table have no entry of a page. If the tables of the space that runs have the page, it gets an
-// entry here, with translation off, as `mmu::hash::insert` would put it in. What is not usual goes to the portable kernel, which has the
-// same function: a large page, a table of a Segment that is attached for reading only, what a space has of the server that it shows. Of a
-// page that is not there or has no right `fast/page_fault.S` tells the thread's handler, as of what a 603's tables do not have.
+// entry here, with translation off, as `mmu::hash::insert` would insert it. Unusual cases go to the portable kernel, which has the same
+// function: a large page, a table of a Segment that is attached read-only, an entry of a server that the space shows. If the page is
+// missing or has no rights, `fast/page_fault.S` sends the fault to the thread's handler, as for a page that a 603's tables do not have.
 //
-// No register is free: r25 to r31 are saved at an address that needs none. CR is in r25. No entry of the page can be there, or the processor
-// would have found it; so none has to be changed.
+// No register is free: r25 to r31 are saved at an address that needs no register. CR is in r25. The table has no entry of the page, because
+// the processor would have found it; so no entry has to be changed.
 //
 // r27: the address; r28: the second word; r30: the first word; r31: the group.
 
@@ -83,7 +83,7 @@ fetch_missed_here:
     b fetch_failed
 .endm
 
-// What is not at a vector.
+// The code that is not at a vector.
 .macro REST_OF_MISSES
 other_places:
     PLACES first, 1,2,3,4,5,6,7
@@ -91,7 +91,7 @@ other_places:
     xor 31, 31, 26
     ori 30, 30, {second}
     PLACES second, 0,1,2,3,4,5,6,7
-    // The next one in turn of the first group is lost.
+    // The next entry in turn of the first group is replaced.
     lwz 26, {reload}@l + {mask}(0)
     xor 31, 31, 26
     lwz 29, {reload}@l + {evicts}(0)
@@ -149,7 +149,7 @@ absent:
     mfspr 26, 273
     andi. 29, 29, {user}
     bne+ page_missing
-// The portable kernel looks at it.
+// The portable kernel handles it.
 page_slow:
     andi. 28, 28, {fetch_error}
     bne- fetch_goes_on

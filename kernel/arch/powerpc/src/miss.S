@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The 603's TLB misses: software walks the tables of the space that runs, whose directory is in SPRG0. r0 to r3 are others than the
-// program's, and the upper bits of SRR1 have CR0 (*PowerPC 603e User's Manual*, section 5.5.2).
+// The 603's TLB misses: software walks the tables of the space that runs, whose directory is in SPRG0. r0 to r3 are not the program's,
+// and the upper bits of SRR1 have CR0 (*PowerPC 603e User's Manual*, section 5.5.2).
 
 .macro MISS address, load, fail
     mfspr 3, \address
@@ -21,14 +21,14 @@
     mfspr 2, 27
     mtcrf 0x80, 2
     .ifc \fail, store_missed
-    // QEMU takes the bit that says "store" for the one that turns the order of bytes round.
+    // QEMU takes the bit that means "store" for the one that reverses the order of bytes.
     rlwinm 2, 2, 0, 16, 31
     mtspr 27, 2
     .endif
     rfi
 .endm
 
-// It cannot be filled: as the processors that walk a hashed table say it, with what `hash.S` keeps in registers.
+// The TLB cannot be filled: reports that as a processor that searches a hashed table would, with the registers that `hash.S` uses.
 .macro LEAVE_MISS name
     .ifc \name, load_missed
     lis 1, 0x4000
@@ -58,14 +58,14 @@
     .endif
 .endm
 
-// What is not usual: what a server has in its window, which counts while that is open; what can only be read, whatever its pages say; a
-// large page, of which the TLB gets the 4 KiB at the address; or nothing that can be used, as a page fault on the processors that walk a
-// hashed table. The directory's entry is in r1.
+// Unusual cases: an entry of a server's window, which is valid while the window is open; a table whose pages can only be read, whatever
+// their entries say; a large page, of which the TLB gets the 4 KiB at the address; or no usable entry, which becomes a page fault as on
+// the processors that search a hashed table. The directory's entry is in r1.
 .macro MISSED name, load, fail
 \name\()_rare:
     andi. 2, 1, {server}
     beq+ \name\()_any
-    // Tables have it by its address, whatever the segment register says.
+    // The tables are searched by address, whatever the segment register has.
     mfsrin 2, 3
     andis. 2, 2, {shut}
     bne- \name
@@ -75,7 +75,7 @@
     beq+ \name\()_goes_on
     cmpwi 2, {present} | {read_only}
     bne- \name\()_large
-    // If the key says already that this space may not write, others that may have the same entry.
+    // If the key already forbids this space to write, spaces that may write share the same entry.
     rlwimi 1, 3, 22, 20, 29
     lwz 1, -{read_only}(1)
     mfsrin 2, 3

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What boot words bring back, or try (docs/powerpc.md, *Boot words*). Nothing here is executed unless boot writes a jump to it over an
-// instruction: the kernel without these words has not one instruction more. The tables at the end say where.
+// Alternatives that boot words select (docs/powerpc.md, *Boot words*). Nothing here is executed unless boot replaces an instruction by a
+// jump to it: without these words the kernel executes no additional instruction. The tables at the end list the places.
 
 // `hash=search`: a 603 that misses searches the hashed table, as the processors do that have hardware for it (*PowerPC 603e User's Manual*,
-// section 5.5.2): of both groups one place after the other. It has the groups and the first word of the entry in registers. What is not
-// there `hash.S` puts in, and the access misses once more.
+// section 5.5.2): of both groups one place after the other. It has the groups and the first word of the entry in registers. If the table
+// does not have the entry, `hash.S` inserts it, and the access misses once more.
 .macro SEARCH name, address, compare, load
 \name\()_searched:
     mfspr 2, 978
@@ -116,7 +116,7 @@ insert_translated:
     isync
     b insert_failed
 
-// `preload=on`: lines are asked for before they are needed. On the way out those of the registers of the thread that runs next.
+// `preload=on`: lines are prefetched. On the way out: those of the registers of the thread that runs next.
 leave_preloading:
     lis 3, {cpu}@ha
     addi 3, 3, {cpu}@l
@@ -128,7 +128,7 @@ leave_preloading:
     .endr
     b leave_kernel + 12
 
-// At the entry those of what the kernel knows of the thread, whose registers are saved meanwhile, and of the hot words.
+// At the entry: those of the Thread, while its registers are saved, and of the hot words.
 enter_preloading:
     lis 29, {cpu}@ha
     addi 29, 29, {cpu}@l
@@ -167,7 +167,7 @@ search_jumps:
 .global uncached_jumps
 uncached_jumps:
     .long 0x1000, fetch_missed_uncached, 0x1100, load_missed_uncached, 0x1200, store_missed_uncached, 0
-// The fast path that maps a page writes its entry by the cache.
+// The fast path that maps a page writes the page's entry through the cache.
 .global uncached_insert_jumps
 uncached_insert_jumps:
     .long insert, insert_uncached, map_page, slow, 0

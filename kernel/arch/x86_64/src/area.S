@@ -3,10 +3,10 @@
 // The entry area's code (docs/entry-area.md): from an alien to its server and back without the kernel, and from either to the kernel.
 //
 // It runs at the area's address, at which it is not linked: it names its own places by constants only. At ring 0 it can write nothing that
-// the server could not write itself, and goes only to ring 1 or 3. It decides nothing: `syscall` enters at `area_call` as long as the
-// pair may cross, and else at `area_call_slow`, as the kernel tells the processor (`crossing::may_cross`).
+// the server could not write itself, and goes only to ring 1 or 3. It makes no decision: `syscall` enters at `area_call` as long as the
+// pair may cross, otherwise at `area_call_slow`; the kernel sets that in the processor (`crossing::may_cross`).
 //
-// What the server wrote, it finds in the area's words: whose turn it is, and where it goes on itself.
+// The area's words, which the server can write, say which of the two runs, and where the server continues.
 //
 //  A | what is tested of an alien's system call                       | by
 // ---|----------------------------------------------------------------|------------------------
@@ -57,11 +57,11 @@ area_call:
     push qword ptr [{area_rsp}]
     push {server_code}
     push qword ptr [{area_rip}]
-    // Interrupts are open after the next instruction. The other flags are as `syscall` has left them.
+    // Interrupts are enabled after the next instruction. The other flags are as `syscall` has left them.
     sti
     retfq
 
-// The server's own. It keeps its stack pointer at once.
+// The server's own system call. Its stack pointer is saved first.
 .global area_server_call
 area_server_call:
     mov [{area_rsp}], rsp
@@ -93,7 +93,7 @@ area_server_call:
 
 refuse_server:
     mov rsp, [{area_rsp}]
-// All that is not fast. The processor pushed nothing.
+// Everything that the fast path does not handle. The processor pushed nothing.
 .global area_call_slow
 area_call_slow:
     mov [{area_scratch}], rsp
@@ -113,8 +113,8 @@ area_trap:
     mov rax, offset area_entered
     jmp rax
 
-// A debug exception, on a stack of its own. In the area it is a single step that strikes at the first instruction after `syscall`: the
-// step is over then. Else it is as any other exception.
+// A debug exception, on a stack of its own. In the area it is a single step that takes effect at the first instruction after `syscall`:
+// then the step is over. Otherwise it is like any other exception.
 area_debug:
     cmp qword ptr [rsp + 16], {area}
     jb 1f
@@ -136,7 +136,7 @@ area_debug:
     mov rax, [{area_scratch}]
     jmp area_trap
 
-// What ends the machine.
+// Exceptions that end the machine.
 area_ends:
     PUSH_ALL
     mov rdi, rsp

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Entry by interrupt, exception and `syscall`; the saving of all registers; the way back to user mode.
 //
-// On an entry from user mode the processor pushes at `Cpu::current`, whose upper half is ones. That is right below the running
-// Thread's reference, in its `context`; `syscall` pushes nothing, so the entry does. The stubs push the rest there, and go on with
-// the kernel's only stack. In kernel mode interrupts are open in one place (`interrupts::open`); there they are only noted.
+// On an entry from user mode the processor pushes at `Cpu::current`, whose upper half is ones. That is right below the running Thread's
+// reference, in its `context`; `syscall` pushes nothing, so the entry does. The stubs push the rest there, and then change to the kernel's
+// only stack. In kernel mode interrupts are enabled in one place (`interrupts::open`); there they are only recorded.
 
 // Pushes the general registers, in the frame's order from the lowest address on.
 .macro PUSH_ALL
@@ -49,8 +49,8 @@ vector_\vector:
 .endr
 .noaltmacro
 
-// What the fast paths do not take (`fast/ipc.S`), with all registers as the user had them. `syscall` leaves the user's stack pointer.
-// No interrupt comes here, as it has closed them; what comes nevertheless has a stack of its own.
+// System calls that the fast paths do not handle (`fast/ipc.S`), with all registers as the user had them. `syscall` leaves the user's stack
+// pointer. No interrupt comes here, because `syscall` has disabled them; exceptions that can come nevertheless have stacks of their own.
 .balign 16
 .global save_call
 save_call:
@@ -128,7 +128,7 @@ from_kernel:
     POP_ALL
     add rsp, 16
     iretq
-    // The stack may be a thread's saved registers: another is taken to say what happened.
+    // The stack may be in a thread's saved registers: another stack is used to print what happened.
 bug:
     mov rdi, rsp
     mov rsp, offset {panic_stack} + {panic_stack_bytes}
@@ -137,7 +137,7 @@ bug:
     xor ebp, ebp
     call {bug}
 
-// What the machine reports, or a fault while a fault was delivered: the stack that there was cannot be trusted.
+// A report of the machine, or a fault while a fault was delivered: the stack cannot be trusted.
 machine:
     // The registers go where the words that the processor pushed have room below them.
     PUSH_ALL

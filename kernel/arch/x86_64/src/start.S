@@ -72,7 +72,7 @@ _start:
     .byte 0xea
     .long low
     .word 8
-// Says so at the first serial line. There is nobody else.
+// Prints that on the first serial line. Nothing else can print yet.
 too_old:
     mov esi, offset too_old_text
     mov dx, {serial}

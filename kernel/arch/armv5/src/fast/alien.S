@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast path of aliens: `swi` to the handler that waits in `run`, and the next `run`; and where all fast paths end that give up.
+// The fast path of aliens: from `swi` to the handler that waits in `run`, and the next `run`. Fast paths that give up also end here.
 //
 //  A | test at an alien's `swi`                                       | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -19,12 +19,12 @@
 //  4 | no notification waits                                          | `run`
 //  5 | the alien is at least as urgent as every ready thread          | `schedule`
 //
-// What a handler says that it has changed besides is of no matter here: no such state is in the processor. It has no thread pointer (T1),
-// and sees none: the alien's is written by `run`, and 0 at the event.
+// What else the handler says that it has changed does not matter here, because the processor has no such state. The handler has no thread
+// pointer (T1), and sees none: `run` writes the alien's, and the event writes 0.
 //
-// The frame of an alien is in its handler's UTCBs, mostly, and is read and written by the domains of the handler: one write of the register
-// is enough each way. If these are another space's UTCBs, or the handler's has no domain at the time, the first access fails before
-// anything is changed, and `from_kernel` goes on at `slower`. The handler writes the frame: only registers and masked flags are taken
+// The frame of an alien is mostly in its handler's UTCBs, and is accessed with the domains of the handler: so one write of the register is
+// enough each way. If it is in another space's UTCBs, or the handler's space has no domain at the time, the first access faults before
+// anything is changed, and `from_kernel` continues at `slower`. The handler writes the frame: only registers and masked flags are taken
 // from it.
 
 .section .text.fast, "ax", %progbits

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast path of `cache`: to write back the lines of a part of a page of a Space, or to drop them, too. Code that reaches a page by two
-// addresses does that at each access: Linux, where a process lies outside of its slot (linux/arm/os-L4/cache.c).
+// The fast path of `cache`, which writes back the lines of a part of a page of a Space, or also drops them. Code that accesses a page by
+// two addresses calls it at each access, as Linux does for memory of a process outside of its slot (linux/arm/os-L4/cache.c).
 //
 //  C | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -11,7 +11,7 @@
 //  4 | the range is in one page, below the end of what users map      | `cached_range`
 //  5 | no code was written                                            | `CacheOp::from_code`
 //
-// Of no bytes the last one is not in the page of the first.
+// If the range has no bytes, its last byte is not in the page of its first.
 
 .section .text.fast, "ax", %progbits
 cache:

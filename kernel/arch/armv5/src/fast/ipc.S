@@ -2,11 +2,11 @@
 //
 // The entry by `swi`, and the fast path of IPC: `call` and `reply_wait`, with up to eight words.
 //
-// It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word but what it saves of
-// the user's registers before its last test. On any doubt it goes to `slow`. The message stays where it is, in r2 to r9. So do the other
-// fast paths, in the files beside this one.
+// It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. Before its last test it changes no word
+// except those in which it saves the user's registers. In every other case it goes to `slow`. The message stays where it is, in r2 to
+// r9. The other fast paths, in the other files of this folder, work in the same way.
 //
-// The tests, in the order in which they are made. The same numbers stand beside the code, and beside IA-32's.
+// The tests, in the order in which they are made. Comments in the code have the same numbers, as on IA-32.
 //
 //  T | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -21,9 +21,8 @@
 //  9 | under this handle, from this very thread                       | `waiting_caller`
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
-// T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
-// Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.
-// An alien replies to nobody: T9.
+// T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call. Receiver and sender cannot be one
+// thread: the sender runs, so its gate is not `OPEN`. An alien cannot reply: T9.
 //
 // SP is the thread, r12 becomes the other one.
 

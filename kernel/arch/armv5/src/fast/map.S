@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast paths of mapping: of `map`, of `map_run`, and of a pager's answer to a page fault, `map_reply_wait`, to a thread that waits for
-// the end of its exception; each with one record that maps RAM.
+// The fast paths of mapping: `map`, `map_run`, and a pager's answer to a page fault, `map_reply_wait`, to a thread that waits for the end
+// of its exception; each with one record that maps RAM.
 //
 // They do what `map.rs` of the portable kernel does where no table has to be made. Then they do what `ipc.S` does for a reply, or
-// `alien.S` for `run`. On any doubt they go to `slow`.
+// `alien.S` for `run`. In every other case they go to `slow`.
 //
 // T6 to T10 are those of `ipc.S`, R2 to R5 those of `alien.S`.
 //
@@ -24,9 +24,9 @@
 //  9 | nothing is mapped there; or it is one page, which is at one    | `write_leaves`
 //    | address of the caches in all spaces that have it               |
 //
-// Where nothing is mapped neither cache nor TLB has anything by that address. If a page takes the place of another, the lines go before
-// and the translation after. If it is the same with another right, dirty lines are written back if it can be written no more. Entries
-// are written back, as the processor reads them from memory.
+// Where nothing is mapped, neither cache nor TLB has anything for the address. If a page replaces another one, the old lines are dropped
+// before, and the old translation after. If the same page gets other rights, dirty lines are written back if it can no longer be written.
+// Table entries are written back, because the processor reads them from memory.
 
 .section .text.fast, "ax", %progbits
 
@@ -235,7 +235,7 @@ replace:
     bics r11, r11, #{buffered}
     add r5, r3, #{page}
     bne 10f
-    // The same page. Who can write may have dirty lines, and nothing else is of any matter.
+    // The same page. If it could be written, there may be dirty lines; nothing else matters.
     tst r4, #{access_write}
     bne 12f
 11:

@@ -25,14 +25,14 @@
 //  2 | there is a table                                               | `lookup`
 //  3 | and its entry is empty                                         | `lookup`
 //
-// A translation fault comes before one of domains. So just F1 would take the missing page of another space's table, which is in the
-// directory, for the running one's.
+// A translation fault takes precedence over a domain fault. So F1 by itself would take a page that is missing in another space's table,
+// which is in the directory, for one that is missing in the running space's.
 //
-// All registers are saved in the thread's context before the tests: the portable code wants them there, and so does the answer.
-// SP is the thread, r0 the number of the vector, and r12 becomes the handler.
+// All registers are saved in the thread's context before the tests: the portable code needs them there, and so does the answer. SP is the
+// thread, r0 the number of the vector, and r12 becomes the handler.
 
-// Copies the registers of the thread, with the vector in r2, the address in r3 and the error in r4, as a frame to r1 on; and notes why it
-// stopped. Destroys all above r4 but r12.
+// Copies the registers of the thread, with the vector in r2, the address in r3 and the error in r4, as a frame to r1 and up, and records
+// why the thread stopped. Destroys all registers above r4 except r12.
 .macro TELL
     add r0, sp, #{r0}
     ldmia r0!, {{r5-r11}}

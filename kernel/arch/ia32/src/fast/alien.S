@@ -3,10 +3,10 @@
 // The fast path of aliens: `int 0x80`, `sysenter` and page faults go to the handler that waits in
 // `run`, and the next `run` resumes the alien.
 //
-// It does what `fault.rs` of the portable kernel would do (`raise`, `transfer_exception`, `run`). It
-// changes nothing before its last test, and goes the ordinary way on any doubt.
+// It does what `fault.rs` of the portable kernel would do (`raise`, `transfer_exception`, `run`). It changes nothing before its
+// last test, and leaves every other case to the portable kernel.
 //
-// Every page fault is the handler's on this processor: the seam `fault_in` repairs none.
+// On this processor the handler gets every page fault: `fault_in` of the port repairs none.
 //
 //  A | test at the event                                              | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -54,9 +54,9 @@
 //    | away, or FS is null and GS names that segment                  |
 //  4 | R7, R8                                                         |
 //
-// The alien's FS, GS and TLS stay in the processor while its handler runs. The handler may see
-// them. If it loads other selectors, R6 finds them. But a server could reach the kernel by them: they are put away while it
-// runs. If it loads other selectors, P1 finds them.
+// The alien's FS, GS and TLS stay in the processor while its handler runs. The handler may see them. If it loads other selectors,
+// R6 finds them. But a server could access the kernel by them: so they are removed while it runs. If it loads other selectors, P1
+// finds them.
 //
 // The frame is hostile: the handler writes it. Only registers and masked flags are taken from it.
 // CS and SS are constants: aliens run at ring 3.
@@ -214,7 +214,7 @@ alien_entry:
 alien_fault:
     EVENT {vector_page_fault}, 24
 
-// The same into a server. The alien's state is put away; the server runs by the alien's tables if it is shown there.
+// The same into a server. The alien's state is removed; the server runs with the alien's tables if it is shown there.
 .balign 32
 .global event_server
 event_server:

@@ -2,11 +2,11 @@
 //
 // Kernel entry by `sysenter`, and the fast path of IPC: `call` and `reply_wait`.
 //
-// The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing
-// else. It changes no word before its last test. On any doubt it goes to `slow` with all registers
-// as the user had them. Interrupts are off from the entry to user mode.
+// The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no
+// word before its last test. In every other case it goes to `slow` with all registers as the user had them. Interrupts
+// are disabled from the entry to user mode.
 //
-// The tests, in the order in which they are made. The same numbers stand beside the code.
+// The tests, in the order in which they are made. Comments in the code have the same numbers.
 //
 //  T | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -22,8 +22,8 @@
 //  9 | under this handle, from this very thread                       | `waiting_caller`
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
-// What fails T1 may be `run`, whose alien's state is loaded: `alien.S`. What fails T2 may be
-// `map_reply_wait`: `map.S`; or `notify` or `receive`: `notify.S`.
+// If T1 fails, it may be `run` while an alien's state is loaded: `alien.S` handles that. If T2 fails, it may be
+// `map_reply_wait` (`map.S`), `notify` or `receive` (`notify.S`).
 //
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
 // Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.
@@ -53,7 +53,7 @@
     ja slow_reply
 .endm
 
-// Not for the fast path: registers get back what the user had in them. Here, jumps to them are short.
+// Not for the fast path: registers get back the user's values. The code is here so that jumps to it are short.
 .global ipc_start
 ipc_start:
 slow_slot:
@@ -136,7 +136,7 @@ enter_large:
 slow_map_reply:
 slow_reply:
     xor eax, {op_reply_wait}
-// Lays down what an interrupt from user mode and its stub would have pushed. ESP and EIP are there.
+// Pushes what an interrupt from user mode and its stub would have pushed. ESP and EIP are there already.
 .global slow
 slow:
     mov ecx, [esp + {space}]

@@ -3,9 +3,8 @@
 // The fast paths of a pager's answer to a page fault: `map_reply_wait` of one page of RAM, to a thread
 // that waits for the end of its exception; and `map_run` of one such page, for an alien.
 //
-// They do what `map.rs` of the portable kernel does when nothing has to be made or flushed for the
-// page. Then they do what `ipc.S` does for a reply, or `alien.S` for `run`. On any doubt they go to
-// `slow`.
+// They do what `map.rs` of the portable kernel does when nothing has to be made or flushed for the page. Then they do what
+// `ipc.S` does for a reply, or `alien.S` for `run`. In every other case they go to `slow`.
 //
 // T1 and T6 to T10 are those of `ipc.S`, R2 to R8 those of `alien.S`.
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The fast paths of `notify` and `receive`. They do what `notify.rs`, `ipc.rs` and `sched.rs` of the portable kernel would do:
-// they put threads into ready queues, take them from there, and begin time slices. On any doubt they go to `slow`.
+// they put threads into ready queues, take them from there, and begin time slices. In every other case they go to `slow`.
 //
 // T1 of `ipc.S` holds.
 //
@@ -30,7 +30,8 @@
 //  1 | the timer ticks no later than at the slice's end               | `program_timer`
 //  2 | of a slice that is interrupted, the rest is a word             | `preempt`
 //
-// Who is put into a queue here goes on as if the system call ended then: its results are in its context, with the flag `BRIEF`.
+// A thread that is put into a queue here continues later as if its system call ended then: its context has the results, and it
+// has the flag `BRIEF`.
 
 // The time becomes EBP and EDI, when the slice of the thread in EBX would end EDX and ECX (the upper half first). To `refused`
 // unless B1. Destroys EAX. The clock is that of `abi::kip::scale`; its shift is 1 to 31.

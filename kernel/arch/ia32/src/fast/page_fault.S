@@ -13,7 +13,7 @@
 //  5 | which waits openly and may be resumed fast                     | `receives_from`
 //  6 | and is at least as urgent as every ready thread                | `schedule`
 //
-// All registers are saved in the thread's context before the tests. The portable code wants them
+// All registers are saved in the thread's context before the tests. The portable code needs them
 // there, and so does the reply.
 
 .section .text.fast, "ax", @progbits
@@ -52,7 +52,8 @@ native_fault:
     push 0
     push 0
     mov esp, eax
-    // Just a write brings no line into a Pentium's cache: the three of the frame are read first.
+    // A write by itself brings no line into a Pentium's cache: so the three lines of the frame are
+    // read first.
     mov ecx, ss:[edx + {utcb}]
     mov eax, ss:[ecx + {message} + {f_eax}]
     mov eax, ss:[ecx + {message} + {f_eax} + 32]

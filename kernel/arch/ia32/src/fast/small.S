@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the fast path of aliens (`alien.S`) has besides for aliens in small spaces, whose handler is the server that their home
-// shows. On the way to it ring 3 gets back the segments of large spaces, which the server uses, too. On the way to the alien it
-// gets those of the alien's space. The tables are the home's all the time.
+// The additional work of the fast path of aliens (`alien.S`) for aliens in small spaces, whose handler is the server that their
+// home shows. On the way to the server, ring 3 gets the segments of large spaces, which the server uses, too. On the way to the
+// alien, ring 3 gets those of the alien's space. The tables are always the home's.
 //
 //  H | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -14,7 +14,7 @@
 //    | whose descriptor is known for the place where the space is; or |
 //    | both are null, and there is no such descriptor                 |
 //
-// The alien's frame shows flat segments: nobody learns from it where the space is.
+// The alien's frame has flat segments: so the handler does not learn from it where the space is.
 
 // After the saving of DS and ES, in an event of an alien, if they are not flat. With the words of its message in ESI, EDI
 // and EBP. To `refused` with ESI and EBX lost.

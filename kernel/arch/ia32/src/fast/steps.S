@@ -17,7 +17,7 @@
     mov dword ptr [esp + {gate}], \gate
 .endm
 
-// Where a small space begins in its home: `base` is the space, and becomes that.
+// The base of a small space in its home: `base` has the space, and gets its base.
 .macro BASE_OF_REGION base
     mov \base, ss:[\base + {region_high}]
     and \base, 0xff0000ff
@@ -25,8 +25,8 @@
     bswap \base
 .endm
 
-// Loads FS, GS and the first TLS segment descriptor of the alien in EDX, which were put away: base and limit
-// are in the GDT still. If a test fails afterwards, they may stay: the way to a server puts them away again. Destroys ECX.
+// Loads FS, GS and the first TLS segment descriptor of the alien in EDX, which were removed: base and limit are still in the GDT.
+// If a test fails afterwards, they may stay: the way to a server removes them again. Destroys ECX.
 .macro FETCH
     mov ss:[{loaded}], edx
     mov cl, ss:[edx + {tls} + {access}]
@@ -40,7 +40,7 @@
     mov gs, ecx
 .endm
 
-// What `iret` takes, from the frame at EAX, on the stack. Destroys ECX. CS and SS are constants, and flags are masked: the handler
+// Pushes the words for `iret`, from the frame at EAX. Destroys ECX. CS and SS are constants, and flags are masked: the handler
 // writes the frame.
 .macro PUSH_IRET_FRAME code, data
     push \data

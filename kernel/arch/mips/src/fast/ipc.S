@@ -4,10 +4,10 @@
 // vectors, at 0x180 (`refill.S`); `notify.S` follows.
 //
 // The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its
-// last test. On any doubt it goes to `slow`. The message stays where it is, in $5 to $12. Of the other registers a system call of a native
-// thread keeps $29 only, so the rest is the kernel's to use; what the receiver gets of it is zero, or the sender's.
+// last test. In every other case it goes to `slow`. The message stays where it is, in $5 to $12. Of the other registers a system call of a
+// native thread keeps $29 only, so the kernel may use all others; in these the receiver gets zeros, or the sender's values.
 //
-// The tests, in the order in which they are made. The same numbers stand beside the code, and beside the other processors'.
+// The tests, in the order in which they are made. Comments in the code have the same numbers, as on the other processors.
 //
 //  T | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------

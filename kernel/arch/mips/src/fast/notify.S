@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast paths of `notify` and `receive`, as far as the same thread goes on: a notification of who learns of it later, or of who waits
-// and is not more urgent; and a receive of bits that are pending. They do what `notify.rs` of the portable kernel would do. On any doubt
-// they go to `slow`. They are a part of the vectors, after `ipc.S`, whose T1 holds. The same numbers stand beside the other processors'.
+// The fast paths of `notify` and `receive`, as far as the same thread continues: a notification of a thread that learns of it later, or
+// that waits and is not more urgent; and a receive of bits that are pending. They do what `notify.rs` of the portable kernel would do.
+// In every other case they go to `slow`. They are a part of the vectors, after `ipc.S`, whose T1 holds. The tests have the same numbers
+// as on the other processors.
 //
 //  N | test at `notify`                                               | portable form
 // ---|----------------------------------------------------------------|------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The fast path of aliens: `sc` to the handler that waits in `run`, and the next `run`; and where all fast paths end that give up.
+// The fast path of aliens: from `sc` to the handler that waits in `run`, and the next `run`. Fast paths that give up also end here.
 //
 // It does what `fault.rs` of the portable kernel would do (`raise`, `transfer_exception`, `run`), and changes no word before its last test.
 //
@@ -26,15 +26,15 @@
 //    | server by such a window; or the processor's and they show one  |
 //    | server, by contexts that count; or see T11                     |
 //
-// An alien is told apart by A1 before anything is saved: r11, r12 and CR0 are what a program of Linux loses in a system call. The tests
-// have r31 besides, which SPRG2 keeps.
+// A1 recognises an alien before anything is saved: it uses r11, r12 and CR0, which a program of Linux loses in a system call. The tests
+// also use r31, which SPRG2 keeps.
 //
-// The frame of an alien is in its UTCB, which the kernel reaches. The handler writes it: only registers and masked flags are taken from it.
-// The FPU keeps an alien's registers while its handler runs, which finds it shut. `Cpu::loaded` says whose they are, so the alien finds it
-// open again.
+// The frame of an alien is in its UTCB, which the kernel can access. The handler writes it: only registers and masked flags are taken from
+// it. The FPU keeps an alien's registers while its handler runs, and is disabled for the handler. `Cpu::loaded` says whose registers they
+// are, so the FPU is enabled again for the alien.
 //
-// At an event the handler gets the words of the message and its own r1 and r2. What else the alien had in registers stays there: the
-// handler has all that in the frame. No word of the kernel is among it.
+// At an event the handler gets the words of the message and its own r1 and r2. The other registers keep the alien's values: the handler has
+// all of them in the frame, too. None has a word of the kernel.
 
 // All registers to the frame at r11, which is the alien's; r12 is the handler. Afterwards r3 is the alien and all others but r12 are free;
 // r27 is the machine state that any thread without flags of its own has.
@@ -204,7 +204,7 @@ resume_by_another_window:
     LOAD_BELOW 19
     b resume_by_window
 
-// The portable kernel sees none of what was in these registers, and neither does the thread that gets them from it.
+// The portable kernel does not see what was in these registers, and neither does the thread that gets them from it.
 slow:
     CLEAR
     mtspr 274, 31

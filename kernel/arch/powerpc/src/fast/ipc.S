@@ -2,12 +2,12 @@
 //
 // The entry by `sc`, and the fast path of IPC: `call` and `reply_wait`, with up to eight words.
 //
-// It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its last test. On
-// any doubt it goes to `slow`, in `alien.S`; so does what is neither of the two, but for `run` and answers that map (`map.S`). The message
-// stays where it is, in r3 to r10, r14 and r15. Of the other registers a system call keeps r1 and r2 only, so the rest is the kernel's to
-// use; what the receiver gets of it is zero.
+// It does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its last test. In
+// every other case it goes to `slow`, in `alien.S`; so do all other system calls, except `run` and answers that map (`map.S`). The message
+// stays where it is, in r3 to r10, r14 and r15. Of the other registers a system call keeps r1 and r2 only, so the kernel may use all
+// others; in these the receiver gets zeros.
 //
-// The tests, in the order in which they are made. The same numbers stand beside the code, and beside the other processors'.
+// The tests, in the order in which they are made. Comments in the code have the same numbers, as on the other processors.
 //
 //  T | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -27,7 +27,7 @@
 // T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call.
 // Receiver and sender cannot be one thread: the sender runs, so its gate is not `OPEN`.
 //
-// An alien's `sc` goes to `alien.S` with all but r11, r12 and CR0, which Linux's programs lose in a system call, and the kernel with them.
+// An alien's `sc` goes to `alien.S` with all registers except r11, r12 and CR0, which Linux's programs lose in a system call anyway.
 //
 // r11 is the thread, r18 its space, r20 the other thread, r19 that one's space.
 

@@ -4,7 +4,7 @@
 // exception, and `map_run`, to an alien; each with one record that maps RAM where nothing is.
 //
 // They do what `map.rs` of the portable kernel does where no table has to be made and nothing is lost. Then they do what `ipc.S` does for
-// a reply, or `alien.S` for `run`. On any doubt they go to `slow`.
+// a reply, or `alien.S` for `run`. In every other case they go to `slow`.
 //
 // T6 to T11 are those of `ipc.S`, R2 to R7 those of `alien.S`.
 //
@@ -24,9 +24,9 @@
 //
 // Where nothing is mapped neither the TLB nor the hashed table has anything. They get the entry by the next miss.
 //
-// r12 is the size of the table of capabilities, the record is in r27 to r29 and r16. CR2 says whether it is no answer to
-// a native, CR3 then whether it is `map`, CR4 whether it is one page; CR5 whether the processor
-// has the tables of who goes on; if it has not, CR7 says of `map_run` whether both spaces show the same server.
+// r12 is the size of the table of capabilities, the record is in r27 to r29 and r16. CR2 says whether it is no answer to a native, CR3
+// then whether it is `map`, CR4 whether it is one page; CR5 whether the processor has the tables of the thread that continues; if it has
+// not, CR7 says for `map_run` whether both spaces show the same server.
 
 .section .text.fast, "ax"
 

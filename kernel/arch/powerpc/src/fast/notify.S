@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The fast paths of `notify` and `receive`. They do what `notify.rs`, `ipc.rs` and `sched.rs` of the portable kernel would do: they put
-// threads into ready queues, take them from there, and begin time slices. On any doubt they go to `slow`.
+// threads into ready queues, take them from there, and begin time slices. In every other case they go to `slow`.
 //
-// T1 of `ipc.S` holds. The same numbers stand beside IA-32's.
+// T1 of `ipc.S` holds. The tests have the same numbers as on IA-32.
 //
 //  N | test at `notify`                                               | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -31,9 +31,11 @@
 //  2 | of a slice that is interrupted, the rest is a word             | `preempt`
 //  3 | the halves of the time base are of one moment                  | `time_base`
 //
-// Who is put into a queue here goes on as if the system call ended then: its results are in its context, with the flag `BRIEF`.
+// A thread that is put into a queue here continues later as if its system call ended then: its context has the results, and it has the flag
+// `BRIEF`.
 //
-// r11 is the thread, r18 its space, r20 the other thread, r19 that one's space, r12 the UTCB of who is notified, r25 the kernel.
+// r11 is the thread, r18 its space, r20 the other thread, r19 that one's space, r12 the UTCB of the thread that is notified, r25 the
+// kernel.
 
 .macro KERNEL
     lis 25, {kernel}@ha
@@ -129,7 +131,7 @@ is_alone\@:
     or 24, 24, 30
     stw 24, {occupied}(23)
     .if \front == 0
-    // Who has just run is more urgent than all others.
+    // The thread that has just run is more urgent than all others.
     lwz 22, {cpu}@l + {top}(0)
     cmplw 22, \priority
     bge is_queued\@
@@ -189,7 +191,7 @@ notified:
     li 5, 0
     li 6, 0
 to_self:
-    // What is reserved is not any more.
+    // Ends any reservation.
     li 26, {gate_ready}
     stwcx. 26, 0, 11
     CLEAR

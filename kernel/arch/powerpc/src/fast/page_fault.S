@@ -19,7 +19,7 @@
 //
 // For an alien A3 to A5 are in the place of F5 to F8.
 //
-// If a miss has found a table, and no page in it, that begins with F4.
+// If a miss has found a table without the page, the path begins with F4.
 //
 // r25 is CR, and r25 to r31 are saved with what the misses need (`hash.S`). r27 is the address, r28 the error; r26 becomes the thread, r29
 // its handler.

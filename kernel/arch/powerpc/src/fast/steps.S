@@ -62,7 +62,7 @@
     bne- slow
 .endm
 
-// A thread waits: its registers of a system call that are kept are saved. Destroys r13.
+// A thread waits: saves the registers that its system call keeps. Destroys r13.
 .macro SAVE_CALLER
     mfspr 13, 26
     stw 1, {r1}(11)

@@ -2,12 +2,12 @@
 //
 // The entry by `syscall`, and the fast path of IPC: `call` and `reply_wait`, with up to eight words.
 //
-// The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. It changes no word before its
-// last test, but in the thread's saved registers. On any doubt it goes to `slow`. The message stays where it is, in rsi, rdx, r8 to r10
-// and r12 to r14. Of the other registers a system call of a native thread keeps rsp only, so the rest is the kernel's to use; what the
-// receiver gets of it is zero.
+// The fast path does what `ipc.rs` of the portable kernel would do in the common case, and nothing else. Before its last test it changes no
+// word except the thread's saved registers. In every other case it goes to `slow`. The message stays where it is, in rsi, rdx, r8 to r10
+// and r12 to r14. Of the other registers a system call of a native thread keeps rsp only, so the kernel may use all others; in these the
+// receiver gets zeros.
 //
-// The tests, in the order in which they are made. The same numbers stand beside the code, and beside the other processors'.
+// The tests, in the order in which they are made. Comments in the code have the same numbers, as on the other processors.
 //
 //  T | test                                                           | portable form
 // ---|----------------------------------------------------------------|------------------------
@@ -22,11 +22,12 @@
 //  9 | under this handle, from this very thread                       | `waiting_caller`
 // 10 | this thread has no sender and no notification waiting          | `receive`
 //
-// What fails T2 may be `map_reply_wait`: `map.S`; or `notify` or `receive`: `notify.S`. What fails the first part of T1 may be an alien, or its handler: `alien.S`.
+// If T2 fails, it may be `map_reply_wait` (`map.S`), `notify` or `receive` (`notify.S`). If the first part of T1 fails, it may be an alien,
+// or its handler (`alien.S`).
 //
-// T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call. Receiver and sender cannot be one
-// thread: the sender runs, so its gate is not `OPEN`. Where the receiver goes on needs no test: the last 512 GiB before what is no address
-// are not the users' (`USER_END`), so the instruction after a `syscall` has one.
+// T3 need not look for selector 0: slot 0 of a table is always empty, so it has no right to call. Receiver and sender cannot be one thread:
+// the sender runs, so its gate is not `OPEN`. The receiver's program counter needs no test: the last 512 GiB below the non-canonical
+// addresses are not the users' (`USER_END`), so the instruction after a `syscall` has a canonical address.
 
 .section .text.fast, "ax", @progbits
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // The fast paths of `notify` and `receive`. They do what `notify.rs`, `ipc.rs` and `sched.rs` of the portable kernel would do: they put
-// threads into ready queues, take them from there, and begin time slices. On any doubt they go to `slow`.
+// threads into ready queues, take them from there, and begin time slices. In every other case they go to `slow`.
 //
 // T1 of `ipc.S` holds. RSP is the thread; rbp and r15 are zero, and they, rbx, rcx and r11 are the kernel's to use.
 //
@@ -30,7 +30,8 @@
 //  1 | the timer ticks no later than at the slice's end               | `program_timer`
 //  2 | of a slice that is interrupted, the rest is a word             | `preempt`
 //
-// Who is put into a queue here goes on as if the system call ended then: its results are in its context, with the flag `BRIEF`.
+// A thread that is put into a queue here continues later as if its system call ended then: its context has the results, and it has the
+// flag `BRIEF`.
 
 // The time becomes RBP, and RAX when the slice of the thread in RBX would end. To `refused` unless B1. Destroys RCX and RDX. The clock is
 // that of `abi::kip::scale`.

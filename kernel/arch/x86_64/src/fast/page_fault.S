@@ -11,7 +11,7 @@
 //  4 | which waits openly and may be resumed fast                     | `receives_from`
 //  5 | and is at least as urgent as every ready thread                | `schedule`
 //
-// All registers are saved in the thread's context before the tests. The portable code wants them there, and so does the reply.
+// All registers are saved in the thread's context before the tests. The portable code needs them there, and so does the reply.
 
 .section .text.fast, "ax", @progbits
 
