@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accesses of programs to words and halfwords that are not aligned, which the processor refuses.  As on ARM's own Linux
- * /proc/cpu/alignment says what becomes of them, and counts them (Documentation/arch/arm/mem_alignment.rst).  They are
- * carried out here, if nobody says otherwise: upstream's default for this processor is to let programs go on with a
- * word that they did not mean.
+ * Accesses of programs to words and halfwords that are not aligned, which the processor refuses.  As on ARM's own
+ * Linux /proc/cpu/alignment says what becomes of them, and counts them (Documentation/arch/arm/mem_alignment.rst).
+ * By default they are carried out here: upstream's default for this processor is to let programs continue with a word
+ * that they did not mean.
  *
  * Encodings: ARM Architecture Reference Manual (DDI 0100), chapters A3 and A7.
  */
@@ -34,7 +34,7 @@ enum kind { HALF, WORD, DOUBLE, MULTI, KINDS };
 
 static const char *const kinds[KINDS] = { "Half", "Word", "DWord", "Multi" };
 
-/* How often: programs in all, what no instruction here did, and the others by kind. */
+/* Counters: all faults of programs, those of unknown instructions, and the others by kind. */
 static unsigned long faults, skipped, done[KINDS];
 
 /* What an instruction transfers between memory and registers. */
@@ -44,7 +44,7 @@ struct transfer {
 	unsigned long address;
 	/* A bit for each register, the lowest first in memory. */
 	u16 registers;
-	/* The register that changes besides, or NO_BASE, and to what. */
+	/* The base register that is updated, or NO_BASE, and its new value. */
 	int base;
 	unsigned long base_after;
 };
@@ -77,7 +77,7 @@ static unsigned long shifted(struct uml_pt_regs *regs, u32 code)
 	}
 }
 
-/* The address of one with a base and an offset, which is added before or after. */
+/* The address of an access with a base and an offset, which is added before or after it. */
 static void index(struct uml_pt_regs *regs, u32 code, unsigned long offset, struct transfer *t)
 {
 	unsigned int base = code >> 16 & 15;
@@ -107,7 +107,7 @@ static bool decode(struct uml_pt_regs *regs, u32 code, struct transfer *t)
 		t->kind = HALF;
 		t->sign = code & BIT(6);
 		if (!t->load && t->sign) {
-			/* The bit that tells a load from a store is another one here. */
+			/* In this form another bit distinguishes a load from a store. */
 			t->kind = DOUBLE;
 			t->load = !(code & BIT(5));
 			t->registers = BIT(first) | BIT(first + 1);
@@ -165,7 +165,7 @@ static u32 as_arm(u16 code)
 			return 0xe92d0000 | list | (code & BIT(8) ? BIT(14) : 0);
 		return (code & 0xfe00) == 0xbc00 ? 0xe8bd0000 | list | (code & BIT(8) ? BIT(15) : 0) : 0;
 	case 12:
-		/* A base that is loaded is not changed besides. */
+		/* A base register that is loaded is not updated. */
 		return 0xe8800000 | load | (load && list & BIT(third) ? 0 : BIT(21)) | third << 16 | list;
 	default:
 		return 0;
@@ -182,8 +182,8 @@ static void load_register(struct uml_pt_regs *regs, unsigned int n, u32 value)
 }
 
 /*
- * Carries it out; false: the memory cannot be accessed.  `as_is`: as the processor does that does not look at alignment, with the lowest
- * bits of the address left out, and a word that is loaded turned by them.
+ * Carries it out; false: the memory cannot be accessed.  `as_is`: as a processor that does not check alignment: it
+ * ignores the lowest bits of the address, and rotates a loaded word by them.
  */
 static bool carry_out(struct uml_pt_regs *regs, const struct transfer *t, bool as_is)
 {
@@ -200,7 +200,10 @@ static bool carry_out(struct uml_pt_regs *regs, const struct transfer *t, bool a
 	if (t->load && copy_from_user(&data, (void __user *)address, size * hweight16(t->registers)))
 		return false;
 	for_each_set_bit(i, &registers, 16) {
-		/* The PC is after this instruction by now, so that what is stored of it is 12 further, as ARM9 cores do it. */
+		/*
+		 * The PC is already after this instruction, so that the stored value is the instruction's address +
+		 * 12, as on ARM9 cores.
+		 */
 		if (!t->load)
 			data.words[n] = operand(regs, i);
 		else if (t->kind == HALF)
@@ -258,7 +261,7 @@ static int show(struct seq_file *m, void *v)
 {
 	unsigned int i;
 
-	/* The kernel's own are none: it is built for memory in which they are not allowed. */
+	/* The kernel makes no such accesses: it is built for memory in which they are not allowed. */
 	seq_printf(m, "User:\t\t%lu\nSystem:\t\t0\nSkipped:\t%lu\n", faults, skipped);
 	for (i = 0; i < KINDS; i++)
 		seq_printf(m, "%s:\t\t%lu\n", kinds[i], done[i]);

@@ -7,8 +7,8 @@
 struct uml_pt_regs;
 
 /*
- * Does what a program's instruction was refused for alignment, or sends the signal for memory that it cannot access.
- * False: the signal for alignment is to be sent.
+ * Carries out a program's instruction that failed for its alignment, or sends the signal for memory that the program
+ * cannot access.  False: the signal for alignment is to be sent.
  */
 bool l4_mend_alignment(struct uml_pt_regs *regs, unsigned long address);
 

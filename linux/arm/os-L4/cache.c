@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Virtual caches.  What is cached is found by the address by which it was accessed.  A page that a process has mapped may be
- * cached by the process's address.  The linear map is another address of the same page, and vmalloc's a third.
+ * Virtual caches.  A cache line is found only by the virtual address of the access.  A page that a process has mapped
+ * may be cached by the process's address.  The linear map is another address of the same page, and vmalloc's a third.
  *
  * The rules are:
- *  - Nothing is cached by the linear map of a page that is mapped elsewhere, but while this server accesses it there.  So its
- *    lines are dropped (written back, and forgotten) before a page is mapped, and after each access.  Of most pages that is known
- *    (enum l4_lines): that one was another process's before, or that the lines of a page of a file, which nobody can write to where
- *    it is mapped, were written back before.
- *  - Before this server accesses a page that a process has mapped, lines by the process's address are written back; before it
- *    writes they are dropped.  Nothing of a process runs meanwhile.
- *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So what goes is unmapped at once
- *    (flush_tlb_range() and its like, patch 20).
- *  - A page of a file that is written where it is mapped shared is not cached by processes: each has it at another address.  From the
- *    first such write on that is so for all (L4_LINES_SHARED), until nobody has it mapped so.  What this server has written of it is
- *    written back before a process has it.  What it has read is dropped before it reads again, and when a process that wrote has it
- *    no more: until then these lines may be older than the page.
- *  - A page that a process has, and the microkernel does not know of yet (_PAGE_NEWPAGE), has no lines by the process's address that
- *    were written.  This server may leave lines by the linear map: they are dropped when it is mapped.
+ *  - Nothing is cached by the linear map of a page that is mapped elsewhere, except while this server accesses it
+ *    there.  So its lines are dropped (written back and invalidated) before a page is mapped, and after each access.
+ *    For most pages it is known that they have none (enum l4_lines): because the page was another process's before, or
+ *    because the lines of a page of a file, which is mapped read-only everywhere, were written back before.
+ *  - Before this server accesses a page that a process has mapped, lines by the process's address are written back;
+ *    before it writes they are dropped.  No thread of the process runs meanwhile.
+ *  - Before a page is freed nobody has it mapped: the microkernel drops lines when it unmaps.  So pages that are
+ *    removed are unmapped at once (flush_tlb_range() and similar functions, patch 20).
+ *  - A page of a file that is written where it is mapped shared is not cached by processes: each has it at another
+ *    address.  From the first such write on it is uncached for all (L4_LINES_SHARED), until nobody has it mapped so.
+ *    Lines that this server has written are written back before a process maps it.  Lines that this server has read
+ *    are dropped before it reads again, and when a process that wrote unmaps it: until then these lines may be older
+ *    than the page.
+ *  - A page that a process has, but that the microkernel has not yet mapped (_PAGE_NEWPAGE), has no dirty lines by the
+ *    process's address.  This server may leave lines by the linear map: they are dropped when the page is mapped.
  */
 #include <linux/cacheflush.h>
 #include <linux/errno.h>
@@ -49,7 +50,7 @@ static void drop(const void *at, unsigned long n)
 	do_cache(L4_SPACE, (unsigned long)at, n, L4_CACHE_DROP);
 }
 
-/* Of a process's.  What this server has left where it has the process's memory are the same lines. */
+/* Of a process's.  Lines that this server has left where it has the process's memory are the same ones. */
 static void do_user_cache(struct mm_struct *mm, unsigned long at, unsigned long n, u32 what)
 {
 	do_cache(l4_space_of(mm)->slot, at, n, what);
@@ -82,8 +83,8 @@ static bool is_uncached(u8 lines)
 }
 
 /*
- * The lines of a page that is uncached were dropped: none is dirty until flush_dcache_folio() says otherwise.  Not of a page that is
- * pinned, or of no file: this server may write to it at any time.
+ * The lines of a page that is uncached were dropped: none is dirty until flush_dcache_folio() says otherwise.  This
+ * is not known of a page that is pinned or not of a file: this server may write to it at any time.
  */
 static void note_dropped(u8 *lines, pte_t pte)
 {
@@ -143,13 +144,13 @@ static bool is_shared(struct page *page)
 	return is;
 }
 
-/* Whether a page is for the memory of a process, and none has seen it: it is mapped nowhere but here. */
+/* Whether a page is for the memory of a process, and no process has mapped it yet: it is mapped only here. */
 static bool is_unseen(u8 lines)
 {
 	return lines == L4_LINES_NONE || lines == L4_LINES_SOME;
 }
 
-/* Whether it is memory of a process, of which lines by the linear map are known. */
+/* Whether it is memory of a process, whose lines by the linear map are recorded. */
 static bool is_known(u8 lines)
 {
 	return is_unseen(lines) || lines == L4_LINES_SEEN || lines == L4_LINES_SEEN_SOME;
@@ -165,12 +166,12 @@ static void leave_some(u8 *lines)
 static bool lines_may_stay;
 
 /*
- * Tells the microkernel of a page.  It is told before the process runs, in any case.  Told now, it has nothing to drop.  False: it
- * has not got the page, or had to give it up for others.
+ * Has the microkernel map a page now, which it would do before the process runs in any case: so nothing has to be
+ * dropped.  False: it is not mapped, or was unmapped for others.
  */
 static bool map_now(struct mm_struct *mm, const struct l4_space *space, unsigned long user)
 {
-	/* After a reclaim its pages are new, and in no range. */
+	/* After a reclaim all pages of a space are new, and not in a range that is to be synchronised. */
 	if (space->reclaimed)
 		um_tlb_mark_sync(mm, user & PAGE_MASK, (user & PAGE_MASK) + PAGE_SIZE);
 	l4_tlb_sync(mm);
@@ -226,7 +227,10 @@ void arch_free_page(struct page *page, int order)
 		*lines = L4_LINES_FREE;
 }
 
-/* This server is about to write all of a page, which a process gets.  Stores that miss make no lines, on any of these processors. */
+/*
+ * This server is about to write all of a page, which a process gets.  On these processors a store that misses
+ * allocates no line.
+ */
 static void begin_user_page(const struct page *page)
 {
 	u8 *lines = lines_of(page);
@@ -274,8 +278,8 @@ int l4_drop_before_map(pte_t page, unsigned int *may)
 }
 
 /*
- * As upstream's, but that the page is unmapped at once only if it may have lines that were not written back.  Before the process
- * runs it is unmapped in any case.
+ * As upstream's, except that the page is unmapped at once only if it may have dirty lines.  It is unmapped before the
+ * process runs in any case.
  */
 pte_t ptep_clear_flush(struct vm_area_struct *vma, unsigned long address, pte_t *ptep)
 {
@@ -289,7 +293,9 @@ pte_t ptep_clear_flush(struct vm_area_struct *vma, unsigned long address, pte_t 
 	return pte;
 }
 
-/* Of a page that somebody wrote to who had it uncached, and who has it no more: this server may have read it before. */
+/*
+ * A page that a process had uncached, and wrote to, is no longer mapped there: this server may have read it before.
+ */
 void l4_written_uncached(pte_t page)
 {
 	drop((void *)((unsigned long)__binary_start + (pte_val(page) & PAGE_MASK)), PAGE_SIZE);
@@ -305,7 +311,7 @@ void flush_dcache_folio(struct folio *folio)
 
 	for (i = 0; i < folio_nr_pages(folio); i++)
 		touch_user_page(folio_page(folio, i));
-	/* Otherwise this is done before it is mapped. */
+	/* In these cases the lines are dropped before it is mapped. */
 	if (!folio_mapped(folio) || (!folio_test_large(folio) && is_unseen(*lines_of(&folio->page))))
 		return;
 	drop(folio_address(folio), folio_size(folio));
@@ -329,7 +335,7 @@ void flush_dcache_page(struct page *page)
 }
 EXPORT_SYMBOL(flush_dcache_page);
 
-/* The same of a page that only one process has, which get_user_pages() has found. */
+/* The same for a page that only one process has, which get_user_pages() has found. */
 void flush_anon_page(struct vm_area_struct *vma, struct page *page, unsigned long address)
 {
 	touch_user_page(page);
@@ -362,8 +368,8 @@ void copy_from_user_page(struct vm_area_struct *vma, struct page *page, unsigned
 }
 
 /*
- * Where this server can read a page by the lines that a process has of it: the process whose page table is in use, if it can read
- * the page.
+ * The address at which this server can read a page through the same lines as a process: only for the process whose
+ * page table is in use, if it can read the page.
  */
 static const void *where_process_has(struct mm_struct *mm, const struct page *page, unsigned long address)
 {
@@ -380,8 +386,8 @@ static const void *where_process_has(struct mm_struct *mm, const struct page *pa
 }
 
 /*
- * Nobody writes to a page of which a process gets a copy before it is mapped again, and its lines are dropped then.  One that is
- * pinned can be written all the time, and so can one of a file, by those who have it uncached.
+ * Nobody writes to a page of which a process gets a copy until it is mapped again, and then its lines are dropped.
+ * But a pinned page can be written at any time, and so can a page of a file, by processes that have it uncached.
  */
 void copy_user_highpage(struct page *to, struct page *from, unsigned long address, struct vm_area_struct *vma)
 {

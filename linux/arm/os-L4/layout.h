@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the Linux server and its processes lie.  Caches are virtual, and all spaces have one first-level table: so
- * nothing of the server lies where its processes have something.
+ * The addresses of the Linux server and its processes.  Caches are virtual, and all spaces have one first-level
+ * table: so the server uses no address that its processes use.
  *
- * A program lies in the first 32 MiB, its slot, which the processor moves to addresses of its own.  What does not fit
- * lies from L4_SPILL on.  The server is a window at the end of the users' addresses; the last 32 MiB of it are for what
- * the root server maps.
+ * A program is in the first 32 MiB, its slot, which the processor relocates to other addresses.  What does not fit is
+ * from L4_SPILL on.  The server is a window at the end of the users' addresses; the root server maps memory in its
+ * last 32 MiB.
  *
  * The build reads these numbers: they must be plain.
  */
@@ -18,7 +18,7 @@
 #define L4_SERVER_BASE	0xa0000000
 /* The highest end of RAM: vmalloc gets at least 64 MiB. */
 #define L4_RAM_END	0xb9800000
-/* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
+/* The end of vmalloc.  Until Linux has read the initrd, this is below the end. */
 #define L4_VMALLOC_END	0xbe000000
 
 /*

@@ -15,7 +15,7 @@ __used long long l4_divide(long long a, long long b, long long *rem)
 	return q;
 }
 
-/* The quotient goes out in r0 and r1, the remainder in r2 and r3. */
+/* The quotient is returned in r0 and r1, the remainder in r2 and r3. */
 asm ("	.text\n"
      "	.globl	__aeabi_ldivmod\n"
      "	.type	__aeabi_ldivmod, %function\n"
@@ -30,7 +30,7 @@ asm ("	.text\n"
      "	add	sp, sp, #16\n"
      "	pop	{r4, pc}\n");
 
-/* Linux divides by 0 in no place that is known; the result is then 0, as in arch/arm. */
+/* No division by 0 in Linux is known; its result would be 0, as in arch/arm. */
 void __div0(void);
 void __div0(void)
 {

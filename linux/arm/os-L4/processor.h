@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What os-L4 asks of the processor in line, except what run.h has (os-L4/subarch.h). */
+/* The functions of the processor that os-L4 inlines, except those in run.h (os-L4/subarch.h). */
 #ifndef __ARM_OS_L4_PROCESSOR_H
 #define __ARM_OS_L4_PROCESSOR_H
 
@@ -33,8 +33,8 @@ bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm);
 #define ARCH_L4_THREADS_STAY_BOUND	true
 
 /*
- * Caches are virtual (cache.c).  Where this server has the process's memory at the address that the caches know it by, nothing
- * is to be done.  The microkernel has to know of the page.
+ * Caches are virtual (cache.c).  Where this server has the process's memory at the same modified address, nothing is
+ * to be done.  The microkernel has to know of the page.
  */
 void *l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write);
 void l4_end_access(void *at, unsigned long n);
@@ -54,27 +54,27 @@ static __always_inline void arch_l4_end_access(void *at, unsigned long n)
 		l4_end_access(at, n);
 }
 
-/* What is known of the linear map's lines of a page. */
+/* What is known about a page's lines by the linear map. */
 enum l4_lines {
 	/* Nothing. */
 	L4_LINES_ANY,
-	/* None: it was a process's, and nobody has it. */
+	/* No lines: it was a process's, and is free. */
 	L4_LINES_FREE,
-	/* None: it has a new owner, which may do with it what it wants. */
+	/* No lines: it has just been allocated, and its use is not known. */
 	L4_LINES_NEW,
-	/* None: it is for the memory of a process, and none has seen it. */
+	/* No lines: it is for the memory of a process, and no process has mapped it yet. */
 	L4_LINES_NONE,
-	/* It is for the memory of a process, and none has seen it.  There may be some. */
+	/* There may be lines: it is for the memory of a process, and no process has mapped it yet. */
 	L4_LINES_SOME,
-	/* None: it is memory of a process, or of several. */
+	/* No lines: it is memory of one process or several. */
 	L4_LINES_SEEN,
-	/* It is memory of a process, or of several, and there may be some. */
+	/* There may be lines: it is memory of one process or several. */
 	L4_LINES_SEEN_SOME,
-	/* It is of a file, and none is dirty. */
+	/* No dirty lines: it is of a file. */
 	L4_LINES_CLEAN,
-	/* Nothing, and processes write to it where it is mapped shared: all have it uncached. */
+	/* Nothing is known, and processes write to it where it is mapped shared: all have it uncached. */
 	L4_LINES_SHARED,
-	/* None is dirty, and processes write to it where it is mapped shared. */
+	/* No dirty lines, and processes write to it where it is mapped shared. */
 	L4_LINES_SHARED_CLEAN,
 };
 
@@ -111,7 +111,7 @@ static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
 	return TASK_SIZE;
 }
 
-/* Of a space for a process: the processor moves its first 32 MiB (slots.c). */
+/* For a process's space: the processor relocates its first 32 MiB (slots.c). */
 extern u32 l4_user_place;
 #define ARCH_L4_USER_PLACE	l4_user_place
 
@@ -119,7 +119,10 @@ extern u32 l4_user_place;
 #define ARCH_L4_CLOCK_NAME	"counter"
 #define ARCH_L4_VDSO_CLOCKMODE	VDSO_CLOCKMODE_NONE
 
-/* The counter has 32 bits.  The microkernel counts the halves of its range (struct Timer of its contract). */
+/*
+ * The counter has 32 bits.  The microkernel counts how often half of its range has passed (struct Timer of its
+ * contract).
+ */
 static inline u64 arch_l4_ticks(void)
 {
 	const volatile struct {

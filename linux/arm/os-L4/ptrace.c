@@ -75,7 +75,7 @@ const struct user_regset_view *task_user_regset_view(struct task_struct *task)
 
 void ptrace_disable(struct task_struct *task) { }
 
-/* A word of struct user, of which only the registers and, by offsets of their own, the ends of the image are known. */
+/* A word of struct user, of which only the registers can be read and, at special offsets, the bounds of the image. */
 static int peek(struct task_struct *task, unsigned long at, unsigned long *value)
 {
 	const struct mm_struct *mm = task->mm;
@@ -121,7 +121,7 @@ long arch_ptrace(struct task_struct *task, long request, unsigned long at, unsig
 	return ptrace_request(task, request, at, data);
 }
 
-/* As arch/arm has it, r12 tells a debugger whether a system call begins or ends. */
+/* As on arch/arm, r12 tells a debugger whether a system call begins or ends. */
 static int report(struct pt_regs *regs, bool entry)
 {
 	unsigned long *ip = &regs->regs.gp[HOST_R0 + 12], kept = *ip;
@@ -140,7 +140,7 @@ int syscall_trace_enter(struct pt_regs *regs)
 {
 	struct uml_pt_regs *r = &regs->regs;
 
-	/* Upstream has put -ENOSYS there.  A debugger finds the first argument. */
+	/* Upstream has written -ENOSYS there.  A debugger expects the first argument. */
 	r->gp[HOST_R0] = UPT_SYSCALL_ARG1(r);
 	audit_syscall_entry(UPT_SYSCALL_NR(r), UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r),
 			    UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Registers of programs, and what programs are told of the processor. */
+/* Registers of programs, and what programs are told about the processor. */
 #include <linux/elf.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>
@@ -46,7 +46,7 @@ bool l4_elf_check_arch(const struct elf32_hdr *elf)
 {
 	if (elf->e_machine != EM_ARM || !(elf->e_flags & EABI_MASK) || elf->e_flags & FLOAT_HARD)
 		return false;
-	/* Instructions of ARM lie at multiples of 4. */
+	/* ARM instructions are at multiples of 4. */
 	return elf->e_entry & 1 || !(elf->e_entry & 3);
 }
 
@@ -56,7 +56,7 @@ void l4_start_thread(struct pt_regs *regs, unsigned long entry, unsigned long st
 	start_thread(regs, entry & ~1UL, stack);
 }
 
-/* The microkernel takes no more of the status than a program may change. */
+/* The microkernel takes only those bits of the status that a program may change. */
 void arch_l4_check_registers(const struct uml_pt_regs *regs) { }
 
 /* Upstream asks whether an instruction of a program is to be replaced by another one. */

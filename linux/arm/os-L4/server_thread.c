@@ -56,8 +56,8 @@ u32 arch_l4_thread_start(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top)
 }
 
 /*
- * These operations go in steps.  The microkernel does not continue one whose thread was stopped, so it is begun again,
- * which does no harm.
+ * These operations are done in steps.  The microkernel does not continue one whose thread was stopped, so it is
+ * started again, which does no harm.
  */
 static bool interrupted_half_way(const struct l4_frame *f)
 {

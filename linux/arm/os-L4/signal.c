@@ -27,10 +27,10 @@ struct rt_sigframe {
 	struct sigframe sig;
 };
 
-/* In uc_flags, and no trap's number: by this a frame is recognised that has no siginfo. */
+/* A value of uc_flags that is not the number of a trap: it marks a frame without siginfo. */
 #define FLAGS_WITHOUT_INFO	0x5ac3c35a
 
-/* Registers lie in a frame's context as in the microkernel's. */
+/* Registers have the same order in a frame's context as in the microkernel's frame. */
 #define CONTEXT_REGISTERS	(HOST_CPSR + 1)
 static_assert(offsetof(struct sigcontext, arm_cpsr) - offsetof(struct sigcontext, arm_r0) == 4 * HOST_CPSR);
 
@@ -162,7 +162,9 @@ void do_signal(struct pt_regs *regs)
 			PT_SYSCALL_NR(gp) = -1;
 			break;
 		case -ERESTART_RESTARTBLOCK:
-			/* Here, and not by the program: r7 would have to change. */
+			/*
+			 * The system call is restarted here, and not by the program, because r7 would have to change.
+			 */
 			gp[HOST_R0] = current->restart_block.fn(&current->restart_block);
 			break;
 		}
@@ -182,7 +184,7 @@ static bool restore_context(struct uml_pt_regs *regs, struct sigframe __user *fr
 	set_current_blocked(&set);
 	memcpy(gp, &context.arm_r0, CONTEXT_REGISTERS * sizeof(long));
 	gp[HOST_CPSR] = (gp[HOST_CPSR] & PSR_USER_FLAGS) | PSR_USER_MODE;
-	/* The interrupted system call is not restarted by this one. */
+	/* sigreturn() does not restart the interrupted system call. */
 	current->restart_block.fn = do_no_restart_syscall;
 	PT_SYSCALL_NR(gp) = -1;
 	UPT_SYSCALL_NR(regs) = -1;
@@ -190,7 +192,7 @@ static bool restore_context(struct uml_pt_regs *regs, struct sigframe __user *fr
 	return true;
 }
 
-/* The frame is where the stack pointer is.  It is aligned, unless the program has its own purposes. */
+/* The frame is where the stack pointer is.  It is aligned, unless the program made it itself. */
 static bool is_frame(const void __user *frame, size_t bytes)
 {
 	return !((unsigned long)frame & 7) && access_ok(frame, bytes);

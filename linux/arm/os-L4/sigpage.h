@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which instructions of [sigpage] a handler returns to that names no function for it. */
+/* The instructions of [sigpage] to which a handler returns if the program names no function for that. */
 #ifndef __ARM_OS_L4_SIGPAGE_H
 #define __ARM_OS_L4_SIGPAGE_H
 

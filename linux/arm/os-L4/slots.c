@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where programs lie (layout.h).  Stack, heap, image and libraries fit a slot, from above and from below, as generic layouts
- * have it.  When mmap() finds no room there it looks from l4_unmapped_base() on, and finally anywhere but in the process's own
- * slot: there the processor shows the first 32 MiB.
+ * The addresses of programs (layout.h).  Stack, heap, image and libraries are in a slot, from above and from below,
+ * as in generic layouts.  When mmap() finds no room there it searches from l4_unmapped_base() on, and finally
+ * everywhere except at the modified addresses of the process's own slot: there the processor has the first 32 MiB.
  */
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -20,11 +20,11 @@
 #include "layout.h"
 #include "processor.h"
 
-/* Processes have what does not fit at different places, so that their spaces have no section in common. */
+/* What does not fit is at one of these places, by the slot's number, so that few spaces have a section in common. */
 #define SPILL_PLACES	16
 #define SPILL_STEP	(8UL << 20)
 
-/* What of this is left out, with the argument "l4_slots=pages" or "l4_slots=none": to measure what it is good for. */
+/* The arguments "l4_slots=pages" and "l4_slots=none" leave out Segments or also slots, to measure what these save. */
 u32 l4_user_place __ro_after_init = L4_PLACE_RELOCATED;
 static bool segments __ro_after_init = true;
 
@@ -55,7 +55,7 @@ unsigned long l4_unmapped_base(void)
 	return L4_SPILL + l4_space_of(current->mm)->slot % SPILL_PLACES * SPILL_STEP;
 }
 
-/* Where its slot begins; 0: it has none. */
+/* The start of its slot; 0: it has none. */
 static unsigned long slot_of(const struct l4_space *space)
 {
 	return (unsigned long)space->placed * L4_SLOT_BYTES;
@@ -82,9 +82,9 @@ bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm)
 }
 
 /*
- * The highest range, first of what lies above the process's slot, then of what lies below: one of the two has room for 1 GiB.
- * Other processes have their slots there, and this server what it shares: with touched pages in them comes a clean of the cache
- * at each switch to who has the place.  What is reserved only costs nothing.
+ * The highest free range, first above the process's slot, then below: one of the two has room for 1 GiB.  Other
+ * processes have their slots there, and this server its shared memory: if the process touches pages there, each
+ * switch to the owner of these addresses cleans the cache.  Addresses that are only reserved cost nothing.
  */
 static unsigned long anywhere(unsigned long len)
 {
@@ -104,7 +104,7 @@ static unsigned long anywhere(unsigned long len)
 	return vm_unmapped_area(&info);
 }
 
-/* What the generic functions found, if the process can reach it. */
+/* The range that the generic functions found, if the process can access it. */
 static unsigned long reachable(unsigned long found, unsigned long len, unsigned long flags)
 {
 	if (IS_ERR_VALUE(found) ? found != -ENOMEM : !overlaps_slot(l4_space_of(current->mm), found, found + len))
@@ -125,9 +125,10 @@ unsigned long arch_get_unmapped_area_topdown(struct file *file, unsigned long ad
 }
 
 /*
- * The memory of a process in its slot is a Segment, which this server has at the same modified addresses: the same lines of the
- * cache, the same entries of the TLB (fass-wombat-arm-2007, sections 3.4 and 5).  Without memory for one, or with others in the
- * same slot, the space has pages of its own there, and this server reaches them by the linear map.
+ * The memory of a process in its slot is a Segment, which this server has attached at the same modified addresses:
+ * the same lines of the cache, the same entries of the TLB (fass-wombat-arm-2007, sections 3.4 and 5).  Without
+ * memory for one, or with others in the same slot, the space has pages of its own there, and this server reaches them
+ * by the linear map.
  */
 void arch_l4_space_created(struct l4_space *space)
 {
@@ -170,7 +171,7 @@ void arch_l4_show(struct seq_file *m)
 	seq_printf(m, "relocation %6u of %6u\n", used, all);
 }
 
-/* In /proc/PID/status: the slot, and how much lies outside. */
+/* In /proc/PID/status: the slot, and how much is outside. */
 void arch_proc_pid_thread_features(struct seq_file *m, struct task_struct *task)
 {
 	struct mm_struct *mm = get_task_mm(task);

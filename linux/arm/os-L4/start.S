@@ -40,7 +40,7 @@ ENTRY(_start)
 	.ltorg
 ENDPROC(_start)
 
-/* Aligned, as call traces find the end of a stack by its alignment. */
+/* Aligned, because call traces find the end of a stack by its alignment. */
 	.section .data..init_irqstack, "aw"
 	.balign	THREAD_SIZE
 boot_stack:

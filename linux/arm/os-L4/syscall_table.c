@@ -23,7 +23,7 @@
 asmlinkage long sys_sigreturn(void);
 asmlinkage long sys_rt_sigreturn(void);
 
-/* Programs that are not aligned as EABI is have a structure that is 4 bytes shorter. */
+/* Programs with another alignment than EABI's have a structure that is 4 bytes shorter. */
 #define STATFS64_EABI	88
 
 static long sys_statfs64_wrapper(const char __user *path, size_t size, struct statfs64 __user *to)
@@ -58,7 +58,7 @@ syscall_handler_t *const sys_call_table[__NR_syscalls] ____cacheline_aligned = {
 #include "../../include/generated/calls-eabi.S"
 };
 
-/* A number that neither is one nor may become one. */
+/* A number that is not and never will be a system call. */
 static long bad_system_call(unsigned int nr, struct uml_pt_regs *regs)
 {
 	bool thumb = regs->gp[HOST_CPSR] & PSR_THUMB;

@@ -15,7 +15,7 @@
 #define PSR_INTERRUPTS_OFF	0xc0
 #define PSR_SUPERVISOR_MODE	0x13
 
-/* Reads and writes the control register of the MMU, through its coprocessor.  Returns if nobody keeps it from that. */
+/* Reads and writes the control register of the MMU, through its coprocessor.  Returns if nothing prevents that. */
 static __always_inline bool arch_l4_access_device(void)
 {
 	u32 control;
@@ -25,7 +25,7 @@ static __always_inline bool arch_l4_access_device(void)
 	return true;
 }
 
-/* The processor ignores who may not.  Whether it did not. */
+/* Whether interrupts could be disabled: in user mode the processor ignores such a write. */
 static __always_inline bool arch_l4_disable_interrupts(void)
 {
 	u32 psr;

@@ -29,7 +29,7 @@ int arch_set_tls(struct task_struct *task, unsigned long tls)
 	return l4_set_tls(task, tls);
 }
 
-/* Each user thread has its own: nothing is to be done when tasks are switched or copied. */
+/* Each user thread has its own: nothing has to be done when tasks are switched or copied. */
 void arch_switch_to(struct task_struct *task) { }
 void clear_flushed_tls(struct task_struct *task) { }
 

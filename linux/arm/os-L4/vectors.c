@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page of exception vectors, with the helpers that programs call: the microkernel's, which all can read.  It is in
- * /proc/PID/maps and in core dumps, as arch/arm/kernel/process.c has it.
+ * The page of exception vectors, with the helpers that programs call: the microkernel's, which all can read.  It is
+ * in /proc/PID/maps and in core dumps, as in arch/arm/kernel/process.c.
  */
 #include <linux/init.h>
 #include <linux/mm.h>
@@ -12,7 +12,10 @@
 
 static struct vm_area_struct vectors;
 
-/* Linux finds pages for others in page tables: in its own here, with a copy, as the page itself is none of its. */
+/*
+ * Linux finds the pages of a process in page tables: here in its own, with a copy, because the page itself is not
+ * Linux's.
+ */
 static int __init vectors_init(void)
 {
 	void *copy = (void *)__get_free_page(GFP_KERNEL);
