@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages of zeros for processes.  The microkernel clears pages while nobody runs (docs/powerpc.md, "The idle loop"); they are
- * used first.
+ * Cleared pages for processes.  The microkernel clears pages while it is idle (docs/powerpc.md, "The idle loop");
+ * processes get these first.
  *
- * It clears the pages of one range in their order, and says how many when it is asked.  So some pages that lie together are
- * set apart, the reserve: processes get the first of them, as far as they are known to be clear.  When all are used up, others
- * are set apart.  Linux asks when a process wants a page, none is known to be clear, and Linux was idle since it last asked.
+ * It clears the pages of one range in order, and returns how many it has cleared when it is asked.  So Linux
+ * allocates some contiguous pages, the reserve: processes get the first of them, as far as they are known to be
+ * clear.  When all are used, Linux allocates others.  It asks when a process needs a page, none is known to be clear,
+ * and Linux was idle since it last asked.
  */
 #include <linux/gfp.h>
 #include <linux/highmem.h>
@@ -19,18 +20,21 @@
 /* Pages of the reserve. */
 #define ORDER	5
 #define PAGES	(1u << ORDER)
-/* They are user pages; nobody is to wait for them. */
+/* They are user pages; the allocation must not wait. */
 #define FLAGS	((GFP_HIGHUSER_MOVABLE & ~__GFP_RECLAIM) | __GFP_NOWARN)
 
 /* Whether the microkernel clears pages. */
 static bool clears;
-/* The reserve.  Its pages from `next` on are left, and those below `clear` are clear. */
+/* The reserve.  Its pages from `next` on are not yet used, and those below `clear` are clear. */
 static unsigned long reserve;
 static unsigned int next = PAGES, clear = PAGES;
 /* How often the idle task had stopped when the microkernel was asked last. */
 static unsigned long asked;
 
-/* Wants pages of the reserve to be cleared.  Returns how many of those were that were wanted before. */
+/*
+ * Asks the microkernel to clear these pages of the reserve.  Returns how many it has cleared of those for which it
+ * was asked before.
+ */
 static unsigned int want(unsigned int first, unsigned int count)
 {
 	struct l4_regs r;
@@ -40,7 +44,7 @@ static unsigned int want(unsigned int first, unsigned int count)
 	return r.r1;
 }
 
-/* Sets other pages apart, if there are any. */
+/* Allocates a new reserve, if there is memory. */
 static void set_apart(void)
 {
 	struct page *pages = alloc_pages(FLAGS, ORDER);
@@ -53,7 +57,7 @@ static void set_apart(void)
 	want(0, PAGES);
 }
 
-/* Finds out how many are clear, and wants the rest to be. */
+/* Asks how many are clear, and for the rest to be cleared. */
 static void ask(void)
 {
 	clear = min(clear + want(clear, 0), PAGES);
@@ -100,7 +104,7 @@ struct folio *l4_zeroed_folio(struct vm_area_struct *vma, unsigned long vaddr)
 	return folio;
 }
 
-/* Not if its boot line has the word "clear=off". */
+/* The microkernel does not clear pages if its boot line has the word "clear=off". */
 static int __init clear_init(void)
 {
 	struct l4_regs r;

@@ -6,7 +6,7 @@
 #include "../../../um/os-L4/l4_syscall.h"
 #include "version.h"
 
-/* The C library chooses functions by these. */
+/* The C library selects functions by these. */
 long elf_aux_hwcap = PPC_FEATURE_32 | PPC_FEATURE_HAS_FPU | PPC_FEATURE_HAS_MMU;
 
 /* By the upper half of the version (arch/powerpc/kernel/cpu_specs_book3s_32.h). */

@@ -21,14 +21,14 @@ void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *fr
 	};
 }
 
-/* mfspr rD, PVR: what the C library chooses functions by.  The microkernel has told the register. */
+/* mfspr rD, PVR: the C library selects functions by it.  The information page has the register's value. */
 #define MFPVR		0x7c1f42a6
 #define MFPVR_MASK	0xfc1fffff
 /* dcba: a hint that this processor does not have. */
 #define DCBA		0x7c0005ec
 #define DCBA_MASK	0xffe007ff
 
-/* Does what an instruction is to do that upstream carries out for programs. */
+/* Carries out the instructions that upstream carries out for programs. */
 static bool carry_out(struct uml_pt_regs *regs)
 {
 	u32 word;
@@ -61,7 +61,7 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 {
 	void __user *ip = (void __user *)UPT_IP(regs);
 
-	/* The microkernel names the processor's exceptions by the number of 256 bytes before their code. */
+	/* The microkernel numbers the processor's exceptions by the address of their code, in units of 256 bytes. */
 	current->thread.arch.faultinfo = (struct faultinfo){ frame->error, frame->address, frame->vector << 8 };
 	switch (frame->vector) {
 	case L4_VECTOR_MACHINE_CHECK:
@@ -74,7 +74,7 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 		program(regs, frame->error);
 		break;
 	case L4_VECTOR_TRACE:
-		/* As arch/powerpc has it: the next step is asked for again. */
+		/* As on arch/powerpc: the next step has to be requested again. */
 		regs->gp[HOST_MSR] &= ~MSR_STEP;
 		force_sig_fault(SIGTRAP, TRAP_TRACE, ip);
 		break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FPU state.  It lies in the UTCB slot of the task's user thread and nowhere else, or is in the processor. */
+/* FPU state.  It is only in the UTCB slot of the task's user thread, or in the processor. */
 #include <linux/kernel.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
@@ -19,7 +19,7 @@
 #define STATUS_UNDERFLOW	0x08000000
 #define STATUS_DIVISION	0x04000000
 #define STATUS_INEXACT	0x02000000
-/* Those that have happened are so many bits above the bits that enable them. */
+/* The bits of exceptions that have happened are so many bits above those that enable them. */
 #define STATUS_SHIFT	22
 
 #define BYTES	(L4_FP_ENTRIES * sizeof(u64))
@@ -82,7 +82,7 @@ bool arch_l4_copy_fpu(struct task_struct *child, struct task_struct *parent)
 	return l4_fp_get(parent, entries) && l4_fp_put(child, entries);
 }
 
-/* Bits of the machine state, by the number that programs have for a mode. */
+/* Bits of the machine state, by the programs' number of a mode. */
 #define FE0	0x00000800
 #define FE1	0x00000100
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the Linux server and its processes lie.  The server is a window of two whole segments of the processor at the end of
- * the users' addresses.  It begins with 4 MiB of the microkernel's: the information page and the UTCBs.  The last 32 MiB
- * are for what the root server maps.
+ * The addresses of the Linux server and its processes.  The server is a window of two whole segments of the processor
+ * at the end of the users' addresses.  It begins with 4 MiB of the microkernel's: the information page and the UTCBs.
+ * The root server maps memory in its last 32 MiB.
  *
  * The build reads these numbers: they must be plain.
  */
@@ -15,9 +15,9 @@
 #define L4_SERVER_BASE	0xa0400000
 /* The highest end of RAM: vmalloc gets at least 64 MiB. */
 #define L4_RAM_END	0xb9800000
-/* vmalloc ends here.  Until Linux has read the initrd, that lies below. */
+/* The end of vmalloc.  Until Linux has read the initrd, this is below the end. */
 #define L4_VMALLOC_END	0xbe000000
-/* Processes have no addresses that a Segment has in their place. */
+/* No addresses of a process are those of a Segment. */
 #define L4_LOW_END	0x0
 
 #endif

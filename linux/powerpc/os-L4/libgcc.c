@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the compiler calls for 64-bit numbers, and arch/powerpc has among code with privileges. */
+/* Functions that the compiler calls for 64-bit numbers, and that arch/powerpc has in files with privileged code. */
 #include <linux/math64.h>
 
 long long __divdi3(long long a, long long b);

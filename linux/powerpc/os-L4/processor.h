@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What os-L4 asks of the processor in line, except what run.h has (os-L4/subarch.h). */
+/* The functions of the processor that os-L4 inlines, except those in run.h (os-L4/subarch.h). */
 #ifndef __POWERPC_OS_L4_PROCESSOR_H
 #define __POWERPC_OS_L4_PROCESSOR_H
 
@@ -31,7 +31,7 @@ static inline void arch_l4_space_created(struct l4_space *space)
 
 static inline void arch_l4_space_deleted(struct l4_space *space) { }
 
-/* All places are alike. */
+/* All places are equal. */
 static inline bool arch_l4_space_suits(const struct l4_space *space, struct mm_struct *mm)
 {
 	return true;
@@ -39,13 +39,13 @@ static inline bool arch_l4_space_suits(const struct l4_space *space, struct mm_s
 
 #define ARCH_L4_USER_PLACE	0
 #define ARCH_L4_PLACES		1
-/* The processor may want words aligned that it reads by one instruction with others. */
+/* Instructions that access several words may need them aligned. */
 #define ARCH_L4_ALIGNMENT	4
 #define ARCH_L4_FAST_MAP	true
 #define ARCH_L4_FAULT_FETCH	0
 #define ARCH_L4_THREADS_STAY_BOUND	true
 
-/* Caches are physical: the linear map is as good as any address. */
+/* Caches are physical: any address will do, so the linear map is used. */
 static __always_inline void *arch_l4_begin_access(unsigned long entry, unsigned long user, void *at, unsigned long n, bool write)
 {
 	return at;
@@ -86,7 +86,7 @@ static inline u64 arch_l4_ticks(void)
 	return get_tb();
 }
 
-/* A function may write two words of its caller's frame: the pointer to the one before, and where it returns to. */
+/* A function may write two words of its caller's frame: the pointer to the previous frame, and the return address. */
 static inline unsigned long arch_l4_initial_sp(unsigned long stack_top)
 {
 	return stack_top - 16;
@@ -102,7 +102,10 @@ static __always_inline void arch_l4_invalid_instruction(void)
 	asm volatile (".long 0");
 }
 
-/* Whether an exception of the Linux thread is the end of an injected interrupt: then the registers are those to go on with. */
+/*
+ * Whether an exception of the Linux thread is the end of an injected interrupt: then the registers are those with
+ * which it continues.
+ */
 bool arch_l4_ends_interrupt(struct l4_frame *frame);
 
 #endif

@@ -15,7 +15,7 @@
 #include "fpu.h"
 #include "ptregs.h"
 
-/* Words that PTRACE_GETREGS has: those that are used. */
+/* The words of PTRACE_GETREGS: those that are used. */
 #define USED	44
 
 static int general_get(struct task_struct *task, const struct user_regset *set, struct membuf to)
@@ -109,7 +109,7 @@ void ptrace_disable(struct task_struct *task)
 	user_disable_single_step(task);
 }
 
-/* A word of what a debugger sees as the task's `user`: pt_regs, then the FPU's registers from PT_FPR0 on. */
+/* A word of the task's struct `user`, as a debugger sees it: pt_regs, then the FPU's registers from PT_FPR0 on. */
 static int user_word(struct task_struct *task, unsigned long at, unsigned long *value, bool write)
 {
 	unsigned long words[L4_PT_REGISTERS], index = at / sizeof(long);
@@ -169,13 +169,13 @@ int syscall_trace_enter(struct pt_regs *regs)
 	unsigned long *gp = r->gp;
 	int err = 0;
 
-	/* Upstream has put -ENOSYS there.  A debugger finds the first argument. */
+	/* Upstream has written -ENOSYS there.  A debugger expects the first argument. */
 	gp[HOST_R3] = UPT_SYSCALL_ARG1(r);
 	audit_syscall_entry(UPT_SYSCALL_NR(r), UPT_SYSCALL_ARG1(r), UPT_SYSCALL_ARG2(r),
 			    UPT_SYSCALL_ARG3(r), UPT_SYSCALL_ARG4(r));
 	if (test_thread_flag(TIF_SYSCALL_TRACE)) {
 		err = ptrace_report_syscall_entry(regs);
-		/* It may have changed the number and the argument. */
+		/* The debugger may have changed the number and the argument. */
 		PT_SYSCALL_NR(gp) = UPT_SYSCALL_NR(r) = gp[HOST_R0];
 		gp[HOST_ORIG_R3] = gp[HOST_R3];
 	}

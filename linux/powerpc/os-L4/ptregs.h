@@ -9,7 +9,7 @@ struct faultinfo;
 #define L4_PT_REGISTERS	48
 
 void l4_to_pt_regs(unsigned long *to, const unsigned long *gp, const struct faultinfo *fault);
-/* Takes what a program may change. */
+/* Takes the words that a program may change. */
 void l4_from_pt_regs(unsigned long *gp, const unsigned long *from);
 
 #endif

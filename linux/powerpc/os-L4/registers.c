@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Registers of programs, and what programs are told of the processor. */
+/* Registers of programs, and what programs are told about the processor. */
 #include <linux/kernel.h>
 #include <linux/printk.h>
 #include <linux/ptrace.h>
@@ -42,7 +42,7 @@ void get_safe_registers(unsigned long *regs, unsigned long *fp_regs)
 	regs[HOST_SYSCALL_NR] = -1;
 }
 
-/* The microkernel takes no more of the machine state than a program may change. */
+/* The microkernel takes only those bits of the machine state that a program may change. */
 void arch_l4_check_registers(const struct uml_pt_regs *regs) { }
 
 /* Upstream asks whether an instruction of a program is to be replaced by another one. */

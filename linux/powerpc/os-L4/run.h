@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What each event of a program passes, in line: registers, and the microkernel (os-L4/subarch.h). */
+/* The inlined path of each event of a program: registers, and the call of the microkernel (os-L4/subarch.h). */
 #ifndef __POWERPC_OS_L4_RUN_H
 #define __POWERPC_OS_L4_RUN_H
 
@@ -12,9 +12,9 @@
 #include "../../../um/os-L4/one_entry.h"
 
 /*
- * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for
- * the next reply and the first word of the event.  By L4_OP_MAP_RUN the microkernel carries out *word records first.
- * It keeps r1 and r2 only.
+ * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for the next reply
+ * and the first word of the event.  By L4_OP_MAP_RUN the microkernel carries out *word records first.  It keeps only
+ * r1 and r2.
  */
 static __always_inline u32 arch_l4_run_by(u32 op, bool fast_entry, u32 *handle, u32 *word)
 {
@@ -34,19 +34,19 @@ static __always_inline u32 arch_l4_run_by(u32 op, bool fast_entry, u32 *handle, 
 
 static __always_inline u32 arch_l4_run(bool fast_entry, u32 *handle, u32 *word)
 {
-	/* Any value: the microkernel does not look at it. */
+	/* Any value: the microkernel ignores it. */
 	asm ("" : "=r" (*word));
 	return arch_l4_run_by(L4_OP_RUN, fast_entry, handle, word);
 }
 
-/* The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
+/* The first registers have the same order in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
 static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *regs, struct l4_frame *f,
 						   unsigned long fast_return)
 {
 	memcpy(f, regs->gp, offsetof(struct l4_frame, vector));
 }
 
-/* Most system calls change the result only, and whether it is an error. */
+/* Most system calls change only the result, and whether it is an error. */
 static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f, bool by_vdso)
 {
 	f->gpr[3] = regs->gp[HOST_R3];

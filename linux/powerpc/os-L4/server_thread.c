@@ -14,7 +14,7 @@
 struct task_struct *__current = &init_task;
 EXPORT_SYMBOL(__current);
 
-/* Below the frame of what was interrupted: the words of a caller, and all registers. */
+/* Below the interrupted frame: the words of a caller, and all registers. */
 struct interrupt_frame {
 	u32 back, link, unused[2];
 	struct l4_frame at;
@@ -55,15 +55,15 @@ u32 arch_l4_thread_start(u32 slot, l4_thread_fn *fn, void *arg, void *stack_top)
 	extern const char l4_thread_entry[];
 	u32 *sp = (u32 *)arch_l4_initial_sp((u32)stack_top);
 
-	/* Nobody has called it. */
+	/* It has no caller. */
 	sp[0] = 0;
 	sp[2] = (u32)fn;
 	return l4_call(L4_OP_START, slot, (u32)l4_thread_entry, (u32)sp, (u32)arg);
 }
 
 /*
- * These operations go in steps.  The microkernel does not continue one whose thread was stopped, so it is begun again,
- * which does no harm.
+ * These operations are done in steps.  The microkernel does not continue one whose thread was stopped, so it is
+ * started again, which does no harm.
  */
 static bool interrupted_half_way(const struct l4_frame *f)
 {

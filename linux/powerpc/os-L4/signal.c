@@ -20,7 +20,7 @@
 #include "ptregs.h"
 #include "vdso.h"
 
-/* Programs use so much below their stack pointer. */
+/* Programs use so many bytes below their stack pointer. */
 #define BELOW	224
 
 struct sigframe {
@@ -35,7 +35,9 @@ struct rt_sigframe {
 	char below[BELOW];
 };
 
-/* Between such a frame and the handler's stack pointer, which points to that of the program before. */
+/*
+ * Between such a frame and the handler's stack pointer.  The word there points to the program's previous stack frame.
+ */
 #define CALLER_BYTES	64
 #define RT_CALLER_BYTES	(CALLER_BYTES + 16)
 
@@ -51,7 +53,7 @@ static bool put_registers(struct mcontext __user *to, const unsigned long *gp)
 	       !__copy_to_user(&to->mc_fregs, fp, sizeof(fp));
 }
 
-/* A handler begins with the FPU's registers as they are, and its status as that of a new program. */
+/* A handler begins with the FPU's registers unchanged, and with the FPU's status of a new program. */
 static bool begin_fp(void)
 {
 	u64 fp[L4_FP_ENTRIES];
@@ -201,7 +203,7 @@ static bool restore_registers(struct uml_pt_regs *regs, struct mcontext __user *
 	    !l4_fp_put(current, fp))
 		return false;
 	l4_from_pt_regs(regs->gp, words);
-	/* The interrupted system call is not restarted by this one. */
+	/* sigreturn() does not restart the interrupted system call. */
 	current->restart_block.fn = do_no_restart_syscall;
 	PT_SYSCALL_NR(regs->gp) = -1;
 	UPT_SYSCALL_NR(regs) = -1;
@@ -243,7 +245,10 @@ SYSCALL_DEFINE0(rt_sigreturn)
 	return 0;
 }
 
-/* Saves the caller's registers and goes on with others, or only does the former.  The C library's functions of this name. */
+/*
+ * Saves the caller's registers and continues with others, or only saves them: for the C library's functions of this
+ * name.
+ */
 SYSCALL_DEFINE3(swapcontext, struct ucontext __user *, old, struct ucontext __user *, new, long, bytes)
 {
 	struct uml_pt_regs *regs = &current->thread.regs.regs;
@@ -253,7 +258,7 @@ SYSCALL_DEFINE3(swapcontext, struct ucontext __user *, old, struct ucontext __us
 	if (bytes < sizeof(struct ucontext))
 		return -EINVAL;
 	if (old) {
-		/* Who goes on there sees a call that did not fail. */
+		/* A program that continues there gets the result of a call that did not fail. */
 		regs->gp[HOST_CR] &= ~CR0_SO;
 		if (!access_ok(old, sizeof(*old)) || !put_registers(&old->uc_mcontext, regs->gp) ||
 		    __copy_to_user(&old->uc_sigmask, &current->blocked, sizeof(set)) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls of the microkernel, which keeps r1 and r2 only: what a function has to keep is in its frame, and so is the
- * address of the registers.
+ * System calls of the microkernel, which keeps only r1 and r2: the registers that a function has to keep are saved in
+ * its frame, and so is the address of the register block.
  */
 #include <linux/linkage.h>
 #include "server_frame.h"
@@ -92,8 +92,9 @@ SYM_CODE_START(l4_thread_entry)
 SYM_CODE_END(l4_thread_entry)
 
 /*
- * An injected interrupt begins here, between any two instructions.  arch_l4_inject_interrupt() has put all registers into a
- * frame.  No instruction of a user loads all of them: the exception at the end has the thread above Linux do that.
+ * An injected interrupt begins here, between any two instructions.  arch_l4_inject_interrupt() has put all registers
+ * into a frame.  User mode has no instruction that loads all of them: at the end an exception lets the thread above
+ * Linux do that.
  */
 SYM_CODE_START(l4_interrupt_entry)
 	bl	l4_injected_interrupt

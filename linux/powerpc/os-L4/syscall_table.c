@@ -76,7 +76,7 @@ asmlinkage long sys_rt_sigreturn(void);
 struct ucontext;
 asmlinkage long sys_swapcontext(struct ucontext __user *old, struct ucontext __user *new, long bytes);
 
-/* Of other machines, or of a debugger that nobody has any more. */
+/* Calls of other machines, or of a debugger that is no longer used. */
 #define sys_debug_setcontext	sys_ni_syscall
 #define sys_pciconfig_iobase	sys_ni_syscall
 #define sys_pciconfig_read	sys_ni_syscall

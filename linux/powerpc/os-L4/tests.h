@@ -15,7 +15,7 @@
 #define MSR_INTERRUPTS	0x8000
 #define MSR_USER_MODE	0x4000
 
-/* Reads and writes the place of the hashed table.  Returns if nobody keeps it from that. */
+/* Reads and writes SDR1, which has the hashed table's address.  Returns if nothing prevents that. */
 static __always_inline bool arch_l4_access_device(void)
 {
 	u32 table;

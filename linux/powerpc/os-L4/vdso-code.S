@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The code of the vDSO: that of arch/powerpc's own, which names offsets and macros that are here.  What signal handlers return to is
- * first, at the place that vdso.h says.
+ * The code of the vDSO: that of arch/powerpc's vDSO, with the offsets and macros that it needs.  The code to which
+ * signal handlers return is first, at the address in vdso.h.
  */
 #include <asm/unistd.h>
 #include "../../../um/os-L4/vdso.h"
@@ -13,7 +13,7 @@
 #define CFG_SYSCALL_MAP32	L4_VDSO_CALLS
 #define CFUNC(name)		name
 #define DOTSYM(name)		name
-/* What is between these is for processors whose caches of code are coherent. */
+/* The code between these is for processors with coherent instruction caches. */
 #define BEGIN_FTR_SECTION			.if 0
 #define END_FTR_SECTION_IFSET(feature)		.endif
 

@@ -5,11 +5,14 @@
 
 #define L4_VDSO_PAGES		2
 #define L4_VDSO_TEXT		0x400
-/* Where signal handlers return to. */
+/* The addresses to which signal handlers return. */
 #define L4_VDSO_SIGRETURN	(L4_VDSO_TEXT + 0x04)
 #define L4_VDSO_RT_SIGRETURN	(L4_VDSO_TEXT + 0x10)
 
-/* Data: how often the time base counts in a second, 64 bits, and which system calls there are, the first by the highest bit. */
+/*
+ * Data: the frequency of the time base, 64 bits, and a bitmap of the system calls, in which the highest bit is the
+ * first.
+ */
 #define L4_VDSO_TICKS		0
 #define L4_VDSO_CALLS		8
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The processor's version register, which the microkernel tells in its information page. */
+/* The processor's version register, which is in the microkernel's information page. */
 #ifndef __POWERPC_OS_L4_VERSION_H
 #define __POWERPC_OS_L4_VERSION_H
 

@@ -11,7 +11,7 @@
 #include "fpu.h"
 #include "selectors.h"
 
-/* Records what signal frames say of an exception.  CR2 stays that of the last page fault. */
+/* Records the words of signal frames about an exception.  CR2 stays that of the last page fault. */
 static void note(unsigned long trap, unsigned long error)
 {
 	current->thread.arch.faultinfo.trap_no = trap;
@@ -70,7 +70,10 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 	}
 }
 
-/* The processor would refuse to return to user mode with another selector.  Any for the stack is taken for the usual one. */
+/*
+ * The processor would refuse to return to user mode with another selector.  Any stack selector is taken for the usual
+ * one.
+ */
 void arch_l4_check_registers(const struct uml_pt_regs *regs)
 {
 	if (likely(UPT_CS(regs) == L4_USER_CS))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs for i386 are refused, as any that Linux has no format for; the log says why, which no shell can know.  Who
- * registers an interpreter for them (binfmt_misc) is asked before.
+ * Programs for i386 are refused, like any for which Linux has no format; the log says why, because no shell can know
+ * it.  An interpreter that is registered for them (binfmt_misc) is tried first.
  */
 #include <linux/binfmts.h>
 #include <linux/elf.h>
@@ -12,7 +12,7 @@
 
 static int refuse(struct linux_binprm *bprm)
 {
-	/* Up to the processor's number the heads of both sizes are the same. */
+	/* Up to the processor's number the ELF headers of both sizes are the same. */
 	const struct elf32_hdr *head = (const struct elf32_hdr *)bprm->buf;
 
 	if (!memcmp(head->e_ident, ELFMAG, SELFMAG) && head->e_machine == EM_386)

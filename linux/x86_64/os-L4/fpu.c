@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * FPU state.  It lies in the UTCB slot of the task's user thread and nowhere else.  The format is the standard one of xsave, or that
- * of fxsave, which is the first part of it, where the microkernel uses no xsave.  Signal frames, debuggers and core dumps have
- * the same.
+ * FPU state.  It is only in the UTCB slot of the task's user thread.  The format is the standard one of xsave, or
+ * that of fxsave, which is the first part of it, where the microkernel uses no xsave.  Signal frames, debuggers and
+ * core dumps have the same.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -19,7 +19,7 @@
 #include "fpu.h"
 #include "regset.h"
 
-/* What xsave saves.  The words that are for software are those of the frame's or the debugger's, not of the task's. */
+/* The format of xsave.  The words that are for software belong to the frame or the debugger, not to the task. */
 struct state {
 	struct {
 		u16 cwd, swd;
@@ -84,7 +84,7 @@ static int __init fpu_init(void)
 		BUG_ON(ebx > L4_FPU_SIZE);
 		xsave_bytes = ebx;
 	}
-	/* Tells which bits of MXCSR the processor has. */
+	/* Finds which bits of MXCSR the processor has. */
 	asm volatile ("fxsave64 %0" : "=m" (own.fx));
 	initial.fx.mxcsr_mask = own.fx.mxcsr_mask ?: 0xffbf;
 	initial.fx.cwd = CONTROL;
@@ -121,7 +121,7 @@ static void begin(struct l4_thread *t)
 	*place(t) = L4_FPU_INITIAL;
 }
 
-/* Reads a thread's state.  x87 and SSE are always said to be in use, as on Linux alone. */
+/* Reads a thread's state, in which x87 and SSE are always marked as in use, as on Linux alone. */
 static void get_state(struct l4_thread *t, struct state *s)
 {
 	memcpy(s, *place(t) == L4_FPU_INITIAL ? &initial : area(t), state_bytes());
@@ -130,14 +130,17 @@ static void get_state(struct l4_thread *t, struct state *s)
 	s->header.parts |= LEAST;
 }
 
-/* What a program or a debugger gives may have anything in it: the microkernel takes what the processor takes. */
+/* The state of a program or a debugger may have any contents: the microkernel takes what the processor takes. */
 static void put_state(struct l4_thread *t, const struct state *s)
 {
 	memcpy(area(t), s, state_bytes());
 	*place(t) = L4_FPU_SAVED;
 }
 
-/* What is not in use is as in a new program; the microkernel takes x87 and SSE from the state all the same. */
+/*
+ * Parts that are not in use become those of a new program, because the microkernel always takes x87 and SSE from the
+ * state.
+ */
 static void fill_initial(struct state *s)
 {
 	if (!(s->header.parts & 1)) {
@@ -188,7 +191,7 @@ bool l4_fp_to_frame(void __user *to)
 	return true;
 }
 
-/* Whether a frame has more than fxsave saves: as arch/x86/kernel/fpu/signal.c looks at it. */
+/* Whether a frame has more than fxsave's format, by the tests of arch/x86/kernel/fpu/signal.c. */
 static bool is_extended(const struct state *s, const void __user *from)
 {
 	const struct _fpx_sw_bytes *software = &s->fx.software;
@@ -202,7 +205,7 @@ static bool is_extended(const struct state *s, const void __user *from)
 bool l4_fp_from_frame(const void __user *from)
 {
 	struct l4_thread *t = synchronised(current);
-	/* What the frame does not have is zero, and nothing of the server's. */
+	/* Parts that the frame does not have are zero, so that nothing of the server's gets there. */
 	struct state s = { };
 
 	if (!t)
@@ -220,7 +223,7 @@ bool l4_fp_from_frame(const void __user *from)
 
 		if (copy_from_user(&s.header, from + FX_BYTES, bytes - FX_BYTES))
 			return false;
-		/* Bits that are not there are refused, as the processor does. */
+		/* Bits of parts that the processor does not have are refused, as the processor does. */
 		if (s.header.parts & ~parts || memchr_inv(s.header.zero, 0, sizeof(s.header.zero)))
 			return false;
 		s.header.parts &= kept;
@@ -303,7 +306,7 @@ int xsave_get(struct task_struct *task, const struct user_regset *set, struct me
 	if (!t)
 		return -EIO;
 	get_state(t, &s);
-	/* Debuggers find here which parts there can be. */
+	/* Debuggers find the possible parts here. */
 	memcpy(&s.fx.software, &parts, sizeof(parts));
 	return membuf_write(&to, &s, xsave_bytes);
 }

@@ -7,7 +7,7 @@
 
 /* The address of the state in a signal frame, on a stack that grows down from sp. */
 unsigned long l4_fp_frame(unsigned long sp);
-/* Whether it has what xsave saves. */
+/* Whether it has the format of xsave. */
 bool l4_fp_has_xsave(void);
 /* Writes the state of the current task to a signal frame.  Afterwards the task has the state of a new program. */
 bool l4_fp_to_frame(void __user *to);

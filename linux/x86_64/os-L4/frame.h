@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Registers of a frame, by names that do not tell how wide they are, and how a thread of the server begins (server_thread.c). */
+/* Registers of a frame, by names without a width, and the start of a thread of the server (server_thread.c). */
 #ifndef __X86_64_OS_L4_FRAME_H
 #define __X86_64_OS_L4_FRAME_H
 
@@ -24,7 +24,7 @@ static inline u32 l4_begin(u32 slot, l4_thread_fn *fn, void *arg, void *stack_to
 	extern const char l4_thread_entry[];
 	unsigned long *sp = (unsigned long *)arch_l4_initial_sp((unsigned long)stack_top);
 
-	/* Nobody has called it. */
+	/* It has no caller. */
 	*sp = 0;
 	*--sp = (unsigned long)fn;
 	return l4_call(L4_OP_START, slot, (unsigned long)l4_thread_entry, (unsigned long)sp, (unsigned long)arg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* System calls that x86-64 has in a form of its own. */
+/* System calls of which x86-64 has its own form. */
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What os-L4 asks of the processor in line, except what run.h has (os-L4/subarch.h). */
+/* The functions of the processor that os-L4 inlines, except those in run.h (os-L4/subarch.h). */
 #ifndef __X86_64_OS_L4_PROCESSOR_H
 #define __X86_64_OS_L4_PROCESSOR_H
 
@@ -35,7 +35,7 @@ static inline void arch_l4_space_deleted(struct l4_space *space)
 {
 }
 
-/* A process may have any address in any space. */
+/* A process may use any address in any space. */
 static inline bool arch_l4_space_suits(const struct l4_space *space, const struct mm_struct *mm)
 {
 	return true;
@@ -58,7 +58,7 @@ static __always_inline void arch_l4_end_access(void *at, unsigned long n)
 {
 }
 
-/* A page of the linear map is going to be mapped elsewhere. */
+/* A page of the linear map is about to be mapped elsewhere. */
 static __always_inline int arch_l4_before_map(pte_t page, unsigned int *may)
 {
 	return 0;
@@ -88,7 +88,7 @@ static inline unsigned long arch_l4_lookups_end(const struct l4_space *space)
 	return TASK_SIZE;
 }
 
-/* Of a space for a process. */
+/* For a process's space. */
 #define ARCH_L4_USER_PLACE	0
 
 /* The time-stamp counter. */

@@ -134,7 +134,7 @@ static const struct user_regset_view view = {
 	.name = "x86_64", .e_machine = EM_X86_64, .regsets = sets, .n = ARRAY_SIZE(sets),
 };
 
-/* What the processor saves is known by now (fpu.c). */
+/* What the processor saves is known now (fpu.c). */
 static int __init sets_init(void)
 {
 	sets[SET_XSAVE].n = l4_xsave_bytes() / sizeof(u64);

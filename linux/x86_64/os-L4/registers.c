@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Registers of programs, and what programs are told of the processor. */
+/* Registers of programs, and what programs are told about the processor. */
 #include <linux/kernel.h>
 #include <linux/panic.h>
 #include <linux/printk.h>

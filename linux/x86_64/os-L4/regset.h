@@ -8,7 +8,7 @@
 user_regset_get2_fn fxsave_get, xsave_get;
 user_regset_set_fn fxsave_set, xsave_set;
 user_regset_active_fn xsave_active;
-/* Bytes of what xsave saves, once Linux boots. */
+/* The size of xsave's format, known once Linux boots. */
 unsigned int l4_xsave_bytes(void);
 
 /* Their order in that list. */

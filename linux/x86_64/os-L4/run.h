@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What each event of a program passes, in line: registers, and the microkernel (os-L4/subarch.h). */
+/* The inlined path of each event of a program: registers, and the call of the microkernel (os-L4/subarch.h). */
 #ifndef __X86_64_OS_L4_RUN_H
 #define __X86_64_OS_L4_RUN_H
 
@@ -12,9 +12,9 @@
 #include "../../../um/os-L4/one_entry.h"
 
 /*
- * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for
- * the next reply and the first word of the event.  By L4_OP_MAP_RUN the microkernel carries out *word records first.
- * It keeps the stack pointer only.
+ * Replies to a user thread and waits for its next event.  Returns the kind of delivery, the handle for the next reply
+ * and the first word of the event.  By L4_OP_MAP_RUN the microkernel carries out *word records first.  It keeps only
+ * the stack pointer.
  */
 static __always_inline u32 arch_l4_run_by(u32 op, bool fast_entry, u32 *handle, u32 *word)
 {
@@ -32,24 +32,24 @@ static __always_inline u32 arch_l4_run_by(u32 op, bool fast_entry, u32 *handle, 
 
 static __always_inline u32 arch_l4_run(bool fast_entry, u32 *handle, u32 *word)
 {
-	/* Any value: the microkernel does not look at it. */
+	/* Any value: the microkernel ignores it. */
 	asm ("" : "=r" (*word));
 	return arch_l4_run_by(L4_OP_RUN, fast_entry, handle, word);
 }
 
-/* The first registers lie in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
+/* The first registers have the same order in uml_pt_regs as in the microkernel's frame (user-offsets.c). */
 static __always_inline void arch_l4_load_registers(const struct uml_pt_regs *regs, struct l4_frame *f,
 						   unsigned long fast_return)
 {
 	bool base = f->fs_base != regs->gp[HOST_FS_BASE];
 
 	memcpy(f, regs->gp, offsetof(struct l4_frame, vector));
-	/* The microkernel clears the flag when it takes the registers: not if a notification comes first. */
+	/* The microkernel clears the flag when it takes the registers: but not if a notification comes first. */
 	if (unlikely(base))
 		f->changed |= L4_CHANGED_STATE;
 }
 
-/* Most system calls change the result only. */
+/* Most system calls change only the result. */
 static __always_inline void arch_l4_load_result(const struct uml_pt_regs *regs, struct l4_frame *f, bool by_vdso)
 {
 	f->rax = regs->gp[HOST_AX];

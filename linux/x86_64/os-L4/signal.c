@@ -25,7 +25,7 @@
 			 X86_EFLAGS_SF | X86_EFLAGS_ZF | X86_EFLAGS_AF | X86_EFLAGS_PF | \
 			 X86_EFLAGS_CF | X86_EFLAGS_RF)
 
-/* Functions of x86-64 use so much below their stack pointer. */
+/* Functions of x86-64 use so many bytes below their stack pointer. */
 #define RED_ZONE	128
 
 /* The addresses of the frame and of the FPU state.  If the frame would overflow the alternate stack: an invalid address. */
@@ -73,7 +73,7 @@ static bool setup_rt_frame(struct ksignal *ksig, unsigned long *gp, const sigset
 	struct rt_sigframe f, __user *to;
 	void __user *fp;
 
-	/* Nobody else knows how a handler returns. */
+	/* Only the program knows how a handler returns. */
 	if (!(ksig->ka.sa.sa_flags & SA_RESTORER))
 		return false;
 	to = frame_place(ksig, gp[HOST_SP], sizeof(f), &fp);
@@ -158,7 +158,7 @@ static bool restore_context(struct uml_pt_regs *regs, const struct sigcontext *s
 	gp[HOST_IP] = sc->ip;
 	gp[HOST_CS] = sc->cs | 3;
 	gp[HOST_EFLAGS] = (gp[HOST_EFLAGS] & ~FRAME_FLAGS) | (sc->flags & FRAME_FLAGS);
-	/* The interrupted system call is not restarted by this one. */
+	/* sigreturn() does not restart the interrupted system call. */
 	gp[HOST_ORIG_AX] = -1;
 	UPT_SYSCALL_NR(regs) = -1;
 	return l4_fp_from_frame((void __user *)sc->fpstate);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a process's space, and a user thread, have of the processor (os-L4/subarch.h): nothing. */
+/* The processor's part of a process's space and of a user thread (os-L4/subarch.h): nothing. */
 #ifndef __X86_64_OS_L4_SPACE_H
 #define __X86_64_OS_L4_SPACE_H
 

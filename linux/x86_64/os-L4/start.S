@@ -37,7 +37,7 @@ SYM_CODE_START(_start)
 1:	jmp	1b
 SYM_CODE_END(_start)
 
-/* Aligned, as call traces find the end of a stack by its alignment. */
+/* Aligned, because call traces find the end of a stack by its alignment. */
 	.section .data..init_irqstack, "aw"
 	.balign	THREAD_SIZE
 boot_stack:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls of the microkernel, which keeps the stack pointer only: what a function has to keep is on the stack, and so is
- * the address of the registers.
+ * System calls of the microkernel, which keeps only the stack pointer: the registers that a function has to keep are
+ * saved on the stack, and so is the address of the register block.
  */
 #include <linux/linkage.h>
 
@@ -124,8 +124,8 @@ SYM_CODE_START(l4_interrupt_entry)
 SYM_CODE_END(l4_interrupt_entry)
 
 /*
- * For a variable of the only processor, at RSI.  The microkernel's processors have the instruction; upstream's function in its
- * place disables interrupts.
+ * For a variable of the only processor, at RSI.  All processors of the microkernel have this instruction; upstream's
+ * function disables interrupts instead.
  */
 SYM_FUNC_START(this_cpu_cmpxchg16b_emu)
 	cmpxchg16b (%rsi)

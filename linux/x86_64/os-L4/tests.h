@@ -12,7 +12,10 @@
 /* Flags: I/O privilege, virtual interrupts, virtual 8086 mode. */
 #define PRIVILEGED_FLAGS	0x001a3000
 
-/* Instructions that need privileges: access to a device, a change of the processor's state.  Whether they had them. */
+/*
+ * Privileged instructions: access to a device, a change of the processor's state.  They return whether they had an
+ * effect.
+ */
 static __always_inline bool arch_l4_access_device(void)
 {
 	asm volatile ("outb %0, %1" : : "a" ((u8)'H'), "dN" ((u16)SERIAL_PORT));

@@ -15,17 +15,17 @@ int arch_set_tls(struct task_struct *new, unsigned long tls)
 	return 0;
 }
 
-/* The base goes with the registers, and nothing was set elsewhere. */
+/* The base is switched with the registers, and nothing else was set. */
 void clear_flushed_tls(struct task_struct *task) { }
 void arch_switch_to(struct task_struct *task) { }
 
-/* The microkernel looks at the base only if it is told to; the FPU's state is in the user thread. */
+/* The microkernel reads the base only if it is told to; the FPU's state is in the user thread. */
 int arch_l4_load_state(struct task_struct *task)
 {
 	struct l4_frame *f = (struct l4_frame *)l4_thread_of(task)->frame;
 
 	f->changed |= L4_CHANGED_STATE;
-	/* It has no breakpoints of the program before. */
+	/* It has no breakpoints of the previous program. */
 	memset(task->thread.arch.debugregs, 0, sizeof(task->thread.arch.debugregs));
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The layout of registers in uml_pt_regs, and constants.  The first registers lie as in the microkernel's frame, so that
- * one copy suffices (run.h).
+ * The layout of registers in uml_pt_regs, and constants.  The first registers have the order of the microkernel's
+ * frame, so that one copy suffices (run.h).
  */
 #include <linux/kbuild.h>
 #include <asm/ptrace-abi.h>
@@ -16,7 +16,7 @@ void foo(void);
 
 void foo(void)
 {
-	/* FPU state lies only in the user thread (fpu.c). */
+	/* FPU state is only in the user thread (fpu.c). */
 	DEFINE(HOST_FP_SIZE, 0);
 	DEFINE(HOST_FPX_SIZE, 0);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the vDSO has of the processor. */
+/* The processor's part of the vDSO. */
 #include <linux/bug.h>
 #include <linux/init.h>
 #include <linux/mm_types.h>
@@ -8,7 +8,10 @@
 
 void __init arch_l4_vdso_init(void *data)
 {
-	/* execve() makes the stack there and moves it down.  If that had to be up, one in some thousands would fail. */
+	/*
+	 * execve() makes the stack there and moves it down.  If it had to be moved up, one execve() in some thousands
+	 * would fail.
+	 */
 	BUG_ON(l4_stack_top() > STACK_TOP_MAX);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The vDSO has clocks only. */
+/* The vDSO has only clocks. */
 #ifndef __X86_64_OS_L4_VDSO_H
 #define __X86_64_OS_L4_VDSO_H
 

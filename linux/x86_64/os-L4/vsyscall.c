@@ -13,7 +13,7 @@
 #include <sysdep/syscalls.h>
 #include "vsyscall.h"
 
-/* The functions are so many bytes apart. */
+/* The distance of the functions in bytes. */
 #define APART	1024
 
 static const int calls[] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
@@ -30,7 +30,7 @@ bool l4_vsyscall(unsigned long address)
 		return false;
 	if (address % APART || n >= ARRAY_SIZE(calls) || get_user(back, (unsigned long __user *)gp[HOST_SP]))
 		goto bad;
-	/* What filters system calls filters these, too. */
+	/* Filters of system calls also see these. */
 	UPT_SYSCALL_NR(regs) = calls[n];
 	PT_SYSCALL_NR(gp) = calls[n];
 	gp[HOST_AX] = -ENOSYS;

@@ -7,7 +7,10 @@
 
 #define L4_VSYSCALL_PAGE	0xffffffffff600000UL
 
-/* The current task had a fault at an address of that page.  True: it called a function there, and goes on after the call. */
+/*
+ * The current task had a fault at an address of that page.  True: it called a function there, and continues after the
+ * call.
+ */
 bool l4_vsyscall(unsigned long address);
 
 #endif
