@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What Linux alone needs of a firmware on QEMU's AmigaOne, which has none: this starts it, and ends the machine when Linux resets it.
- * It lies at fff00000. boards/amigaone.toml says where QEMU puts it, and the device tree; Linux lies at 0.
+ * The firmware that Linux alone needs on QEMU's AmigaOne, which has none: it starts Linux, and ends the machine when
+ * Linux resets it. It is at fff00000, and Linux at 0. boards/amigaone.toml says where QEMU loads it and the device
+ * tree.
  */
 
 #define LINUX	0x00000000
@@ -9,10 +10,10 @@
 /* A port of the bridge: this command to the keyboard controller resets the machine. */
 #define PORT	0xfe000064
 #define RESET	0xfe
-/* From the beginning. */
+/* The entry point. */
 #define RESET_VECTOR	0x100
 
-/* Linux's first functions need a stack: its own is not there yet. This is below the device tree. */
+/* Linux's first functions need a stack, and Linux has none yet. This one is below the device tree. */
 start:
 	lis	%r1, (DEVICES - 64)@ha
 	addi	%r1, %r1, (DEVICES - 64)@l

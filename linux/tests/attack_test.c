@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The attack test.  With the argument "attack=HOW" this Linux behaves as one whose kernel has been taken over: it
- * tries what it must not be able to do.
+ * The attack test.  With the argument "attack=HOW" this Linux behaves like one whose kernel has been taken over: it
+ * tries what must not be possible.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -26,7 +26,7 @@
 #define COMPUTE_NS	4000000000ULL
 #define STACK		4096
 
-/* How often it is said that the attack on the screen goes on, and what is done in between. */
+/* How often the attack on the screen prints that it continues, and how many attacks are made in between. */
 #define PARTS		4
 #define SPOILS		500
 
@@ -77,7 +77,7 @@ static void __init calls(void)
 /* Runs a user thread with registers that would give it privileges.  True: it got some. */
 static bool __init registers(void)
 {
-	/* It shows this Linux, if that is a server. */
+	/* The space shows this Linux, if that is a server. */
 	u32 placed, space = l4_user_space_create(ARCH_L4_USER_PLACE, &placed), thread = l4_slot_alloc(), handle, kind, word, i;
 	bool got = false;
 	struct l4_frame *f;
@@ -160,7 +160,7 @@ static void __init spoil(const struct l4_grant *shared, u32 at, u32 value)
 	WRITE_ONCE(*(u32 *)(shared->address + at), value);
 }
 
-/* Writes something into the memory that the screen's server reads, or calls the server; then notifies it. */
+/* Writes something into the memory that the screen's server reads, or calls the server, then notifies it. */
 static void __init spoil_screen(const struct l4_grant *ours, u32 server, u32 bell)
 {
 	static u32 produced __initdata;
@@ -168,7 +168,7 @@ static void __init spoil_screen(const struct l4_grant *ours, u32 server, u32 bel
 	u32 i;
 
 	switch (next() % 8) {
-	/* As many rectangles as there may be: by the rules but for what they say. */
+	/* As many rectangles as are allowed: a valid message, except for its contents. */
 	case 0 ... 2:
 		for (i = 0; i < L4_SCREEN_MOST_RECTANGLES * L4_SCREEN_RECTANGLE; i += sizeof(u32))
 			spoil(ours, L4_SCREEN_RECTANGLES + i, next_word());
@@ -181,7 +181,7 @@ static void __init spoil_screen(const struct l4_grant *ours, u32 server, u32 bel
 	case 4:
 		spoil(ours, L4_SCREEN_EVENTS_CONSUMED, next_word());
 		break;
-	/* It begins again, so that the server listens to what comes next. */
+	/* It connects again, so that the server accepts the next messages. */
 	case 5:
 		produced = 0;
 		spoil(ours, L4_SCREEN_DAMAGE_PRODUCED, 0);
@@ -201,7 +201,10 @@ static void __init spoil_screen(const struct l4_grant *ours, u32 server, u32 bel
 	l4_call(L4_OP_NOTIFY, bell, 0, 0, 0);
 }
 
-/* Spoils what it shares with the screen's server.  Then it writes what only the server may.  True: that went well. */
+/*
+ * Corrupts the memory that it shares with the screen's server.  Then it writes to memory that only the server may
+ * write.  True: that succeeded.
+ */
 static bool __init attack_screen(void)
 {
 	const struct l4_grant *ours = l4_find_grant("surface"), *theirs = l4_find_grant("surface-events");

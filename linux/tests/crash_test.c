@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The crash test.  With the argument "crash-test" there is a device /dev/macadamia/crash-test.  A word that is
- * written to it makes Linux itself fail in this way.
+ * written to it says in which way Linux itself fails.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -58,7 +58,7 @@ static noinline u32 crash_stack(u32 depth)
 
 static noinline void crash_divide(void)
 {
-	/* Of two that are known the compiler would need no division. */
+	/* With two constants the compiler would need no division. */
 	static volatile u32 one = 1, zero;
 
 	one = one / zero;
@@ -91,7 +91,7 @@ static int crash_thread(void)
 				      L4_INTERRUPT_PRIORITY) : -ENOMEM;
 }
 
-/* The microkernel loses a page of Linux's own vmalloc, which is not used. */
+/* The microkernel loses an unused page of Linux's own vmalloc. */
 static int crash_own(void)
 {
 	void *page = vmalloc(PAGE_SIZE);

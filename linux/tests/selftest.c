@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* With the argument "selftest": measures how late interrupts are while Linux computes. */
+/* With the argument "selftest": measures the delay of interrupts while Linux computes. */
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>

@@ -11,10 +11,10 @@
  * made.  All pages of the process are compared if another process ran before, and every OFTEN events.  So a
  * forked process is compared before its first system call, and a process before its last.
  *
- * With all pages of a process goes what Linux itself has in vmalloc.  An entry that is gone may have only a mark
- * there: Linux frees vmalloc's addresses lazily.
+ * Together with all pages of a process, Linux's own vmalloc is compared.  There an entry that was removed may only be
+ * marked: Linux frees vmalloc's addresses lazily.
  *
- * /proc/macadamia-walk has numbers.
+ * /proc/macadamia-walk has counters.
  */
 #include <linux/init.h>
 #include <linux/kernel.h>
@@ -126,8 +126,8 @@ static void compare_page(struct mm_struct *mm, unsigned long at, pte_t pte, bool
 }
 
 /*
- * Compares pages of one table of Linux's.  The microkernel is known to have nothing before `empty`; returns up to where that is so
- * afterwards.
+ * Compares pages of one table of Linux's.  The microkernel is known to have nothing before `empty`; returns that bound for the
+ * next table.
  */
 static unsigned long compare_table(struct mm_struct *mm, pte_t *pte, unsigned long at, unsigned long end, unsigned long empty)
 {

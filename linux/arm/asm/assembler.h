@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What arch/arm/lib uses of the header of this name in arch/arm, which is for code with privileges. */
+/* The part of arch/arm's header of this name that arch/arm/lib uses.  That header is for privileged code. */
 #ifndef __UM_ARM_ASSEMBLER_H
 #define __UM_ARM_ASSEMBLER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Those of arch/arm disable interrupts by the status register, which has no effect in user mode. */
+/* arch/arm's functions disable interrupts in the status register, which has no effect in user mode. */
 #ifndef __UM_ARM_BITOPS_H
 #define __UM_ARM_BITOPS_H
 

@@ -19,11 +19,11 @@ struct pt_regs;
 bool l4_elf_check_arch(const struct elf32_hdr *elf);
 #define elf_check_arch(elf)	l4_elf_check_arch(elf)
 
-/* The processor cannot keep a page that is read from being executed. */
+/* The processor cannot prevent that a readable page is executed. */
 #define elf_read_implies_exec(elf, stack)	1
 
 #define ELF_PLAT_INIT(regs, address)	((regs)->regs.gp[HOST_R0] = (address))
-/* Bit 0 of an entry says that its instructions are Thumb's. */
+/* Bit 0 of an entry point is set for Thumb instructions. */
 void l4_start_thread(struct pt_regs *regs, unsigned long entry, unsigned long stack);
 #define START_THREAD(elf, regs, entry, stack)	l4_start_thread(regs, entry, stack)
 
@@ -45,7 +45,7 @@ extern long elf_aux_hwcap;
 unsigned long l4_dyn_base(void);
 #define ELF_ET_DYN_BASE		l4_dyn_base()
 void l4_set_layout(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter);
-/* Pages.  More would take room of a slot (layout.h). */
+/* Pages.  More would use too much of a slot (layout.h). */
 #define STACK_RND_MASK		0xff
 
 #define ARCH_HAS_SETUP_ADDITIONAL_PAGES 1

@@ -36,7 +36,7 @@ static inline void arch_copy_thread(struct arch_thread *from, struct arch_thread
 #define current_sp()	({ void *sp; asm ("mov %0, sp" : "=r" (sp)); sp; })
 #define current_bp()	0UL
 
-/* What programs were laid out for; where those go that are too large (slots.c). */
+/* Where mappings go that do not fit a slot (slots.c). */
 unsigned long l4_unmapped_base(void);
 #define HAVE_ARCH_UNMAPPED_AREA
 #define HAVE_ARCH_UNMAPPED_AREA_TOPDOWN

@@ -8,7 +8,7 @@
 /* The processor has no single steps. */
 #undef arch_has_single_step
 
-/* Requests that arch/arm has besides the generic ones, and the status register. */
+/* Requests that arch/arm has in addition to the generic ones, and the status register. */
 #define PTRACE_GETREGS		12
 #define PTRACE_SETREGS		13
 #define PTRACE_GET_THREAD_AREA	22
@@ -19,7 +19,7 @@
 #define PSR_MODE		0x0000001f
 #define PSR_USER_MODE		0x00000010
 #define PSR_THUMB		0x00000020
-/* What a program may change of it. */
+/* The bits of it that a program may change. */
 #define PSR_USER_FLAGS		0xf8000020
 
 #define user_mode(r)	UPT_IS_USER(&(r)->regs)

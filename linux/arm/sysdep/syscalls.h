@@ -11,7 +11,7 @@ typedef asmlinkage long syscall_handler_t(unsigned long, unsigned long, unsigned
 
 extern syscall_handler_t *const sys_call_table[];
 
-/* Calls of the processor have numbers far above the others. */
+/* The processor's own calls have numbers far above the others. */
 #define ARM_NR_FIRST	0x0f0000
 /* A debugger that makes it -1 has set the result. */
 #define IS_SYSCALL(nr)	((nr) != -1)

@@ -13,14 +13,14 @@ struct linux_binprm;
 struct pt_regs;
 
 #define elf_check_arch(elf)	((elf)->e_machine == EM_PPC)
-/* The processor cannot keep a page that is read from being executed. */
+/* The processor cannot prevent that a readable page is executed. */
 #define elf_read_implies_exec(elf, stack)	((stack) == EXSTACK_DEFAULT)
 
 #define ELF_PLAT_INIT(regs, address)	((regs)->regs.gp[HOST_MSR] = MSR_USER)
 
 #define CORE_DUMP_USE_REGSET
 
-/* Libraries for one model only have no folder here. */
+/* Libraries for a single model have no folder here. */
 #define ELF_PLATFORM	NULL
 extern long elf_aux_hwcap;
 #define ELF_HWCAP	elf_aux_hwcap
@@ -35,7 +35,10 @@ extern long elf_aux_hwcap;
 /* All programs have one layout. */
 static inline void l4_set_layout(const struct elf32_hdr *elf, const struct elf32_phdr *ph, const struct file *interpreter) { }
 
-/* Sizes of cache lines, by which memset() of the C library uses dcbz.  Old libraries want two that are ignored before them. */
+/*
+ * Sizes of cache lines, by which memset() of the C library uses dcbz.  Old libraries need two ignored entries before
+ * them.
+ */
 #define ARCH_DLINFO						\
 do {								\
 	NEW_AUX_ENT(AT_IGNOREPPC, AT_IGNOREPPC);		\

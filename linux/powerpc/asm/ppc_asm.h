@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What arch/powerpc/lib uses of the header of this name in arch/powerpc, which is for code with privileges. */
+/* The part of arch/powerpc's header of this name that arch/powerpc/lib uses.  That header is for privileged code. */
 #ifndef __UM_POWERPC_PPC_ASM_H
 #define __UM_POWERPC_PPC_ASM_H
 
@@ -13,7 +13,7 @@
 name:
 #define _GLOBAL_KASAN(name)	_GLOBAL(name)
 #define _GLOBAL_TOC(name)	_GLOBAL(name)
-/* The server reaches programs' memory where it cannot fault. */
+/* The server accesses programs' memory at addresses where it cannot fault. */
 #define EX_TABLE(from, to)
 #define EXPORT_SYMBOL_KASAN(name)
 #define IFETCH_ALIGN_BYTES	32

@@ -18,11 +18,11 @@ struct arch_thread {
 
 #define STACKSLOTS_PER_LINE 8
 
-/* The thread pointer is r2, a register as any other. */
+/* The thread pointer is r2, a register like any other. */
 static inline void arch_flush_thread(struct arch_thread *thread) { }
 static inline void arch_copy_thread(struct arch_thread *from, struct arch_thread *to) { }
 
-/* Which exceptions of the FPU are raised: prctl(PR_SET_FPEXC), by which the C library enables them. */
+/* Which exceptions of the FPU are raised: the C library enables them by prctl(PR_SET_FPEXC). */
 struct task_struct;
 int l4_set_fpexc(struct task_struct *task, unsigned int mode);
 int l4_get_fpexc(struct task_struct *task, unsigned long address);

@@ -6,11 +6,11 @@
 #include <linux/err.h>
 #include <asm/ptrace-generic.h>
 
-/* Of the machine state: what a program has, what it may change of that (FE0 and FE1), and single steps. */
+/* Bits of the machine state: a program's, those of them that it may change (FE0 and FE1), and single steps. */
 #define MSR_USER	0x0000d030
 #define MSR_USER_FLAGS	0x00000900
 #define MSR_STEP	0x00000400
-/* Of the condition register: a system call failed, and its result is the positive number of the error. */
+/* A bit of the condition register: a system call failed, and its result is the positive number of the error. */
 #define CR0_SO		0x10000000
 
 #define user_mode(r)	UPT_IS_USER(&(r)->regs)
@@ -28,7 +28,7 @@ static inline void l4_set_result(unsigned long *gp, unsigned long result)
 	gp[HOST_CR] = (gp[HOST_CR] & ~CR0_SO) | (failed ? CR0_SO : 0);
 }
 
-/* What sigreturn() restored stays: there is no system call any more. */
+/* The registers that sigreturn() restored stay: they are no longer those of a system call. */
 #define PT_REGS_SET_SYSCALL_RETURN(r, result) do {			\
 	unsigned long result_ = (result);				\
 									\
@@ -36,7 +36,7 @@ static inline void l4_set_result(unsigned long *gp, unsigned long result)
 		l4_set_result((r)->regs.gp, result_);			\
 } while (0)
 
-/* As functions of Linux return it. */
+/* The result as functions of Linux return it. */
 static inline long regs_return_value(struct pt_regs *regs)
 {
 	return regs->regs.gp[HOST_CR] & CR0_SO ? -PT_REGS_SYSCALL_RET(regs) : PT_REGS_SYSCALL_RET(regs);

@@ -2,7 +2,7 @@
 #ifndef __POWERPC_UM_SYSDEP_ARCHSETJMP_H
 #define __POWERPC_UM_SYSDEP_ARCHSETJMP_H
 
-/* setjmp.S knows the order. */
+/* setjmp.S depends on the order. */
 struct __jmp_buf {
 	unsigned int __sp, __lr, __cr, __r[19];	/* r13 to r31 */
 };

@@ -6,7 +6,7 @@
 struct faultinfo {
 	int error_code;			/* DSISR, or the upper half of SRR1 */
 	unsigned long address;		/* DAR */
-	unsigned long trap_no;		/* where the processor has the exception's code */
+	unsigned long trap_no;		/* the address of the exception's code */
 };
 
 #define TRAP_DATA	0x300

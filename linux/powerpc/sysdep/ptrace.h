@@ -13,7 +13,7 @@
 
 #define UPT_IP(r)	((r)->gp[HOST_IP])
 #define UPT_SP(r)	((r)->gp[HOST_SP])
-/* The result takes the first argument's register, which is kept apart for a restart. */
+/* The result is in the first argument's register, so the argument is kept elsewhere for a restart. */
 #define UPT_SYSCALL_ARG1(r)	((r)->gp[HOST_ORIG_R3])
 #define UPT_SYSCALL_ARG2(r)	((r)->gp[HOST_R3 + 1])
 #define UPT_SYSCALL_ARG3(r)	((r)->gp[HOST_R3 + 2])
