@@ -89,7 +89,7 @@ const fn delivery(kind: MessageKind, words: u32) -> u32 {
 }
 
 /// A bit that is set in the selectors of small spaces, and clear in those of large ones except that
-/// of the last TLS descriptor.
+/// of the last TLS descriptor. Servers' selectors have it, too.
 const SMALL_BIT: u16 = 1 << 6;
 const _: () = assert!(
     selector::SMALL_CODE & selector::SMALL_DATA & SMALL_BIT != 0

@@ -6,7 +6,7 @@ use crate::processor::Executed;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 
-/// Its parts, from a symbol to the other.
+/// Its parts, each from one symbol to another.
 const PARTS: [(&str, &str); 2] = [("entry", "call_end"), ("reply_wait", "reply_wait_end")];
 
 /// Names of conditional branches, by the upper six bits.
@@ -16,11 +16,11 @@ const BRANCHES: [(u32, &str); 3] = [(0x39, "beq"), (0x3a, "blt"), (0x3d, "bne")]
 pub struct Code {
     /// Where it begins.
     pub entry: u32,
-    /// Where it goes with what it leaves to the portable kernel.
+    /// Where it goes if it leaves an event to the portable kernel.
     pub slow: u32,
     /// By address: an instruction, and the number of a conditional branch.
     instructions: BTreeMap<u32, (u32, Option<usize>)>,
-    /// What conditional branches are called, by number.
+    /// The names of conditional branches, by number.
     pub tests: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use kcore::port::Processor as _;
 use kcore::{Space, Thread};
 use pool::Ref;
 
-/// As a port might number exceptions: what comes at PALcode's entry 0x280, and the clock's.
+/// Numbers that a port might give exceptions: that of PALcode's entry 0x280, and the clock's.
 const MEMORY_FAULT: u64 = 0x28;
 /// See above.
 const CLOCK: u64 = 0x18;
@@ -20,7 +20,7 @@ const CLOCK: u64 = 0x18;
 pub struct Entered {
     /// The user's registers; the last one is zero.
     pub registers: [u64; 32],
-    /// Where it goes on.
+    /// The program counter.
     pub pc: u64,
     /// By CALL_PAL; the other entries have no fast path.
     pub by_call: bool,
@@ -29,9 +29,9 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// By this event, with random registers.
+    /// An entry by this event, with random registers.
     pub fn random(kernel: &mut Kernel, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
-        // What the way out to the thread has noted; it may have the FPU.
+        // The way out to the thread has recorded this; the FPU may be the thread's.
         let t = &kernel.pool[me];
         let is_simple = t.lazy == 0 && !t.is_alien() && rng.u32(..16) > 0;
         kernel.port.cpu().loaded = if is_simple { 0 } else { me.address() };
@@ -46,7 +46,7 @@ impl Entered {
         Self { registers, pc, by_call: matches!(event, Event::Call(_)), space }
     }
 
-    /// As an entry would save them.
+    /// Saves the registers as an entry would do.
     fn save(&self, thread: &mut Thread, vector: u64) {
         let c = &mut thread.context;
         c[..30].copy_from_slice(&self.registers[..30]);
@@ -59,7 +59,7 @@ impl Entered {
         others.into_iter().for_each(|(index, value)| c[index] = value);
     }
 
-    /// What the portable kernel makes of it.
+    /// Handles the event in the portable kernel.
     pub fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event) {
         match event {
             Event::Tick => self.save(&mut kernel.pool[me], CLOCK),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// More than this is a loop.
 const MOST_STEPS: usize = 200;
 
-/// Where the code went.
+/// Where the code ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// To user mode, at this address.
@@ -21,15 +21,15 @@ pub enum Exit {
 
 /// Registers of QEMU's that only PALmode reads and writes.
 pub mod special {
-    /// Where PALmode was entered from.
+    /// The address from which PALmode was entered.
     pub const EXC_ADDR: u32 = 6;
     /// The translation tables.
     pub const PTBR: u32 = 8;
-    /// Drops the TLB, whatever is written.
+    /// A write of any value empties the TLB.
     pub const TBIA: u32 = 255;
-    /// What a port keeps, in the order of `ipc.S`, five of them.
+    /// The port's five words, in the order of `ipc.S`.
     pub const KEPT: u32 = 40;
-    /// In the place of the tags' registers.
+    /// Two that replace the tags' registers.
     pub const TAGS: [u32; 2] = [48, 49];
 }
 
@@ -39,7 +39,7 @@ pub struct Machine<'a> {
     pub user: [u64; 32],
     /// PALmode's own.
     shadows: [u64; 32],
-    /// Those of [`special`].
+    /// The registers of [`special`].
     pub special: BTreeMap<u32, u64>,
     /// The memory, by physical addresses.
     pub words: Words<'a>,
@@ -49,7 +49,7 @@ pub struct Machine<'a> {
     pub steps: Vec<(u32, bool)>,
 }
 
-/// Whether PALmode has a register of its own of this number.
+/// Whether PALmode has its own register of this number.
 const fn is_shadow(number: usize) -> bool {
     matches!(number, 8..=14 | 25)
 }
@@ -69,7 +69,7 @@ impl<'a> Machine<'a> {
     ) -> Self {
         Self {
             user,
-            // What an earlier stay left.
+            // Values that are left from before.
             shadows: [0x5a5a_5a5a_a5a5_a5a5; 32],
             special,
             words: Words::new(memory),
@@ -174,7 +174,7 @@ impl<'a> Machine<'a> {
                 0x1d => {
                     self.special.insert(word & 0xffff, b);
                 }
-                // By physical addresses only.
+                // Only by physical addresses.
                 0x1b if word >> 13 & 7 == 0 => {
                     let value = self.load(b.wrapping_add(signed(word, 12)), word >> 12 & 1 != 0)?;
                     self.set(a, value);

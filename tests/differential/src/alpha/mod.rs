@@ -51,7 +51,7 @@ impl Processor for Alpha {
     }
 
     fn places(&self) -> &Places {
-        // What is there is in registers of PALmode, or not the fast path's.
+        // `Cpu` is in registers of PALmode, and the fast path does not use the scheduler.
         &Places { cpu: 0, scheduler: 0 }
     }
 
@@ -70,7 +70,7 @@ impl Processor for Alpha {
     fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
         for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
             let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
-            // Some have lost their tag.
+            // Some spaces have lost their tag.
             let tag = if rng.u32(..8) == 0 { 0 } else { tag(number) };
             let words = &mut kernel.pool[space].hw;
             words[hw::TABLE] = (number as u32) << 13;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the fast path makes of an event, and what must be true of it, whatever the portable kernel
-//! does.
+//! What the fast path does at an event, and what must be true of the result, whatever the portable
+//! kernel does.
 
 use super::Kernel;
 use super::code::Code;
@@ -16,17 +16,17 @@ use kcore::thread::{ANCHOR, gate};
 use pool::Ref;
 use std::collections::BTreeMap;
 
-/// What a call and a reply-and-wait take, from the entry to user mode: all of them.
+/// The instructions of every call and every reply-and-wait, from the entry to user mode.
 const TAKES: [(Op, usize, &str); 2] = [(Op::Call, 49, "calls"), (Op::ReplyWait, 51, "replies")];
 
-/// What the fast path left beside memory.
+/// What the fast path left besides memory.
 pub struct Left {
     registers: [u64; 32],
     special: BTreeMap<u32, u64>,
     goes_on: u64,
 }
 
-/// What a port has in registers of PALmode, in the order of `ipc.S`.
+/// The words that a port has in registers of PALmode, in the order of `ipc.S`.
 fn kept(kernel: &mut Kernel) -> [u64; 5] {
     let cpu = *kernel.port.cpu();
     let table = kernel.threads;
@@ -101,12 +101,12 @@ pub fn run(
     Ok(Run { outcome, tests: machine.tests, steps: machine.steps, ways })
 }
 
-/// Registers, tag and tables of the running thread are those of the portable kernel.
+/// Checks that registers, tag and tables of the running thread are those of the portable kernel.
 pub fn check(kernel: &Kernel, entered: &Entered, outcome: &Outcome<Left>) -> Result<()> {
     let Outcome { current, written, own: left } = outcome;
     let context = &kernel.pool[*current].context;
     for (index, found) in left.registers.iter().enumerate() {
-        // What is no part of the message goes through as the sender has it.
+        // Registers that are no part of the message keep the sender's values.
         let value = match index {
             30 => context[word::SP],
             _ if CALL.contains(&index) => context[index],

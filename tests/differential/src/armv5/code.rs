@@ -11,10 +11,10 @@ pub const ZERO: u32 = 1 << 30;
 pub const CARRY: u32 = 1 << 29;
 
 /// The instructions that set flags between `swi_entry` and `slower`, in their order: the name of a
-/// test, and the flags with which it would be passed. Of T9 and R3 the last ones look at partner
-/// and handler. Some are no tests: they say whether the process identifier is written, which way a
-/// tree is searched, whether an alien executes Thumb, and (A1) whether there is need to look for
-/// A3, which no other thread passes.
+/// test, and the flags with which it would be passed. The last ones of T9 and R3 compare partner
+/// and handler. Some are no tests: they decide whether the process identifier is written, in which
+/// direction a tree is searched, whether an alien executes Thumb, and (A1) whether A3 has to be
+/// tested, which no other thread passes.
 pub const TESTS: [Option<(&str, u32)>; 128] = [
     Some(("T1", ZERO)),
     Some(("T2 of call", ZERO)),
@@ -69,14 +69,14 @@ pub const TESTS: [Option<(&str, u32)>; 128] = [
     Some(("M3, uncached", ZERO)),
     Some(("M3, none but uncached", 0)),
     Some(("M1, bytes", 0)),
-    // Of several pages: there may be more, but it would take long.
+    // For several pages: more than these would take too long.
     None,
     Some(("M6, end", 0)),
     Some(("M9, several", ZERO)),
     None,
     None,
     None,
-    // In the place of another: of a Segment, and its places.
+    // Replacing a page: of a Segment, and its places.
     None,
     Some(("M9, attached", 0)),
     None,
@@ -86,7 +86,7 @@ pub const TESTS: [Option<(&str, u32)>; 128] = [
     None,
     None,
     None,
-    // The same entry, the same page, which may be written, and the loops.
+    // The same entry, the same page, which can be written, and the loops.
     None,
     None,
     None,
@@ -156,24 +156,25 @@ pub const TESTS: [Option<(&str, u32)>; 128] = [
     None,
 ];
 
-/// Addresses of the kernel that its entry code knows.
+/// Addresses of the kernel that its entry code uses.
 pub struct Symbols {
     /// Entries by `swi`, and by a fault of an access and of a fetch.
     pub entries: [u32; 3],
     /// The way out of the portable kernel.
     pub leave: u32,
-    /// Where it goes with what it leaves to the portable kernel.
+    /// Where it goes if it leaves an event to the portable kernel.
     pub slow: u32,
-    /// The caching page directory, and how many bytes its words are: one of them notes the domains.
+    /// The caching page directory, and the size of its words in bytes: one of them records the open
+    /// domains.
     pub directory: (u32, u32),
     /// The bits of a handle that are an index.
     pub index_mask: u32,
-    /// What makes a physical address of one in the pool.
+    /// The word by which an address in the pool becomes a physical one.
     pub pool_offset: u32,
     /// How many coarse tables have copies.
     pub copies: u32,
-    /// The instructions that access an alien's frame first, with the registers by which they do;
-    /// and where it goes on if its domain is not open (`from_kernel`).
+    /// The instructions that access an alien's frame first, with their address registers; and where
+    /// the code continues if the frame's domain is not open (`from_kernel`).
     pub frames: [(u32, u8); 2],
     /// See `frames`.
     pub slower: u32,
@@ -183,11 +184,11 @@ pub struct Symbols {
 pub struct Code {
     start: u32,
     words: Vec<u32>,
-    /// Of each word whether it is no instruction.
+    /// For each word, whether it is data.
     data: Vec<bool>,
     /// Addresses of what [`TESTS`] lists.
     tests: Vec<u32>,
-    /// Addresses that it knows.
+    /// Addresses that it uses.
     pub symbols: Symbols,
     /// The words that each port has.
     pub places: Places,
@@ -204,8 +205,8 @@ impl Code {
         let at = |name: &str| elf.symbol(name);
         let (start, end, slower) = (at("swi_entry")?, at("undefined_entry")?, at("slower")?);
         let directory = elf.find("5space9DIRECTORY")?;
-        // Mapping symbols (ELF for the ARM Architecture, 5.5.5) say where data begins and where
-        // instructions go on.
+        // Mapping symbols (ELF for the ARM Architecture, 5.5.5) say where data and instructions
+        // begin.
         let marks = elf.symbols().iter().filter(|symbol| matches!(&*symbol.name, "$a" | "$d"));
         let mut marks: Vec<(u32, bool)> =
             marks.map(|symbol| (symbol.address, symbol.name == "$d")).collect();
@@ -268,8 +269,8 @@ impl Code {
         (!is_data).then_some(word)
     }
 
-    /// Instructions that were never executed, or if they have a condition not both ways. What does
-    /// nothing is left out.
+    /// Instructions that were never executed, or, if they have a condition, not both ways. Those
+    /// that do nothing are left out.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
         let all = (self.start..).step_by(4).take(self.words.len());
         all.filter_map(|at| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An entry into the kernel: how, with which registers, and what the processor has then.
+//! An entry into the kernel: how, with which registers, and with which state of the processor.
 
 use super::Kernel;
 use super::machine::{CPSR, REGISTERS};
@@ -20,27 +20,27 @@ use pool::{Link, Ref};
 const SWI: u32 = 0xef00_0000;
 /// See [`SWI`].
 pub const NUMBER: u32 = 0xff_ffff;
-/// Where the helpers of programs are that begin again, 16 bytes at most.
+/// The addresses of the programs' helpers that are restarted, of 16 bytes at most.
 const HELPERS: [u32; 2] = [0xffff_0f6c, 0xffff_0fc0];
 /// Status of a fault: the entry of a coarse table is empty.
 const MISSING: u32 = 7;
 
 /// An access that fails.
 pub struct Fault {
-    /// What the processor says of it.
+    /// The fault status register.
     pub status: u32,
     /// See `status`.
     pub address: u32,
-    /// Which one.
+    /// See [`Access`].
     pub access: Access,
 }
 
-/// What fails.
+/// The kind of the access.
 #[derive(Clone, Copy)]
 pub enum Access {
     /// This instruction.
     Data(u32),
-    /// To fetch it.
+    /// The fetch of an instruction.
     Fetch,
 }
 
@@ -54,11 +54,11 @@ impl Access {
     }
 }
 
-/// What the processor and the kernel have besides the user's registers and the pool when the code
-/// begins.
+/// The state of the processor and the kernel when the code begins, besides the user's registers and
+/// the pool.
 #[derive(Clone, Copy)]
 pub struct Noted {
-    /// The thread that entered, with its domains; none: it is the way out of the portable kernel.
+    /// The thread that entered, with its domains; none on the way out of the portable kernel.
     pub entered: Link<Thread>,
     /// The process identifier.
     pub pid: u32,
@@ -72,7 +72,7 @@ pub struct Noted {
 pub struct Entered {
     /// Its registers.
     pub user: [u32; REGISTERS],
-    /// Those in the processor: of a fault some have other values, as all are saved already.
+    /// The processor's registers: at a fault some have other values, because all are saved already.
     pub registers: [u32; REGISTERS],
     /// What failed; nothing if it is a `swi`.
     pub fault: Option<Fault>,
@@ -83,7 +83,7 @@ pub struct Entered {
 }
 
 impl Entered {
-    /// By this event, with random registers.
+    /// An entry by this event, with random registers.
     pub fn random(
         kernel: &mut Kernel,
         found: &Found,
@@ -148,7 +148,7 @@ impl Entered {
 }
 
 impl Fault {
-    /// A fault of this thread, mostly for a page that is not there.
+    /// A fault of this thread, mostly for a missing page.
     fn random(kernel: &Kernel, found: &Found, me: Ref<Thread>, rng: &mut Rng) -> Self {
         let pool = &kernel.pool;
         let Some(words) = pool[me].space.get().map(|space| pool[space].hw) else {
@@ -180,8 +180,9 @@ impl Fault {
         }
     }
 
-    /// What it is to the port (`trap.rs` of the port): the address as the thread used it, what it
-    /// wanted, and the error; nothing if the page is there, or comes into the directory.
+    /// What the port makes of it (`trap.rs` of the port): the thread's address, the rights that it
+    /// needed, and the error; nothing if the page is present, or its table is put into the
+    /// directory.
     pub fn portable(
         &self,
         kernel: &Kernel,
@@ -196,8 +197,7 @@ impl Fault {
 }
 
 impl Noted {
-    /// What the processor has besides the registers of the user who runs: the process identifier,
-    /// and the domains that were open.
+    /// Random state of the processor: the process identifier, and the domains that were open.
     pub fn random(kernel: &mut Kernel, rng: &mut Rng) -> Self {
         let space = kernel.current().and_then(|me| kernel.pool[me].space.get());
         let own = space.map_or(hw::INDIFFERENT, |space| kernel.pool[space].hw[hw::PID]);
@@ -260,8 +260,8 @@ fn accessed(
     ))
 }
 
-/// What a fetch that failed is to the port; nothing if the page is there: then it comes into the
-/// directory, or is a breakpoint.
+/// What the port makes of a fetch that failed; nothing if the page is present: then its table is
+/// put into the directory, or it is a breakpoint.
 fn fetched(kernel: &Kernel, me: Ref<Thread>, pc: u32) -> Option<(u32, Rights, u32)> {
     let space = kernel.pool[me].space.get()?;
     let top = kernel.pool[space].region.top.get()?;

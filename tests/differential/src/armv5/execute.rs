@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code and the exit code, executed on a copy of what the kernel has.
+//! The entry code and the exit code, executed on a copy of the kernel's data.
 
 use super::code::{Code, TESTS};
 use super::entry::{Access, Entered, Noted, random_user};
@@ -21,10 +21,10 @@ use kcore::{Cpu, Space, Thread};
 use pool::{Link, Ref};
 use std::ops::Range;
 
-/// The domain access register while the kernel runs: all are open.
+/// The domain access register while the kernel runs: all domains are open.
 const ALL: u32 = 0x5555_5555;
 
-/// What the code finds beside the pool.
+/// What the code can read besides the pool.
 struct Outside<'a> {
     kernel: &'a Kernel,
     code: &'a Code,
@@ -56,7 +56,7 @@ impl Outside<'_> {
                 Some((self.kernel.port.physical(POOL_BASE).0 as u32).wrapping_sub(POOL_BASE))
             }
             _ if address == symbols.copies => Some(self.noted.copies),
-            // Nobody reads it.
+            // It is never read.
             THREAD_POINTER => Some(0),
             _ => code.word(address),
         }
@@ -82,7 +82,7 @@ fn of_space(kernel: &Kernel, space: Link<Space>, word: usize) -> u32 {
     space.get().map_or(0, |space| kernel.pool[space].hw[word])
 }
 
-/// What the entry code makes of an event. The test `turned` counts as passed.
+/// What the entry code does at an event. The test `turned` counts as passed.
 pub fn enter(
     code: &Code,
     kernel: &mut Kernel,
@@ -130,7 +130,7 @@ pub fn enter(
         given_up(&machine, me, entered)?;
         None
     };
-    // Of what goes through, a test that is passed stays so.
+    // If the fast path succeeds, all of its tests are passed already.
     let mut tests = if outcome.is_none() { machine.tests } else { Vec::new() };
     tests.retain(|test| TESTS[*test].is_some());
     Ok(Run { outcome, tests, steps: machine.steps, ways })
@@ -172,8 +172,8 @@ fn taken(
         .collect()
 }
 
-/// On the way to the portable kernel all registers are saved as the user had them, and nothing else
-/// is changed.
+/// Checks that on the way to the portable kernel all registers are saved as the user had them, and
+/// that nothing else is changed.
 fn given_up(machine: &Machine, me: Ref<Thread>, entered: &Entered) -> Result<()> {
     let at = |index: usize| me.address() - ANCHOR + index as u32 * 4;
     let had = &entered.registers;
@@ -195,7 +195,8 @@ fn given_up(machine: &Machine, me: Ref<Thread>, entered: &Entered) -> Result<()>
     Ok(())
 }
 
-/// The way out restores all registers of the thread that runs, whatever is in the processor.
+/// Checks that the way out restores all registers of the thread that runs, whatever the processor
+/// has.
 pub fn leave(code: &Code, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<Run<Left>>> {
     let Some(current) = kernel.current() else { return Ok(None) };
     let cpu = *kernel.port.cpu();

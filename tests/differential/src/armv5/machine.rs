@@ -21,7 +21,7 @@ pub const REGISTERS: usize = 17;
 /// Where the status is among them.
 pub const CPSR: usize = 16;
 
-/// Where the code went.
+/// Where the code ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// To user mode.
@@ -30,12 +30,13 @@ pub enum Exit {
     Left(u32),
 }
 
-/// The memory, and which of it is open.
+/// The memory, and which domains of it are open.
 struct Guarded<'a> {
     words: Words<'a>,
     /// An access where nothing is, or whose domain is closed.
     missing: Option<u32>,
-    /// What has a domain of its own, and the register that opens domains. All else is the kernel's.
+    /// Ranges with their own domains, and the domain access register. All other memory is the
+    /// kernel's.
     frames: &'a [(Range<u32>, u32)],
     open: u32,
 }
@@ -87,7 +88,7 @@ const fn is_known(instruction: u32) -> bool {
     let is_misc = instruction & 0x0190_0000 == 0x0100_0000;
     let mrs_spsr = instruction & 0x0fff_0fff == 0x014f_0000;
     match instruction >> 25 & 7 {
-        // Neither a multiplication nor an extra load or store.
+        // No multiplication, and no extra load or store.
         0 => mrs_spsr || !is_misc && instruction & 0x90 != 0x90,
         1 => !is_misc,
         // Words, by an immediate or a register, without a change of the base.
@@ -105,21 +106,21 @@ const fn is_known(instruction: u32) -> bool {
 pub enum Maintenance {
     /// A line of data is written back.
     Clean,
-    /// And dropped.
+    /// A line of data is invalidated.
     Drop,
-    /// A line of instructions is dropped.
+    /// A line of instructions is invalidated.
     DropCode,
-    /// What branches are predicted by is.
+    /// The branch predictor is invalidated.
     DropBranches,
-    /// All writes are waited for.
+    /// The write buffer is drained.
     Drain,
     /// A translation of data is dropped.
     Flush,
-    /// One of instructions is.
+    /// A translation of instructions is dropped.
     FlushCode,
 }
 
-/// One that was done.
+/// An operation that was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Maintained {
     /// Which.
@@ -138,7 +139,7 @@ pub struct Machine<'a> {
     pub dacr: Option<u32>,
     /// The process identifier.
     pub pid: u32,
-    /// How often that was written.
+    /// How often the process identifier was written.
     pub pid_writes: u32,
     /// Status and address of a fault.
     pub fault: [u32; 2],
@@ -183,8 +184,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// With these ranges of addresses, each of a domain, of which the register that opens them
-    /// opens these.
+    /// With these ranges of addresses, each with its domain, and this domain access register.
     pub fn with_domains(mut self, frames: &'a [(Range<u32>, u32)], open: u32) -> Self {
         (self.memory.frames, self.memory.open) = (frames, open);
         self

@@ -102,7 +102,7 @@ impl Processor for Armv5 {
             let space = kernel.pool[thread].space.get().expect("it has a space");
             let words = &mut kernel.pool[space].hw;
             words[hw::DOMAIN] = rng.u32(3..16);
-            // It has lost that now and then, and runs by a Segment's.
+            // Sometimes it has lost its domain, and uses only a Segment's.
             words[hw::DACR] = rng.u32(..)
                 | client(if rng.u32(..8) > 1 { words[hw::DOMAIN] } else { rng.u32(3..16) });
             words[hw::PID] = if rng.u32(..3) == 0 { hw::INDIFFERENT } else { rng.u32(..4) << 25 };
@@ -137,8 +137,8 @@ impl Processor for Armv5 {
             Event::Call(_) => {
                 save(&mut kernel.pool[me], user, vector::SWI);
                 if kernel.pool[me].is_alien() {
-                    // Of Thumb the port gives 8 bits of another instruction, which is not in this
-                    // memory.
+                    // For Thumb the port gives 8 bits of another instruction, which this memory
+                    // does not have.
                     kernel.pool[me].context[word::ERROR] = entered.instruction.1 & NUMBER;
                     kernel.exception();
                 } else {
@@ -167,7 +167,7 @@ impl Processor for Armv5 {
         outcome: &Outcome<Left>,
     ) -> Result<()> {
         let Outcome { current, written, own } = outcome;
-        // What the message of an event does not have is what the alien had there.
+        // Registers that the event's message does not use keep the alien's values.
         let unknown =
             if kernel.pool[me].is_alien() { 2 + EVENT_WORDS as usize..ARGUMENTS } else { 0..0 };
         let others = [self.code.places.cpu + offset_of!(Cpu, current) as u32, THREAD_POINTER];

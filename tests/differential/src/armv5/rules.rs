@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must be true of the processor when the entry code has returned to user mode: registers,
+//! What must be true of the processor after the entry code has returned to user mode: registers,
 //! domains, process identifier, caches, TLB.
 
 use super::Kernel;
@@ -22,19 +22,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// memory*).
 pub const THREAD_POINTER: u32 = 0xffff_0ff0;
 
-/// What the assembly left beside memory.
+/// What the assembly left besides memory.
 pub struct Left {
     registers: [u32; REGISTERS],
     dacr: Option<u32>,
     pid: u32,
     pid_writes: u32,
     maintained: Vec<Maintained>,
-    /// Addresses of what was written, in the order of time.
+    /// Addresses of the words that were written, in the order of the writes.
     order: Vec<u32>,
 }
 
 impl Left {
-    /// Of a machine that went there.
+    /// The state of a machine that has returned to user mode.
     pub fn new(machine: &Machine) -> Self {
         Self {
             registers: machine.user(),
@@ -46,18 +46,18 @@ impl Left {
         }
     }
 
-    /// Whether the process identifier is another one.
+    /// Whether the process identifier has changed.
     pub const fn changed_pid(&self) -> bool {
         self.pid_writes != 0
     }
 
-    /// Whether a translation was dropped, as another one took its place.
+    /// Whether a translation was dropped, because another one replaced it.
     pub fn replaced(&self) -> bool {
         self.maintained.iter().any(|done| done.what == Maintenance::Flush)
     }
 
-    /// Caches and TLB are told of all that the portable kernel has announced, and of entries that
-    /// are written, in an order in which nothing is lost.
+    /// Checks that caches and TLB were maintained for all changes that the portable kernel has
+    /// announced, and for entries that were written, in an order in which nothing is lost.
     pub fn has_maintained(&self, kernel: &Kernel) -> Result<()> {
         let of = |what: Maintenance| self.maintained.iter().filter(move |done| done.what == what);
         let entries: Vec<usize> = (0..self.order.len())
@@ -65,7 +65,7 @@ impl Left {
             .collect();
         let (first, last) =
             (entries.first().copied().unwrap_or(usize::MAX), entries.last().copied().unwrap_or(0));
-        // Pages that change, and how their lines do.
+        // Pages that change, and what is done with their lines.
         let mut pages = BTreeMap::new();
         for (part, change) in &kernel.port.announced {
             let (space, range) = part.as_ref().context("the portable kernel announced all")?;
@@ -162,9 +162,9 @@ impl Left {
         Ok(())
     }
 
-    /// The processor runs this thread with its registers, in its space. Nothing was `written` but
-    /// memory of the pool, words that are in `others`, and the word that notes the domains. Its
-    /// registers in `unknown` may be any.
+    /// Checks that the processor runs this thread with its registers, in its space, and that
+    /// nothing was `written` except memory of the pool, words that are in `others`, and the word
+    /// that records the domains. The registers in `unknown` may have any values.
     pub fn runs(
         &self,
         (kernel, code): (&Kernel, &Code),
@@ -182,7 +182,7 @@ impl Left {
             self.registers
         );
         let words = kernel.pool[thread.space.get().context("it has no space")?].hw;
-        // Who just goes on has its domains.
+        // A thread that simply continues has its domains already.
         let goes_on = self.dacr.is_none() && had.entered.is(current);
         ensure!(
             goes_on || self.dacr == Some(words[hw::DACR]),
@@ -229,7 +229,7 @@ const fn page_of(address: u32) -> u32 {
     address & !(PAGE_SIZE - 1)
 }
 
-/// The address that caches and TLB know a space's by.
+/// The address by which caches and TLB find a space's.
 fn relocated(kernel: &Kernel, space: u32, address: u32) -> u32 {
     let pid = kernel.pool[Ref::<Space>::new(space)].hw[hw::PID];
     if address < SLOT_BYTES && pid & hw::INDIFFERENT == 0 { address | pid } else { address }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code, and what it knows of the rest of the kernel.
+//! The entry code, and the addresses of the rest of the kernel that it uses.
 
 use super::spaces::Ways;
 use crate::elf::Elf;
@@ -8,7 +8,7 @@ use crate::x86::{Decoded, has_memory};
 use anyhow::{Result, ensure};
 use iced_x86::{Instruction, Mnemonic, Register};
 
-/// Where the parts of the fast paths begin and end, in the order of addresses.
+/// Start and end of the parts of the fast paths, in the order of addresses.
 const PARTS: [[&str; 2]; 8] = [
     ["enter_server", "event_small_end"],
     ["resume_small", "small_end"],
@@ -23,7 +23,7 @@ const PARTS: [[&str; 2]; 8] = [
 /// Address of the processor's hot words, as in the kernel's layout.
 pub const CPU: u32 = 0xe040_0f80;
 
-/// Addresses outside of the fast paths that they go to, and of words that they know.
+/// Addresses outside of the fast paths to which they jump, and of words that they access.
 pub struct Symbols {
     /// Segment descriptors.
     pub gdt: u32,
@@ -31,10 +31,10 @@ pub struct Symbols {
     pub pool_place: u32,
     /// Entries by `sysenter`, `int 0x80` and a page fault.
     pub entries: [u32; 3],
-    /// Where the code goes with what it leaves to the portable kernel: after `sysenter`, before and
-    /// after `pushad`.
+    /// Where the code goes if it leaves an event to the portable kernel: after `sysenter`, before
+    /// and after `pushad`.
     pub slow: [u32; 3],
-    /// Where all that was saved comes back.
+    /// The code that restores all saved registers.
     pub restores: u32,
     /// Where `leave_kernel_with_care` begins to call Rust.
     pub calls_rust: u32,
@@ -91,14 +91,14 @@ impl Code {
     }
 }
 
-/// Whether an instruction belongs to its part. Where Rust is called is noted.
+/// Whether an instruction belongs to its part. Records where Rust is called.
 fn look(instruction: &Instruction, calls_rust: &mut u32) -> Result<bool> {
-    // So begins the way to Rust.
+    // The way to Rust begins with this instruction.
     if instruction.mnemonic() == Mnemonic::Cld {
         *calls_rust = instruction.ip32();
         return Ok(false);
     }
-    // The others may be the user's, and this machine does not know of their bases.
+    // Other segments may be the user's, and this machine does not model their bases.
     ensure!(
         !has_memory(instruction)
             || instruction.mnemonic() == Mnemonic::Lea

@@ -34,7 +34,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Where it leads.
+    /// The address of the code that is entered.
     pub const fn address(self, symbols: &Symbols) -> u32 {
         let [sysenter, call, fault] = symbols.entries;
         match self {
@@ -53,8 +53,8 @@ impl Entry {
         }
     }
 
-    /// Where the code goes with what it leaves to the portable kernel, and how many bytes more it
-    /// pushed.
+    /// Where the code goes if it leaves the event to the portable kernel, and how many bytes more
+    /// it has pushed.
     pub const fn slow(self, alien: bool, symbols: &Symbols) -> (u32, u32) {
         let [save_registers, entered, entered_saved] = symbols.slow;
         match self {
@@ -64,7 +64,7 @@ impl Entry {
         }
     }
 
-    /// What the processor pushes, from the last word.
+    /// The words that the processor pushes, the last one first.
     pub fn pushed(self, user: &User) -> Vec<u32> {
         let [.., esp, eip, eflags] = user.regs;
         let common = [eip, user.cs, eflags, esp, user.ss];
@@ -158,22 +158,22 @@ impl User {
     }
 }
 
-/// How a thread entered, and what the processor has.
+/// How a thread entered, and the processor's state.
 pub struct Entered {
     /// The thread's registers.
     pub user: User,
-    /// Which way it took; none if that has no fast path.
+    /// How it entered; none if that has no fast path.
     pub entry: Option<Entry>,
     /// Its space.
     pub space: Ref<Space>,
-    /// Whose directory is the processor's.
+    /// The space whose directory is loaded.
     pub directory_of: Ref<Space>,
-    /// What the time is.
+    /// The clock.
     pub clock: Clock,
 }
 
 impl Entered {
-    /// By this event, with random registers.
+    /// An entry by this event, with random registers.
     pub fn random(kernel: &mut Kernel, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
         let is_alien = kernel.pool[me].is_alien();
         let entry = match event {
@@ -206,7 +206,7 @@ impl Entered {
             }
         }
         lazy::load(kernel, me, rng);
-        // Mostly less than a slice goes by.
+        // Mostly less time passes than a slice has.
         let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
         let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
         kernel.port.now = clock.now();

@@ -44,7 +44,7 @@ pub const ALL: &[(&str, &str)] = &[
     ),
 ];
 
-/// Only who has a selector without its segment descriptor needs it.
+/// Only a thread that has a selector without its segment descriptor needs it.
 const S5: &str = "S5, P3: a descriptor that is not present is harmless unless FS or GS names it.";
 /// It is rare that this makes a difference for the descriptor.
 const H4: &str =

@@ -15,10 +15,10 @@ use kcore::port::Processor;
 use kcore::thread::gate;
 use pool::Ref;
 
-/// The bit of a segment descriptor's upper word that says that it is present.
+/// The present bit of a segment descriptor's upper word.
 const PRESENT: u32 = 1 << 15;
 
-/// Some alien ran last when its space was elsewhere, or had other bounds.
+/// Makes it look as if an alien ran last when its space was elsewhere, or had other bounds.
 pub fn show_elsewhere(kernel: &mut Kernel, rng: &mut Rng) {
     let loaded = kernel.port.cpu().loaded & !FLAGS;
     let threads = all::<super::Ia32>(kernel);
@@ -26,7 +26,7 @@ pub fn show_elsewhere(kernel: &mut Kernel, rng: &mut Rng) {
     let own = kernel.pool[alien].space.get().and_then(|space| region(kernel, space));
     if let Some(own) = own.filter(|_| kernel.pool[alien].is_alien() && alien.address() != loaded) {
         let [there, size] = [random_region(rng), random_region(rng)];
-        // In half of the cases only its bounds were others.
+        // In half of the cases only its bounds were different.
         let region = if rng.bool() { there } else { [size[0], own[1]] };
         let state = state_mut(&mut kernel.pool[alien]);
         (state.shown, state.shown_in) = (in_region(state.tls[0], region), region);
@@ -57,8 +57,8 @@ fn is_private(kernel: &Kernel, thread: Ref<Thread>) -> bool {
     kernel.pool[thread].lazy & lazy::MORE_TLS != 0 || is_cut_off
 }
 
-/// What the port's way out does with `Cpu::loaded` (`Lazy::leave_to`); an alien may have the FPU
-/// open, and a step may be pending.
+/// Does with `Cpu::loaded` what the port does on the way out (`Lazy::leave_to`); the FPU may be
+/// enabled for an alien, and a step may be pending.
 pub fn load(kernel: &mut Kernel, next: Ref<Thread>, rng: &mut Rng) {
     let t = kernel.pool[next];
     let other = Ref::<Thread>::new(kernel.port.cpu().loaded & !FLAGS);
@@ -88,7 +88,7 @@ pub fn load(kernel: &mut Kernel, next: Ref<Thread>, rng: &mut Rng) {
     }
 }
 
-/// The alien whose state is loaded while its handler runs, and what FS and GS it left.
+/// The alien whose state is loaded while its handler runs, and the FS and GS that it left.
 pub fn alien_selectors(kernel: &mut Kernel, me: Ref<Thread>) -> Option<(Ref<Thread>, u32)> {
     let loaded = kernel.port.cpu().loaded & !FLAGS;
     let alien = Ref::<Thread>::new(loaded);
@@ -105,7 +105,7 @@ pub fn alien_selectors(kernel: &mut Kernel, me: Ref<Thread>) -> Option<(Ref<Thre
     Some((alien, if gate & gate::ALIEN == 0 { fs_gs } else { frame.fs_gs }))
 }
 
-/// What the port's way in does with FS and GS (`Lazy::entered`).
+/// Does with FS and GS what the port does at an entry (`Lazy::entered`).
 pub fn note_segments(kernel: &mut Kernel, me: Ref<Thread>, user: &User) {
     let fs_gs = u32::from(user.fs) | u32::from(user.gs) << 16;
     if let Some((alien, left)) = alien_selectors(kernel, me) {
@@ -125,7 +125,7 @@ pub fn note_segments(kernel: &mut Kernel, me: Ref<Thread>, user: &User) {
     }
 }
 
-/// Whether what is loaded may be one alien's for the other's as it is, but for the first TLS
+/// Whether one alien's loaded state may stay for another alien, except for the first TLS
 /// descriptor.
 pub fn may_switch(kernel: &Kernel, me: Ref<Thread>, from: u32, to: u32) -> bool {
     if from == 0 || to == 0 {
@@ -151,7 +151,7 @@ pub fn may_switch(kernel: &Kernel, me: Ref<Thread>, from: u32, to: u32) -> bool 
         && (from.tls[0] == to.tls[0] || !names_first || to.tls[0][1] & PRESENT != 0)
 }
 
-/// The frame of an alien, as its handler wants it.
+/// The frame of an alien, as its handler left it.
 pub fn frame_of(kernel: &Kernel, thread: Ref<Thread>) -> Option<Frame> {
     let t = &kernel.pool[thread];
     (t.is_alien() && t.utcb != 0).then(|| {

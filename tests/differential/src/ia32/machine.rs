@@ -7,7 +7,7 @@ use crate::memory::Words;
 use anyhow::{Context, Result, bail, ensure};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Where the code went.
+/// Where the code ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// To user mode by `sysexit`.
@@ -44,17 +44,17 @@ pub struct Machine<'a> {
     pub regs: [u32; 8],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
-    /// What these hold of their descriptors since they were loaded, in the same order: two words,
-    /// where a descriptor is known.
+    /// The descriptors that these cached when they were loaded, in the same order: two words, where
+    /// a descriptor is known.
     pub hidden: [Option<[u32; 2]>; 6],
     gdt: u32,
     /// Address of a page fault.
     pub cr2: u32,
-    /// What the time-stamp counter says.
+    /// The time-stamp counter.
     pub tsc: u64,
     /// The last value written to CR3.
     pub cr3: Option<u32>,
-    /// What the flags are on a return by `sysexit`.
+    /// The flags on a return by `sysexit`.
     pub eflags: u32,
     /// Addresses whose translations were dropped.
     pub dropped: Vec<u32>,

@@ -35,8 +35,8 @@ pub struct Ia32 {
     code: Code,
 }
 
-/// Words of saved registers that count after a system call by a fast path, for a thread in a ready
-/// queue.
+/// Words of saved registers that are compared after a system call by a fast path, for a thread in a
+/// ready queue.
 const KEPT: [usize; 10] = [
     word::EAX,
     word::EBX,
@@ -62,7 +62,7 @@ impl Processor for Ia32 {
     const PAGES: u32 = 8;
     const LOW_END: u32 = SMALL_BYTES;
     const EMPTY_SPACES: u32 = HOMES;
-    // Those that are to be rare only some systems can take.
+    // Only some systems can have the rare ones.
     const WAYS: &'static [(&'static str, u64)] = &[
         ("calls", 25),
         ("replies", 25),
@@ -259,7 +259,7 @@ impl Processor for Ia32 {
             keep(thread, &[word::ESP, word::EIP, word::EFLAGS]);
         }
         if who.is_brief {
-            // ECX and EDX mean nothing, and its space's selectors are written on the way out.
+            // ECX and EDX have no meaning, and its space's selectors are written on the way out.
             keep(thread, &KEPT);
         }
         if thread.gate == gate::REPLY | gate::EXCEPTION {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the entry code makes of an event, and what must be true of it. The portable kernel cannot
-//! judge segments and rarely loaded state, because these belong to the port.
+//! What the entry code does at an event, and what must be true of the result. The portable kernel
+//! cannot judge segments and rarely loaded state, because these belong to the port.
 
 use super::Kernel;
 use super::code::{CPU, Code};
@@ -39,45 +39,45 @@ const WORDS: [usize; 10] = [
 ];
 /// Their names.
 const NAMES: [&str; 10] = ["eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp", "eip", "eflags"];
-/// Where `Cpu::current` is.
+/// The address of `Cpu::current`.
 const CURRENT: u32 = CPU + offset_of!(Cpu, current) as u32;
-/// After `Cpu` the task-state segment goes on: the stack segment of ring 0, and whose directory it
-/// is.
+/// The task-state segment continues after `Cpu`: the stack segment of ring 0, then the word that
+/// says whose directory is loaded.
 const DIRECTORY_OF: u32 = CPU + 20;
-/// The byte of a segment descriptor's upper word that says that it is present.
+/// The byte of a segment descriptor's upper word that has the present bit.
 const ACCESS: u32 = 0xff00;
 
-/// The selectors of small spaces have this bit, and of others only the last of TLS.
+/// The selectors of small spaces have this bit; of others only servers' and the last one of TLS.
 const SMALL_BIT: u32 = 1 << 6;
 
-/// What the assembly left beside memory.
+/// What the assembly left besides memory.
 pub struct Left {
     /// `eax ebx ecx edx esi edi ebp esp eip eflags` of the running thread.
     registers: [u32; 10],
-    /// All of them count; of a native after `sysexit` ECX and EDX mean nothing.
+    /// All of them are compared; for a native after `sysexit` ECX and EDX have no meaning.
     whole: bool,
     /// DS and ES of the running thread.
     data: [u32; 2],
     /// The directory, if it was changed.
     cr3: Option<u32>,
-    /// The rest of the way into the space is the portable kernel's.
+    /// The portable kernel does the rest of the way into the space.
     with_care: bool,
     /// Addresses whose translations were dropped.
     dropped: Vec<u32>,
 }
 
-/// Rows of words outside of the pool, each with the address of the first.
+/// Rows of words outside of the pool, each with the address of its first word.
 type Rows<'a> = Vec<(u32, Cow<'a, [u32]>)>;
 
-/// What the kernel knows of the clock.
+/// The kernel's words of the clock.
 const fn clock_words(Clock { base, mult, shift, .. }: Clock) -> [u32; 4] {
     [base as u32, (base >> 32) as u32, mult, shift]
 }
 
-/// What the kernel and the processor have there.
+/// The contents of these words.
 fn rows<'a>(code: &Code, kernel: &'a Kernel, cpu: Cpu, entered: &Entered) -> Rows<'a> {
     let gdt = code.symbols.gdt;
-    // The directory is noted for a server only. After it is a word that nobody uses.
+    // The directory is recorded only for a server. After it is a word that is not used.
     let noted = if is_server(kernel, entered.space) {
         entered.directory_of.address()
     } else {
@@ -152,7 +152,7 @@ pub fn run(
     Ok(Run { outcome, tests: machine.tests, steps: machine.steps, ways })
 }
 
-/// Gives a machine the registers of an entry, and what the processor pushes then.
+/// Gives a machine the registers of an entry, and the words that the processor pushes.
 fn start(machine: &mut Machine, kernel: &Kernel, me: Ref<Thread>, entered: &Entered, entry: Entry) {
     let user = &entered.user;
     machine.tsc = entered.clock.counter;
@@ -184,7 +184,7 @@ struct End<'a> {
     cpu: Cpu,
     machine: &'a Machine<'a>,
     exit: Exit,
-    /// Who entered is an alien.
+    /// The thread that entered is an alien.
     alien: bool,
 }
 
@@ -199,7 +199,8 @@ impl End<'_> {
         self.code.symbols.gdt + u32::from(TLS & !7)
     }
 
-    /// The portable kernel finds all as the user had it.
+    /// The event was left to the portable kernel: checks that it finds the user's registers and
+    /// segments.
     fn given_up(&self) -> Result<()> {
         let (machine, user) = (self.machine, &self.entered.user);
         let [eax, ebx, ecx, edx, esi, edi, ebp, esp, eip, _] = user.regs;
@@ -234,12 +235,12 @@ impl End<'_> {
                 && at(more + 8)? == eip
                 && at(more + 16)? & FIXED_FLAGS == FIXED_FLAGS
                 && at(more + 20)? == esp
-                // The word of CS has that of SS in its upper half, which `iret` does not look at.
+                // The word of CS has SS in its upper half, which `iret` ignores.
                 && [at(more + 12)? & 0xffff, at(more + 24)?] == [user.cs, user.ss],
             "the saved words are wrong"
         );
         let scratch = self.me.address() - ANCHOR..self.me.address();
-        // What was put away may have been brought back: the portable kernel puts it away again.
+        // State that was removed may have been loaded again: the portable kernel removes it again.
         let fetched =
             |a: u32| self.cpu.loaded & AWAY != 0 && (a == CPU || a & !4 == self.first_tls());
         // The portable kernel writes the same frame.
@@ -279,7 +280,7 @@ impl End<'_> {
                 );
                 registers[7..].copy_from_slice(&[at(12)?, at(0)?, at(8)?]);
             }
-            // All that was saved comes back.
+            // All saved registers are restored.
             Exit::Left(_) => {
                 let context = current.address() - ANCHOR;
                 for (register, index) in registers.iter_mut().zip(WORDS) {
@@ -300,7 +301,7 @@ impl End<'_> {
             .ok_or_else(|| anyhow::anyhow!("{thread:?} has no space"))
     }
 
-    /// What it left, and the ways that it took.
+    /// What the code left, and the ways that it took.
     fn outcome(&self) -> Result<(Outcome<Left>, Vec<&'static str>)> {
         let (machine, kernel) = (self.machine, self.kernel);
         let address = machine.word(CURRENT)?;
@@ -328,8 +329,8 @@ impl End<'_> {
         Ok((Outcome { current, written: machine.words.written.clone(), own }, ways))
     }
 
-    /// The segments of ring 3 are those of a space. The portable kernel does the rest of a way with
-    /// care: the assembly leaves them alone.
+    /// Checks that the segments of ring 3 are those of the space. If the portable kernel does the
+    /// rest of a way with care, the assembly does not change them.
     fn check_segments(
         &self,
         current: Ref<Thread>,
@@ -368,7 +369,8 @@ impl End<'_> {
         Ok(())
     }
 
-    /// DS and ES are those that the thread may have: as the portable kernel saves them.
+    /// Checks that DS and ES are those that the thread may have. Returns them as the portable
+    /// kernel saves them.
     fn check_data(
         &self,
         current: Ref<Thread>,
@@ -388,7 +390,7 @@ impl End<'_> {
             );
             return Ok(data);
         }
-        // Or `run` comes from a thread that happens to have the ones that the alien wants.
+        // Or `run` comes from a thread that happens to have the alien's DS and ES.
         let left = [user.ds, user.es].map(u32::from);
         let kept = !to_small
             && data == left
@@ -409,8 +411,8 @@ impl End<'_> {
         Ok(data.map(|selector| u32::from(translated(selector as u16, false))))
     }
 
-    /// What may be loaded is the port's business: the rule itself. Returns the ways that were
-    /// taken.
+    /// Checks the loaded state by the port's rule, because the portable kernel has none. Returns
+    /// the ways that were taken.
     fn check_loaded(
         &self,
         current: Ref<Thread>,
@@ -461,14 +463,14 @@ impl End<'_> {
         } else {
             u32::from(user.fs) | u32::from(user.gs) << 16
         };
-        // Those that are put away are loaded again before a small space's segments are there.
+        // Removed selectors are loaded again before a small space's segments are set.
         let is_small = region(kernel, self.entered.space).is_some();
         let names_small = u32::from(user.fs | user.gs) & SMALL_BIT != 0;
         ensure!(!(puts_away && is_small && names_small), "a small space's selectors are put away");
         let from = Link::<Thread>::from_value(cpu.loaded & !FLAGS)
             .get()
             .map_or(0, |from| state(&kernel.pool[from]).fs_gs);
-        // Nobody has looked whether others can be loaded.
+        // The code has not tested whether others can be loaded.
         let is_loadable =
             fs_gs == from || fs_gs & 0xffff == 0 && matches!((fs_gs >> 16) as u16, 0 | TLS);
         ensure!(
@@ -527,7 +529,8 @@ impl End<'_> {
     }
 }
 
-/// Registers and the address space of the running thread are those of the portable kernel.
+/// Checks that registers and the address space of the running thread are those of the portable
+/// kernel.
 pub fn check(
     kernel: &Kernel,
     me: Ref<Thread>,
@@ -552,8 +555,8 @@ pub fn check(
         left.registers[9]
     );
     let is_alien = kernel.pool[*current].is_alien();
-    // A server that runs by the tables of a native's space loads them again for that, and those of
-    // a home for a small space.
+    // If a server runs with the tables of a native's space, they are loaded again for the native,
+    // and those of a home for a small space.
     let home =
         |space: Ref<Space>| (hw(kernel, space, REGION_LOW) != 0).then(|| hw(kernel, space, HOME));
     let Entered { space, directory_of, .. } = *entered;
@@ -567,8 +570,8 @@ pub fn check(
     let to = kernel.pool[*current].space.get();
     let cr3 = to.filter(|to| !left.with_care && !is_there(to)).map(|to| hw(kernel, to, DIRECTORY));
     ensure!(left.cr3 == cr3, "the address space is {:x?} in place of {cr3:x?}", left.cr3);
-    // No translation is left but of the space whose directory is loaded, and of the server that it
-    // shows.
+    // The TLB has translations only of the space whose directory is loaded, and of the server that
+    // it shows.
     let own = kernel.pool[me].space.get().map_or(0, Ref::address);
     let place = |space: Ref<Space>| {
         (
@@ -598,8 +601,8 @@ pub fn check(
     Ok(())
 }
 
-/// A thread that the way into a server lets go on by `iret` has a server's selectors saved. Other
-/// ways write them first.
+/// Checks that a thread that the way into a server resumes by `iret` has a server's selectors
+/// saved. Other ways write them first.
 pub fn check_thread(kernel: &Kernel, thread: &Thread) -> Result<()> {
     let Some(space) = thread
         .space

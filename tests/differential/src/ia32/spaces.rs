@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port records for spaces: small ones, their homes, and a server that others show.
+//! The port's data of spaces: small ones, their homes, and a server that others show.
 
 use super::Kernel;
 use super::code::CPU;
@@ -21,10 +21,10 @@ use pool::{Link, Ref};
 pub const HOMES: u32 = 2;
 /// Bytes of a small space, or half as many.
 pub const SMALL_BYTES: u32 = 256 << 20;
-/// Where the directory of the home is noted of whose small spaces only ring 3 has segments
-/// (`space.rs`).
+/// The address of the word with the directory of a home, if ring 3 has only segments of that home's
+/// small spaces (`space.rs`).
 const SMALL_HOME: u32 = CPU + 28;
-/// The byte of a segment descriptor's upper word that says that it is present.
+/// The byte of a segment descriptor's upper word that has the present bit.
 const ACCESS: u32 = 0xff00;
 
 /// A word that the port keeps of a space.
@@ -44,8 +44,8 @@ pub fn region(kernel: &Kernel, space: Ref<Space>) -> Option<[u32; 2]> {
     (words[0] != 0).then_some(words)
 }
 
-/// Addresses of the ways into large spaces, servers and small spaces: of a thread that goes on, and
-/// of an alien's event.
+/// Addresses of the ways into large spaces, servers and small spaces: of a thread that continues,
+/// and of an alien's event.
 #[derive(Clone, Copy)]
 pub struct Ways {
     pub large: [u32; 2],
@@ -59,9 +59,9 @@ pub struct Spaces {
     moves: bool,
 }
 
-/// What the port keeps of spaces. In every other system that of the handlers is a server, which
-/// most spaces of aliens show, and some others. In some systems some spaces are small, in one of
-/// the homes, which are the empty spaces.
+/// Sets the port's data of spaces. In half of the systems the space of the handlers is a server,
+/// which most spaces of aliens show, and some others. In half of the systems some spaces are small,
+/// in one of the homes, which are the empty spaces.
 pub fn set_up(kernel: &mut Kernel, found: &Found, ways: Ways, rng: &mut Rng) -> Spaces {
     let root = found.root;
     let object = |kernel: &Kernel, selector: u32| -> Ref<Space> {
@@ -106,7 +106,7 @@ pub fn random_region(rng: &mut Rng) -> [u32; 2] {
     mmu::descriptor::region(rng.u32(..3) * SMALL_BYTES, SMALL_BYTES >> rng.u32(..2))
 }
 
-/// What the port does when a space becomes small.
+/// Does what the port does when a space becomes small.
 fn move_in(kernel: &mut Kernel, space: Ref<Space>, home: Ref<Space>, ways: Ways, rng: &mut Rng) {
     let directory = kernel.pool[home].hw[DIRECTORY];
     let hw = &mut kernel.pool[space].hw;
@@ -125,8 +125,8 @@ fn move_out(kernel: &mut Kernel, space: Ref<Space>, directory: u32, ways: Ways) 
     hw[SEGMENTS] = u32::from(USER_CODE) | u32::from(USER_DATA) << 16;
 }
 
-/// Some space, of which nobody runs or has anything loaded, becomes small or large: its threads
-/// wait on.
+/// Makes a space small or large, none of whose threads runs or has anything loaded: its threads
+/// continue to wait.
 pub fn move_one(
     kernel: &mut Kernel,
     found: &Found,
@@ -156,15 +156,15 @@ pub fn move_one(
         move_in(kernel, space, home, ways, rng);
     } else {
         move_out(kernel, space, (number as u32 + 1) << 12, ways);
-        // To another place, mostly.
+        // Mostly it moves to another place.
         if rng.u32(..4) > 0 {
             move_in(kernel, space, home, ways, rng);
         }
     }
 }
 
-/// What the port's way out has written of a thread that runs: the selectors of its space, with
-/// which it enters again.
+/// Writes what the port's way out has written for a thread that runs: the selectors of its space,
+/// with which it enters again.
 pub fn select(kernel: &mut Kernel, me: Ref<Thread>) -> (u32, u32) {
     let [cs, ss] =
         kernel.pool[me].space.get().map_or([0; 2], |space| code_and_stack(kernel, space));
@@ -173,8 +173,8 @@ pub fn select(kernel: &mut Kernel, me: Ref<Thread>) -> (u32, u32) {
     (cs, ss)
 }
 
-/// Whose directory is the processor's while a thread runs: its space's own, or its home's; or, if
-/// that is a server, that of a space that shows it, mostly of the alien's that ran.
+/// The space whose directory is loaded while a thread runs: its own, or its home; or, for a server,
+/// a space that shows it, mostly that of the alien that ran.
 pub fn directory_of(kernel: &mut Kernel, me: Ref<Thread>, rng: &mut Rng) -> Ref<Space> {
     let own = kernel.pool[me].space.get().expect("who runs has a space");
     if !is_server(kernel, own) {
@@ -202,8 +202,8 @@ pub fn is_small(kernel: &Kernel, thread: Ref<Thread>) -> bool {
     kernel.pool[thread].space.get().is_some_and(|space| region(kernel, space).is_some())
 }
 
-/// The words of the segment descriptors of ring 3, by address, and `SMALL_HOME`, while a thread of
-/// this space runs (`space::enter`). Those of small spaces are flat outside of them.
+/// The words of ring 3's segment descriptors, by address, and `SMALL_HOME`, while a thread of this
+/// space runs (`space::enter`). While a large space runs, the segments of small spaces are flat.
 pub fn user_segments(kernel: &Kernel, gdt: u32, space: Ref<Space>) -> [(u32, u32); 9] {
     let region = region(kernel, space);
     let [flat_low, flat] = mmu::descriptor::region(0, abi::USER_END);

@@ -37,18 +37,18 @@ pub const TESTS: [&str; 27] = [
     "W3",
 ];
 
-/// Of the kernel's addresses the upper half.
+/// The upper half of the kernel's addresses.
 pub const ONES: u64 = 0xffff_ffff_0000_0000;
 
-/// Addresses that the entry code knows. All are lower halves.
+/// Addresses that the entry code uses. All are lower halves.
 pub struct Symbols {
     /// `PoolPlace`: the offset, and the bits of a handle that are an index.
     pub pool_place: u32,
     /// Where all exceptions but misses enter.
     pub entry: u32,
-    /// Where misses do.
+    /// Where misses enter.
     pub misses: u32,
-    /// Where the code goes with what it leaves to the portable kernel.
+    /// Where the code goes if it leaves an event to the portable kernel.
     pub slow: u32,
 }
 
@@ -56,7 +56,7 @@ pub struct Symbols {
 pub struct Code {
     start: u32,
     words: Vec<u32>,
-    /// The vectors before that.
+    /// The vectors before this code.
     vectors: (u32, Vec<u32>),
     /// Addresses of what [`TESTS`] lists.
     tests: Vec<u32>,
@@ -66,7 +66,7 @@ pub struct Code {
     pub places: Places,
 }
 
-/// Where among the vectors that of misses is.
+/// The offset of the misses' vector.
 const MISSES: u32 = 0x80;
 
 /// Whether an instruction is a branch with a condition: `b` compares $0 with itself.
@@ -132,7 +132,7 @@ impl Code {
         words.get((at.checked_sub(start)? / 4) as usize).copied()
     }
 
-    /// Instructions that were never executed, or if they have a condition not both ways.
+    /// Instructions that were never executed, or, if they have a condition, not both ways.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
         let tell = |(at, word): (u32, &u32)| {
             let [met, not_met] = executed.get(&at).copied().unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An entry into the kernel: why, with which registers, and what the processor has.
+//! An entry into the kernel: why, with which registers, and with which state of the processor.
 
 use super::Kernel;
 use super::machine::System;
@@ -17,25 +17,25 @@ use pool::Ref;
 pub const CALL: [usize; ARGUMENTS] = [2, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 /// The stack pointer.
 pub const STACK: usize = abi::frame::STACK;
-/// Those of the kernel.
+/// The kernel's registers.
 pub const KERNELS: [usize; 2] = [26, 27];
 
-/// How a thread entered, and what the processor has.
+/// How a thread entered, and the processor's state.
 pub struct Entered {
     /// The thread's general registers.
     pub r: [u64; 32],
-    /// Where it goes on: after a system call.
+    /// The program counter.
     pub pc: u64,
     /// The processor's own registers.
     pub system: System,
     /// Its space.
     pub space: Ref<Space>,
-    /// The address of the tables of that.
+    /// The address of the space's tables.
     pub tables: u32,
 }
 
 impl Entered {
-    /// By this event, with random registers.
+    /// An entry by this event, with random registers.
     pub fn random(
         kernel: &mut Kernel,
         found: &Found,
@@ -43,7 +43,7 @@ impl Entered {
         event: &Event,
         rng: &mut Rng,
     ) -> Self {
-        // What the way out to the thread has noted (`trap::leave`).
+        // The way out to the thread has recorded this (`trap::leave`).
         let is_alien = kernel.pool[me].is_alien();
         kernel.port.cpu().loaded = if is_alien { me.address() } else { 0 };
         let space = kernel.pool[me].space.get().expect("who runs has a space");
@@ -84,7 +84,7 @@ impl Entered {
         self.system.cause & cause::DELAY_SLOT != 0
     }
 
-    /// As the entry code saves it.
+    /// Saves the registers as the entry code does.
     fn save(&self, thread: &mut Thread, why: u64, pc: u64) {
         let c = &mut thread.context;
         c[word::GPR..word::PC].copy_from_slice(&self.r);
@@ -92,7 +92,7 @@ impl Entered {
         c[word::ERROR] = if self.is_delayed() { DELAY_SLOT } else { 0 };
     }
 
-    /// What the portable kernel makes of it.
+    /// Handles the event in the portable kernel.
     pub fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event) {
         match event {
             Event::Tick => self.save(&mut kernel.pool[me], code::INTERRUPT.into(), self.pc),

@@ -2,14 +2,14 @@
 //! Executes the kernel's entry code as it was built, instruction by instruction, on a copy of the
 //! memory that it accesses. It knows the instructions that occur there; any other is an error.
 //!
-//! The host has the lower half of 64 bits first. The code never loads one half of a word, so it
-//! finds the right value.
+//! On the host the lower half of 64 bits comes first. The code never loads one half of a word, so
+//! it finds the right value.
 
 use super::code::{Code, ONES};
 use crate::memory::Words;
 use anyhow::{Context, Result, bail, ensure};
 
-/// Where the code went.
+/// Where the code ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// To user mode by `eret`.
@@ -18,20 +18,20 @@ pub enum Exit {
     Left(u32),
 }
 
-/// The processor's own registers that the code touches.
+/// The registers of coprocessor 0 that the code accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct System {
-    /// What the exception is for.
+    /// The cause of the exception.
     pub cause: u32,
-    /// Where it goes back to.
+    /// The address to which it returns.
     pub epc: u64,
-    /// Whose TLB entries count.
+    /// The ASID whose TLB entries are valid.
     pub entry_hi: u64,
     /// The address that could not be accessed.
     pub bad: u64,
     /// EntryLo0 and EntryLo1.
     pub pair: [u64; 2],
-    /// What of these the TLB got.
+    /// The values of these that were written to the TLB.
     pub filled: Option<[u64; 2]>,
 }
 
@@ -59,7 +59,7 @@ const ENTRY_HI: u32 = 10;
 const CAUSE: u32 = 13;
 const EPC: u32 = 14;
 
-/// 32 bits as a register has them.
+/// 32 bits as in a register, extended by their sign.
 const fn extended(value: u32) -> u64 {
     value as i32 as u64
 }
@@ -177,7 +177,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The lower half of an address of the kernel's.
+    /// The lower half of an address of the kernel.
     fn lower(address: u64) -> Result<u32> {
         ensure!(address & ONES == ONES, "{address:#x} is no address of the kernel's");
         Ok(address as u32)

@@ -73,7 +73,7 @@ impl Processor for Mips {
         thread.context[word::VECTOR] = vector::SYSTEM_CALL;
     }
 
-    // Each space has tables of its own, and most have an ASID.
+    // Each space has its own tables, and most have an ASID.
     fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
         for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
             let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
@@ -83,7 +83,7 @@ impl Processor for Mips {
         }
     }
 
-    // One loses its ASID to another.
+    // Sometimes a space loses its ASID to another one.
     fn meanwhile(
         &self,
         kernel: &mut Kernel,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The handler of TLB misses, as built, at random addresses of random tables: what it puts into the
-//! TLB is what the tables say, and where it cannot follow them, the kernel is asked. It reads
-//! nothing else, and leaves nothing in registers.
+//! The handler of TLB misses, as built, at random addresses with random tables. It must write the
+//! tables' entry to the TLB, or go to the kernel if it cannot follow the tables. It must read
+//! nothing else, and leave nothing in registers.
 
 use super::code::{Code, ONES};
 use super::entry::KERNELS;
@@ -15,17 +15,17 @@ use mmu::mips::{Mips as Tables, bits, pair};
 use mmu::{Attributes, Format, Leaf};
 use std::collections::BTreeMap;
 
-/// Misses that are made up.
+/// How many misses are tried.
 const MISSES: usize = 100_000;
-/// The most instructions of one that the handler answers.
+/// The most instructions of a miss that the handler fills.
 const MOST: usize = 31;
 /// Physical addresses of the three tables, from the highest on.
 const TABLES: [u32; 3] = [0x0080_3000, 0x0081_5000, 0x0081_2000];
-/// What the handler can do.
+/// The ways that the handler can take.
 const WAYS: [&str; 4] = ["no user's address", "no directory", "no leaf table", "filled"];
-/// Each of these is one of so many, at least.
+/// Each of these is taken at least once in so many misses.
 const RAREST: usize = 50;
-/// Where a table's entries have their low halves.
+/// The offset of the low half in a table's entry.
 const LOW: u32 = 4;
 
 /// A page's entry, or none.
@@ -53,7 +53,7 @@ fn entry(rng: &mut Rng, next: u32, is_directory: bool) -> u64 {
     }
 }
 
-/// A miss: the tables that lead to it, and what has to become of it.
+/// A miss: the tables that lead to it, and the expected result.
 struct Miss {
     address: u64,
     memory: BTreeMap<u32, u32>,
@@ -63,7 +63,7 @@ struct Miss {
 
 impl Miss {
     fn random(rng: &mut Rng, top: u32) -> Self {
-        // Most lie where users have something, some just below or above the end of that.
+        // Most are in the users' part of the address space, some just below or above its end.
         let address = match rng.u32(..8) {
             0 => rng.u64(..),
             1 => (USER_END - 1).wrapping_add(rng.u64(..0x2_0000)).wrapping_sub(0x1_0000),
@@ -100,7 +100,7 @@ const fn reached(physical: u32) -> u32 {
     physical | 1 << 31
 }
 
-/// Makes up misses and has the handler answer them.
+/// Generates misses and lets the handler fill them.
 pub fn check(code: &Code, rng: &mut Rng) -> Result<()> {
     let top = code.places.cpu + size_of::<Cpu>() as u32;
     let mut counts = [0; WAYS.len()];

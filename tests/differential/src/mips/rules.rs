@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the entry code makes of an event, and what must be true of it, whatever the portable kernel
-//! does.
+//! What the entry code does at an event, and what must be true of the result, whatever the portable
+//! kernel does.
 
 use super::code::{Code, ONES};
 use super::entry::{CALL, Entered, KERNELS, STACK};
@@ -18,19 +18,19 @@ use mips_context::cause::{self, code as codes};
 use mips_context::{hw, word};
 use pool::Ref;
 
-/// What each may take at most, from the entry to user mode.
+/// The most instructions of each, from the entry to user mode.
 const MOST: [(Op, usize); 4] =
     [(Op::Call, 62), (Op::ReplyWait, 64), (Op::Notify, 108), (Op::Receive, 57)];
-/// Where the address of the tables is after `Cpu`.
+/// The address of the tables is after `Cpu`, at this offset.
 const TABLES: u32 = size_of::<Cpu>() as u32;
 
-/// What the assembly left beside memory.
+/// What the assembly left besides memory.
 pub struct Left {
     /// All general registers of the running thread.
     r: [u64; 32],
     /// The others.
     system: System,
-    /// Where the handler of misses reads.
+    /// The tables that the handler of misses reads.
     tables: u32,
 }
 
@@ -89,8 +89,8 @@ struct End<'a> {
 }
 
 impl End<'_> {
-    /// The portable kernel finds all as the user had it, but for what a system call of a native
-    /// thread loses, which is the user's or nothing.
+    /// The event was left to the portable kernel: checks that it finds the user's registers. Those
+    /// that a system call of a native thread loses may also be 0.
     fn given_up(&self, at: u32) -> Result<()> {
         let (machine, entered) = (self.machine, self.entered);
         ensure!(at == self.code.symbols.slow, "the code went to {at:#x}");
@@ -112,7 +112,7 @@ impl End<'_> {
         Ok(())
     }
 
-    /// What it left, and the ways that it took.
+    /// What the code left, and the ways that it took.
     fn outcome(&self) -> Result<(Outcome<Left>, Vec<&'static str>)> {
         let (machine, kernel) = (self.machine, self.kernel);
         let hot = |offset: u32| machine.load(ONES | u64::from(self.code.places.cpu + offset));
@@ -139,7 +139,7 @@ impl End<'_> {
     }
 }
 
-/// Registers and space of the running thread are those of the portable kernel.
+/// Checks that registers and space of the running thread are those of the portable kernel.
 pub fn check(
     code: &Code,
     kernel: &Kernel,
@@ -154,7 +154,7 @@ pub fn check(
     }
     let pc = context[word::PC];
     ensure!(left.system.epc == pc, "it goes on at {:#x}, not {pc:#x}", left.system.epc);
-    // Nothing of the kernel is left: its addresses have ones in their upper half.
+    // No address of the kernel is left in a register: these have ones in their upper half.
     for register in KERNELS {
         ensure!(left.r[register] == 0, "${register} has {:#x}", left.r[register]);
     }

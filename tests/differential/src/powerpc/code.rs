@@ -8,8 +8,8 @@ use interpreter::has_condition;
 use std::ops::Range;
 
 /// The branches with a condition in the entry by `sc` and the fast paths, in their order: the name
-/// of a test, which is passed if the branch is not taken. The others ask whether both threads have
-/// one space, and what a page is.
+/// of a test, which is passed if the branch is not taken. The others decide whether both threads
+/// have one space, and what kind of page it is.
 pub const TESTS: [Option<&str>; 147] = [
     Some("T1, alien"),
     Some("T1"),
@@ -83,7 +83,7 @@ pub const TESTS: [Option<&str>; 147] = [
     None,
     Some("M8"),
     Some("M7"),
-    // The search in the tree; then what else is mapped, who goes on, and in which space.
+    // The search in the tree; then what else is mapped, which thread continues, and in which space.
     None,
     None,
     None,
@@ -105,7 +105,7 @@ pub const TESTS: [Option<&str>; 147] = [
     None,
     None,
     Some("F1"),
-    // Whether there is anything.
+    // Whether the directory has anything there.
     None,
     Some("F2"),
     Some("F3, store"),
@@ -132,7 +132,7 @@ pub const TESTS: [Option<&str>; 147] = [
     Some("N4, alien"),
     None,
     Some("N4"),
-    // Whether it accepts a bit, and goes on now; its queue.
+    // Whether it accepts a bit, and continues now; its queue.
     None,
     None,
     None,
@@ -159,7 +159,7 @@ pub const TESTS: [Option<&str>; 147] = [
     Some("B3 of receive"),
     None,
     Some("B1 of receive"),
-    // How it waits; the queue of who goes on, the space, the next priority.
+    // How it waits; the queue of the thread that continues, the space, the next priority.
     None,
     None,
     None,
@@ -167,26 +167,26 @@ pub const TESTS: [Option<&str>; 147] = [
     None,
 ];
 
-/// Where exceptions enter: an access to data, a fetch, `sc`.
+/// The addresses at which exceptions enter: a data access, a fetch, `sc`.
 pub const ENTRIES: [u32; 3] = [0x300, 0x400, 0xc00];
-/// Room for an exception's code.
+/// Bytes for an exception's code.
 const VECTOR: u32 = 0x100;
 /// `rfi`.
 const RETURN: u32 = 0x4c00_0064;
 
-/// Addresses of the kernel that its entry code knows.
+/// Addresses of the kernel that its entry code uses.
 pub struct Symbols {
     /// The way out of the portable kernel.
     pub leave: u32,
-    /// Where it goes with what it leaves to the portable kernel.
+    /// Where it goes if it leaves an event to the portable kernel.
     pub slow: u32,
     /// The bits of a handle that are an index.
     pub index_mask: u32,
     /// The kernel's stack, from its start to the next symbol.
     pub stack: Range<u32>,
-    /// What is known of the window of a server.
+    /// The fast paths' words about the window of a server.
     pub shown: u32,
-    /// What the misses of the hashed table need.
+    /// The words that the misses of the hashed table use.
     pub reload: Range<u32>,
 }
 
@@ -194,13 +194,13 @@ pub struct Symbols {
 struct Part {
     start: u32,
     words: Vec<u32>,
-    /// All of it is to be executed: it is not that of the hashed table, which another test
+    /// All of it has to be executed: it is not the hashed table's code, which another test
     /// executes.
     is_whole: bool,
 }
 
 impl Part {
-    /// From one address to another.
+    /// Reads the part in this range of addresses.
     fn read(elf: &Elf, range: Range<u32>, is_whole: bool) -> Result<Self> {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
         Ok(Self {
@@ -216,7 +216,7 @@ pub struct Code {
     parts: Vec<Part>,
     /// Addresses of what [`TESTS`] lists.
     tests: Vec<u32>,
-    /// Addresses that it knows.
+    /// Addresses that it uses.
     pub symbols: Symbols,
     /// The words that each port has.
     pub places: Places,
@@ -238,7 +238,7 @@ impl Code {
             .position(|word| *word == RETURN)
             .map_or(0, |length| restores + length + 1);
         last.words.truncate(end);
-        // What comes from the kernel itself is no user's.
+        // Exceptions of the kernel itself are not tested.
         let to_rust = Part::read(elf, at("insert_failed")?..at("from_kernel")?, true)?;
         let stack = elf.find("5stack12KERNEL_STACK")?;
         let reload = elf.find("6layout6RELOAD")?;
@@ -269,15 +269,15 @@ impl Code {
         self.tests.binary_search(&at).ok()
     }
 
-    /// The instruction at an address. What fills a vector's room is none.
+    /// The instruction at an address; none in a vector's padding.
     pub fn instruction(&self, at: u32) -> Option<u32> {
         let word =
             |part: &Part| part.words.get((at.checked_sub(part.start)? / 4) as usize).copied();
         self.parts.iter().find_map(word).filter(|word| *word != 0)
     }
 
-    /// Instructions that were never executed, or if they have a condition not both ways. A
-    /// thread that comes from user mode goes one way.
+    /// Instructions that were never executed, or, if they have a condition, not both ways. Entries
+    /// from user mode take only one way.
     pub fn missed(&self, executed: &Executed) -> Vec<String> {
         let of = |part: &Part| (part.start..).step_by(4).zip(part.words.clone());
         let all = self

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An entry into the kernel: how, with which registers, and what the processor has then.
+//! An entry into the kernel: how, with which registers, and with which state of the processor.
 
 use super::code::ENTRIES;
 use super::machine::{System, User};
@@ -23,11 +23,11 @@ use powerpc_context::{lazy, msr, vector, word};
 const FIRST: usize = 3;
 const NEAR: usize = 8;
 const FAR: [usize; 2] = [14, 15];
-/// What the fixed-point exception register has: three flags and a count.
+/// The bits of the fixed-point exception register: three flags and a count.
 const XER: u32 = 0xe000_007f;
 
-/// Why an access failed, or a fetch, in DSISR or SRR1: the hashed table does not have the page; it
-/// does not allow that.
+/// Why an access or a fetch failed, in DSISR or SRR1: the hashed table does not have the page, or
+/// it does not allow the access.
 const NOT_FOUND: u32 = 1 << 30;
 const PROTECTED: u32 = 1 << 27;
 /// In DSISR: it was a store.
@@ -37,32 +37,32 @@ const STORE: u32 = 1 << 25;
 pub struct Entered {
     /// Its registers.
     pub user: User,
-    /// What else the processor has.
+    /// The processor's other state.
     pub system: System,
-    /// What it has of spaces.
+    /// Its tables and windows.
     pub spaces: spaces::Entered,
-    /// Where it enters.
+    /// The address at which it enters.
     pub entry: u32,
-    /// What could not be accessed; nothing if it is a `sc`.
+    /// The access that failed; none at a `sc`.
     pub fault: Option<Fault>,
-    /// What the time is.
+    /// The clock.
     pub clock: Clock,
 }
 
 /// An access that failed.
 #[derive(Clone, Copy)]
 pub struct Fault {
-    /// Which address.
+    /// The address.
     address: u32,
-    /// What it wanted.
+    /// The right that it needed.
     access: Rights,
-    /// What its handler sees of that; nothing if it can be made, as its translation is not there or
-    /// allows less, or as it is one of an I/O port.
+    /// The error that its handler gets; none if the access can be repeated, because the page is
+    /// mapped after all, or if it is one of an I/O port.
     error: Option<u32>,
 }
 
 impl Fault {
-    /// One of a thread, mostly of a page that is not there.
+    /// An access of a thread, mostly to a missing page.
     fn random(
         kernel: &Kernel,
         found: &Found,
@@ -70,7 +70,7 @@ impl Fault {
         spaces: &spaces::Entered,
         rng: &mut Rng,
     ) -> Self {
-        // Of some page that is there, if one is found.
+        // Sometimes to a page that is present, if one is found.
         let mut seeks = if rng.u32(..5) == 0 { 64 } else { 0 };
         loop {
             let address = match rng.u32(..16) {
@@ -100,7 +100,7 @@ impl Fault {
                 {
                     Some(error | fault::PROTECTION)
                 }
-                // That is rare.
+                // Such faults are rare.
                 Some(_) if rng.u32(..4) > 0 => continue,
                 Some(_) => None,
             };
@@ -108,7 +108,7 @@ impl Fault {
         }
     }
 
-    /// What the processor has then. Where the thread enters.
+    /// Sets the processor's registers. Returns the address at which the thread enters.
     fn tell(&self, user: &mut User, system: &mut System) -> u32 {
         let [data, fetch, _] = ENTRIES;
         let is_found = self.error.is_none_or(|error| error & fault::PROTECTION != 0);
@@ -123,14 +123,14 @@ impl Fault {
         data
     }
 
-    /// Whether it is one of a page that is there and cannot be written.
+    /// Whether the page is present and cannot be written.
     pub fn is_of_protection(&self) -> bool {
         self.error.is_some_and(|error| error & fault::PROTECTION != 0)
     }
 }
 
 impl Entered {
-    /// By this event, with random registers.
+    /// An entry by this event, with random registers.
     pub fn random(
         kernel: &mut Kernel,
         found: &Found,
@@ -138,10 +138,10 @@ impl Entered {
         event: &Event,
         rng: &mut Rng,
     ) -> Self {
-        // Mostly less than a slice goes by.
+        // Mostly less time passes than a slice has.
         let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
         let mut clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
-        // Now and then the counter's lower half has just passed into the upper one.
+        // Sometimes the counter's lower half has just been carried into the upper one.
         let has_passed = rng.u32(..8) == 0;
         if has_passed {
             clock = just_passed(kernel.port.now + rng.u64(..passes), rng);
@@ -160,7 +160,7 @@ impl Entered {
         let (mut system, spaces) = spaces::enter(kernel, me, runs, rng);
         system.time_base = clock.counter;
         if has_passed {
-            // The upper half is read before that.
+            // The upper half is read before the carry.
             (system.time_base, system.passes) = (clock.counter.wrapping_sub(1), 1);
         }
         let [_, _, call] = ENTRIES;
@@ -202,11 +202,11 @@ impl Entered {
         User { gpr: saved.gpr, pc: saved.pc, msr: saved.msr, ..User::default() }
     }
 
-    /// A handler that gets an event has other registers than those of the message from the thread,
-    /// which it knows all: they are in its memory. None has a word of the kernel.
+    /// A handler that gets an event has the thread's values in registers that are not the
+    /// message's. It knows all of them: they are in its memory. None has a word of the kernel.
     ///
     /// # Errors
-    /// One has.
+    /// If one has.
     pub fn unknown(&self, is_alien: bool, handler: &mut User, has: &User) -> Result<()> {
         let saved = self.saved(true);
         let msr = self.user.msr & (msr::RUNNING | USER_FLAGS);
@@ -219,7 +219,7 @@ impl Entered {
             &event,
         ]
         .concat();
-        // Of a native's message all words are known.
+        // All words of a native's message are known.
         let words = if is_alien { FIRST + 2 + EVENT_WORDS as usize } else { FIRST + NEAR };
         let is_known =
             |register: &usize| matches!(register, 11 | 12) || !is_alien && FAR.contains(register);
@@ -236,7 +236,7 @@ impl Entered {
         Ok(())
     }
 
-    /// The portable kernel's part of it.
+    /// The event in the portable kernel.
     pub fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event) {
         let is_alien = kernel.pool[me].is_alien();
         match (event, self.fault) {
@@ -261,7 +261,7 @@ impl Entered {
     }
 }
 
-/// A condition register without CR0, of which nothing is said after an alien's `sc`.
+/// A condition register without CR0, which is undefined after an alien's `sc`.
 pub const fn lost(cr: u32) -> u32 {
     cr & 0x0fff_ffff
 }
@@ -273,8 +273,8 @@ fn just_passed(now: u64, rng: &mut Rng) -> Clock {
     Clock { base: counter.wrapping_sub(now << TICKS), mult: 1 << 20, shift: 20 + TICKS, counter }
 }
 
-/// The FPU has some thread's registers, often those of the alien that this one runs, or of none.
-/// The bit that is open to this one.
+/// Gives the FPU the registers of a thread, often of the alien that this one runs, or of none.
+/// Returns the bit of the machine state if they are this thread's.
 fn fpu(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rng: &mut Rng) -> u32 {
     let has_used = |thread: &Ref<Thread>| kernel.pool[*thread].lazy & lazy::FPU != 0;
     let mut used = all::<super::PowerPc>(kernel);
@@ -288,7 +288,8 @@ fn fpu(kernel: &mut Kernel, me: Ref<Thread>, runs: Option<Ref<Thread>>, rng: &mu
     if owner == me.address() { msr::FPU } else { 0 }
 }
 
-/// The port takes an alien's registers out of the FPU if its handler says that it wrote others.
+/// The port no longer takes the FPU's registers for the alien's if its handler says that it has
+/// changed them.
 fn forget_changed(kernel: &mut Kernel) {
     let Some(current) = kernel.current().filter(|current| kernel.pool[*current].is_alien()) else {
         return;
@@ -314,8 +315,8 @@ pub fn random_user(rng: &mut Rng) -> User {
     }
 }
 
-/// As the portable kernel has them: of the machine state without what the exception said, and
-/// without the bit of the FPU.
+/// Saves the registers for the portable kernel: the machine state without the exception's bits and
+/// without the FPU's.
 pub fn save(context: &mut Context, user: &User, vector: u32) {
     context[word::GPR..CONTEXT_WORDS].copy_from_slice(&user.gpr);
     for (at, value) in [
@@ -332,7 +333,7 @@ pub fn save(context: &mut Context, user: &User, vector: u32) {
     }
 }
 
-/// What was saved.
+/// The saved registers.
 pub fn user(context: &Context) -> User {
     User {
         gpr: std::array::from_fn(|register| context[word::GPR + register]),

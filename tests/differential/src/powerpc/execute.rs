@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code and the exit code, executed on a copy of what the kernel has.
+//! The entry code and the exit code, executed on a copy of the kernel's data.
 
 use super::code::{Code, ENTRIES};
 use super::entry::{Entered, lost, random_user, save, user};
@@ -19,21 +19,21 @@ use kcore::{Cpu, Scheduler, Thread};
 use pool::{Link, Ref};
 use powerpc_context::{msr, vector, word};
 
-/// What the assembly left beside memory.
+/// What the assembly left besides memory.
 pub struct Left {
     /// The user's registers.
     pub user: User,
     /// The others.
     pub system: System,
-    /// What fast paths know of a window.
+    /// The fast paths' words about a window.
     pub shown: Shown,
 }
 
-/// What the kernel knows beside the pool and the scheduler.
+/// The kernel's data besides the pool and the scheduler.
 struct Known {
     cpu: Cpu,
     shown: Shown,
-    /// Of the clock, from its base on, the upper half first.
+    /// The clock's words from its base on, the upper half first.
     clock: [u32; 4],
 }
 
@@ -43,8 +43,8 @@ impl Known {
     }
 }
 
-/// Where a word of the scheduler is that the code has at a distance from its start. Of 64 bits it
-/// has the upper half first.
+/// The offset, in the scheduler of this host, of a word at an offset in the code's scheduler, where
+/// the upper half of 64 bits comes first.
 fn as_here(offset: u32) -> u32 {
     let halves = [place::SLICE_END, place::PROGRAMMED].map(|start| start as u32..start as u32 + 8);
     if halves.iter().any(|halves| halves.contains(&offset)) { offset ^ 4 } else { offset }
@@ -57,7 +57,7 @@ fn of_kernel(kernel: &Kernel, clock: &[u32; 4], offset: u32) -> Option<u32> {
     scheduler.get(as_here(offset) as usize / 4).or_else(|| clock.get(after? as usize)).copied()
 }
 
-/// The word that the code finds at an address.
+/// The word that the code reads at an address.
 fn before(
     kernel: &Kernel,
     code: &Code,
@@ -74,7 +74,7 @@ fn before(
     }
     match address {
         _ if address == code.symbols.index_mask => Some(kernel.threads.count - 1),
-        // Nobody reads these.
+        // These are never read.
         _ if code.symbols.stack.contains(&address) || code.symbols.reload.contains(&address) => {
             Some(0)
         }
@@ -85,7 +85,7 @@ fn before(
     }
 }
 
-/// What the entry code makes of an event. The test `turned` counts as passed.
+/// What the entry code does at an event. The test `turned` counts as passed.
 pub fn enter(
     code: &Code,
     kernel: &mut Kernel,
@@ -139,7 +139,7 @@ pub fn enter(
         given_up(&machine, code, (kernel.pool[me].is_alien(), me), entered)?;
         None
     };
-    // Of what goes through, a test that is passed stays so.
+    // If the fast path succeeds, all of its tests are passed already.
     let tests = if outcome.is_none() { machine.tests } else { Vec::new() };
     Ok(Run { outcome, tests, steps: machine.steps, ways })
 }
@@ -196,8 +196,8 @@ fn taken(
         .collect()
 }
 
-/// On the way to the portable kernel all registers are saved, those that a system call does not
-/// keep as zero, and nothing else is changed.
+/// Checks that on the way to the portable kernel all registers are saved, those that a system call
+/// does not keep as zero, and that nothing else is changed.
 fn given_up(
     machine: &Machine,
     code: &Code,
@@ -249,7 +249,8 @@ fn given_up(
     Ok(())
 }
 
-/// The way out restores all registers of the thread that runs, whatever is in the processor.
+/// Checks that the way out restores all registers of the thread that runs, whatever the processor
+/// has.
 pub fn leave(code: &Code, kernel: &mut Kernel, rng: &mut Rng) -> Result<Option<Run<Left>>> {
     let Some(current) = kernel.current() else { return Ok(None) };
     let known = Known::new(*kernel.port.cpu(), NONE, Clock::random(0, rng));

@@ -11,8 +11,8 @@ pub use interpreter::{System, User};
 /// More than this is a loop.
 const MOST_STEPS: u32 = 1000;
 
-/// What the code reaches. The pool is also where tables say that it is: this processor's kernel has
-/// one address for both.
+/// The memory that the code accesses. It has the pool at the physical addresses in tables, too:
+/// this processor's kernel uses the same address for both.
 pub struct Reached<'a>(pub Words<'a>);
 
 impl Memory for Reached<'_> {
@@ -25,7 +25,7 @@ impl Memory for Reached<'_> {
     }
 }
 
-/// The address of a word that the kernel's other part names it by.
+/// The address by which the rest of the kernel names a word.
 pub const fn named(address: u32) -> u32 {
     let at = address.wrapping_sub(POOL_PHYSICAL.0);
     if at < arch_host::POOL_BYTES { at + POOL_BASE } else { address }
@@ -37,7 +37,7 @@ pub struct Machine<'a> {
     pub processor: Processor<Reached<'a>>,
     /// The tests that were made, by their number.
     pub tests: Vec<usize>,
-    /// The instructions that were executed, and of a condition whether it was met.
+    /// The instructions that were executed, and for conditional ones whether the condition was met.
     pub steps: Vec<(u32, bool)>,
 }
 

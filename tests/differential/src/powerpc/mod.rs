@@ -118,7 +118,7 @@ impl Processor for PowerPc {
     fn set_up(&self, kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
         spaces::set_up(kernel, found, rng);
         for thread in all::<Self>(kernel) {
-            // Some have used the FPU, and of aliens most.
+            // Half of the aliens have used the FPU, and some natives.
             let is_rare = !kernel.pool[thread].is_alien();
             kernel.pool[thread].lazy =
                 if rng.u32(..if is_rare { 8 } else { 2 }) == 0 { lazy::FPU } else { 0 };
@@ -236,7 +236,7 @@ impl Processor for PowerPc {
 
     fn normalise(thread: &mut Thread, who: Who) {
         if thread.is_alien() {
-            // Its flags are in its frame, and are looked at whenever it is resumed.
+            // Its flags are in its frame, and are read whenever it is resumed.
             thread.lazy &= !lazy::STATE;
         }
         if who.entered && thread.gate & gate::ALIEN != 0 {
@@ -244,8 +244,8 @@ impl Processor for PowerPc {
             thread.context = [0; CONTEXT_WORDS];
         }
         if who.is_brief || who.entered && thread.gate & gate::EXCEPTION == 0 {
-            // Of a system call it keeps these; the words of a message come with that, or are there,
-            // and the rest it loses.
+            // After a system call it keeps these; the words of a message come with it or are here;
+            // all others are lost.
             let kept = [word::GPR + 1, word::GPR + 2, word::PC, word::MSR];
             let is_kept =
                 |index: &usize| kept.contains(index) || who.is_brief && WORDS.contains(index);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port records for spaces (`space.rs` and `window.rs` of the port), and the segment
-//! registers.
+//! The port's data of spaces (`space.rs` and `window.rs` of the port), and the segment registers.
 
 use super::machine::{System, named};
 use super::{Kernel, PowerPc};
@@ -16,28 +15,28 @@ use mmu::vsid::{CONTEXTS, LOW, NO_TOKEN, SEGMENTS, SHOWS, SHUT, USER_SEGMENTS, v
 use pool::{Link, Ref};
 use powerpc_context::hw;
 
-/// How often all contexts were taken back, and 1.
+/// How often all contexts were revoked, plus 1.
 const EPOCH: u32 = 3;
 /// The first of the two segments whose window fast paths open and shut.
 const FIRST: u32 = USER_SEGMENTS - 2;
 
-/// What the processor has of spaces.
+/// The spaces that the processor uses.
 #[derive(Clone, Copy)]
 pub struct Entered {
-    /// Whose tables it has.
+    /// The space whose tables it uses.
     tables: Link<Space>,
-    /// What fast paths know of a window.
+    /// The fast paths' words about a window.
     pub shown: Shown,
 }
 
-/// What fast paths know of a window (`window.rs`).
+/// The fast paths' words about a window (`window.rs`).
 pub type Shown = [u32; 5];
-/// That there is none.
+/// The words if there is no window.
 pub const NONE: Shown = [0, 0, 0, 0, NO_TOKEN];
 
-/// Some spaces have a context, some had one before all were taken back, and some have none; some
-/// use more than the two lowest segments. Mostly the root server is shown by aliens' spaces, and
-/// mostly by a window of two segments; now and then another server is by some.
+/// Sets the port's data. Some spaces have a context, some had one before all were revoked, and some
+/// have none; some use more than the two lowest segments. Mostly aliens' spaces show the root
+/// server, and mostly by a window of two segments; sometimes some show another server.
 pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
     if rng.u32(..3) > 0 {
         let first = if rng.u32(..8) == 0 { FIRST - 1 + rng.u32(..2) * 2 } else { FIRST };
@@ -60,7 +59,7 @@ pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
         if rng.bool() {
             continue;
         }
-        // The kernel's part is where pages are mapped.
+        // The kernel's part of the space is among the pages that are mapped.
         let space: Ref<Space> = kernel.pool[Space::slot(found.root, *native)].object();
         let [start, pages] = [rng.u32(..PowerPc::PAGES), rng.u32(1..PowerPc::PAGES / 4)];
         let area_start = found.range + start * PAGE_SIZE;
@@ -91,7 +90,7 @@ fn server(kernel: &Kernel, space: Ref<Space>) -> Option<Ref<Space>> {
     Link::from_value(kernel.pool[space].hw[hw::SERVER]).get()
 }
 
-/// A space uses these segments, and has another context since then; 0: it has none.
+/// Gives a space these segments, and a new context of this epoch; 0: it has none.
 fn give(kernel: &mut Kernel, space: Ref<Space>, epoch: u32, segments: u32, rng: &mut Rng) {
     let directory = kernel.pool[space].region.top.value();
     let context = rng.u32(1..CONTEXTS);
@@ -110,7 +109,7 @@ fn shows(kernel: &Kernel, space: Ref<Space>) -> bool {
     server(kernel, space).is_some_and(|server| numbers(kernel, server).eq(FIRST..USER_SEGMENTS))
 }
 
-/// What fast paths know while the processor has these tables.
+/// The fast paths' words while the processor uses these tables.
 fn shown(kernel: &Kernel, tables: Ref<Space>) -> Shown {
     let Some(server) = server(kernel, tables).filter(|_| shows(kernel, tables)) else {
         return NONE;
@@ -126,7 +125,7 @@ fn shown(kernel: &Kernel, tables: Ref<Space>) -> Shown {
     ]
 }
 
-/// Now and then a space loses its context, or uses another segment.
+/// Sometimes a space loses its context, or uses another segment.
 pub fn meanwhile(kernel: &mut Kernel, me: Ref<Thread>, rng: &mut Rng) {
     let threads = all::<PowerPc>(kernel);
     let other = threads[rng.usize(..threads.len())];
@@ -142,13 +141,13 @@ pub fn meanwhile(kernel: &mut Kernel, me: Ref<Thread>, rng: &mut Rng) {
             (words[hw::SEGMENTS], words[hw::SIMPLE]) =
                 (words[hw::SEGMENTS] | 1 << rng.u32(2..FIRST - 1), 0)
         }
-        // It ran.
+        // It ran in between.
         2..12 if words[hw::EPOCH] != EPOCH => certain(kernel, space, rng),
         _ => {}
     }
 }
 
-/// A space has a context.
+/// Gives a space a valid context, if it has none.
 fn certain(kernel: &mut Kernel, space: Ref<Space>, rng: &mut Rng) {
     let words = kernel.pool[space].hw;
     if words[hw::EPOCH] != EPOCH {
@@ -156,8 +155,8 @@ fn certain(kernel: &mut Kernel, space: Ref<Space>, rng: &mut Rng) {
     }
 }
 
-/// By whose tables a thread of this space runs: a server's often by those of a space that shows it,
-/// mostly of the alien that it runs.
+/// The space with whose tables a thread of this space runs: a server's often with those of a space
+/// that shows it, mostly that of the alien that it runs.
 fn tables(
     kernel: &Kernel,
     space: Ref<Space>,
@@ -174,8 +173,7 @@ fn tables(
     one.filter(|_| rng.u32(..8) > 0).unwrap_or(space)
 }
 
-/// Makes a thread's space the one that was entered, as `Spaces::enter` does, and says what the
-/// processor has then.
+/// Enters a thread's space, as `Spaces::enter` does. Returns the processor's state.
 pub fn enter(
     kernel: &mut Kernel,
     me: Ref<Thread>,
@@ -212,9 +210,9 @@ pub fn enter(
     )
 }
 
-/// The segment registers of users' addresses while a thread of a space runs by such tables: those
-/// of segments that are not used mean nothing, but for a space that shows a server by a window that
-/// fast paths know, and a server's window is open to the server only.
+/// The segment registers of users' addresses while a thread of a space runs with these tables.
+/// Unused segments have no valid context, except in a space that shows a server by a window that
+/// fast paths know. A server's window is open only to the server.
 fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_SEGMENTS as usize] {
     let words = &kernel.pool[tables].hw;
     let window = server(kernel, tables).map_or(0..0, |server| numbers(kernel, server));
@@ -230,7 +228,8 @@ fn loaded(kernel: &Kernel, tables: Ref<Space>, space: Ref<Space>) -> [u32; USER_
     })
 }
 
-/// The processor has the space of this thread, and no other's, and fast paths know that.
+/// Checks that the processor uses the space of this thread, and no other, and that the fast paths'
+/// words say so.
 pub fn check(
     kernel: &Kernel,
     current: Ref<Thread>,
@@ -238,7 +237,7 @@ pub fn check(
     [had, has]: [&System; 2],
 ) -> Result<()> {
     let space = kernel.pool[current].space.get().context("it has no space")?;
-    // A server has the tables that are there if they show it.
+    // A server keeps the loaded tables if their space shows it.
     let tables = entered
         .tables
         .get()
@@ -275,13 +274,13 @@ pub fn check(
     Ok(())
 }
 
-/// What a thread sees at an address, by the tables that the processor has: the second word of a
+/// What a thread sees at an address, by the tables that the processor uses: the second word of a
 /// PTE.
 pub fn seen(kernel: &Kernel, me: Ref<Thread>, entered: &Entered, address: u32) -> Option<u32> {
     let (space, tables) = (kernel.pool[me].space.get()?, entered.tables.get()?);
     let top = kernel.pool[tables].region.top.get()?;
     let directory = kernel.pool[top].entries::<Tables>()[Tables::table_index(UserAddr(address))];
-    // What a space that shows a server has of that is the server's.
+    // Entries of a server's window are only for the server.
     if directory & bits::SUPERVISOR != 0 && numbers(kernel, space).is_empty() {
         return None;
     }

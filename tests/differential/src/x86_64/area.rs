@@ -12,7 +12,7 @@ use mmu::area::BASE;
 /// Instructions from an alien's system call to its server, and back.
 const INSTRUCTIONS: [usize; 2] = [36, 42];
 
-/// Looks at both ways.
+/// Checks both ways.
 pub fn check(elf: &Elf) -> Result<()> {
     let [start, end] = ["area_call", "area_call_slow"].map(|name| elf.symbol(name));
     let (start, end) = (start?, end?);
@@ -21,7 +21,7 @@ pub fn check(elf: &Elf) -> Result<()> {
         Decoder::with_ip(64, elf.bytes(start, end)?, place, DecoderOptions::NONE)
             .into_iter()
             .collect();
-    // The first test tells the two from each other; no other jumps.
+    // The first test distinguishes the two; no other test jumps.
     for (turns, ends, count) in
         [(false, Mnemonic::Retf, INSTRUCTIONS[0]), (true, Mnemonic::Sysretq, INSTRUCTIONS[1])]
     {
@@ -54,8 +54,8 @@ fn way(code: &[Instruction], start: u64, turns: bool) -> Result<Vec<Instruction>
     }
 }
 
-/// An instruction names no register of the machine's, and no memory but the area's words and what
-/// lies at the frame or on the stack.
+/// Checks that an instruction uses only general registers, and only memory of the area's words, of
+/// the frame or of the stack.
 fn look(i: &Instruction) -> Result<()> {
     let is_general = |r: Register| r.is_gpr64() || r.is_gpr32();
     let registers = (0..i.op_count()).filter(|operand| i.op_kind(*operand) == OpKind::Register);

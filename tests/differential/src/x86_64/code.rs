@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The entry code, and what it knows of the rest of the kernel.
+//! The entry code, and the addresses of the rest of the kernel that it uses.
 
 use crate::elf::Elf;
 use crate::processor::Places;
@@ -7,7 +7,7 @@ use crate::x86::{Decoded, has_memory};
 use anyhow::{Result, ensure};
 use iced_x86::{Instruction, Register};
 
-/// Where the parts of the fast paths begin and end, in the order of addresses.
+/// Start and end of the parts of the fast paths, in the order of addresses.
 const PARTS: [[&str; 2]; 5] = [
     ["syscall_entry", "ipc_end"],
     ["try_notify", "notify_end"],
@@ -20,20 +20,20 @@ const PARTS: [[&str; 2]; 5] = [
 pub const CPU: u32 = 0xe040_0f80;
 /// Address of the words in which an entry keeps registers, likewise.
 pub const SCRATCH: u32 = 0xe040_0f00;
-/// Of the kernel's addresses the upper half.
+/// The upper half of the kernel's addresses.
 pub const ONES: u64 = 0xffff_ffff_0000_0000;
 
-/// Addresses outside of the fast paths that they go to, and of words that they know. All are lower
-/// halves.
+/// Addresses outside of the fast paths to which they jump, and of words that they access. All are
+/// lower halves.
 pub struct Symbols {
     /// `PoolPlace`: the offset, and the bits of a handle that are an index.
     pub pool_place: u32,
     /// Entries by `syscall` and by a page fault.
     pub entries: [u32; 2],
-    /// Where users' addresses end: two words.
+    /// The end of users' addresses: two words.
     pub user_end: u32,
-    /// Where the code goes with what it leaves to the portable kernel: with all as the user had it,
-    /// with the vector and what is before it saved, and with all registers saved.
+    /// Where the code goes if it leaves an event to the portable kernel: with all registers as the
+    /// user had them, with the vector and the words above it saved, and with all registers saved.
     pub slow: [u32; 3],
     /// Where it goes so that all registers of the current thread come from its context.
     pub restores: u32,
@@ -76,7 +76,7 @@ impl Code {
 
 /// Whether an instruction may be there: yes, or an error.
 fn look(instruction: &Instruction) -> Result<bool> {
-    // The others are the user's.
+    // Other segments are the user's.
     let is_users = matches!(instruction.memory_segment(), Register::FS | Register::GS);
     ensure!(
         !has_memory(instruction) || !is_users,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An entry into the kernel: how, with which registers, and what the processor has.
+//! An entry into the kernel: how, with which registers, and with which state of the processor.
 
 use super::{Kernel, lazy};
 use crate::clock::Clock;
@@ -14,7 +14,7 @@ use pool::Ref;
 use x86_64_context::loaded::FLAGS;
 use x86_64_context::{FIXED_FLAGS, selector, word};
 
-/// Where the general registers of a context have the tag, `a0`, and the words of a message.
+/// The words of a context that have the tag, `a0`, and the words of a message.
 pub const CALL: [usize; ARGUMENTS] = [
     word::RAX,
     word::RDI,
@@ -28,10 +28,10 @@ pub const CALL: [usize; ARGUMENTS] = [
     word::R8 + 6,
 ];
 
-/// Which register of the processor's each general register of a frame is.
+/// The processor's number of each general register of a frame.
 pub const NUMBERS: [usize; GENERAL] = [0, 3, 1, 2, 6, 7, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The flag of who goes step by step.
+/// The flag of single steps.
 const STEP: u64 = 1 << 8;
 /// Selectors that a user can load.
 const LOADABLE: [u16; 4] = [1, 3, selector::USER_DATA, selector::USER_DATA - 1];
@@ -50,7 +50,7 @@ pub struct User {
 }
 
 impl User {
-    /// As the entry code saves them.
+    /// Saves the registers as the entry code does.
     fn save(&self, thread: &mut Thread, vector: u64) {
         let c = &mut thread.context;
         c[word::GENERAL..word::VECTOR].copy_from_slice(&self.r);
@@ -75,33 +75,33 @@ pub enum Entry {
     Call,
     /// By a page fault.
     Fault {
-        /// What the processor says of it.
+        /// The error code.
         error: u64,
-        /// Where it was.
+        /// The address.
         address: u64,
     },
-    /// By what has no fast path.
+    /// By an event without a fast path.
     Other,
 }
 
-/// How a thread entered, and what the processor has.
+/// How a thread entered, and the processor's state.
 pub struct Entered {
     /// The thread's registers.
     pub user: User,
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
-    /// How.
+    /// How it entered.
     pub entry: Entry,
     /// Its space.
     pub space: Ref<Space>,
     /// `Cpu::loaded`.
     pub loaded: u32,
-    /// What the time is.
+    /// The clock.
     pub clock: Clock,
 }
 
 impl Entered {
-    /// By this event, with random registers.
+    /// An entry by this event, with random registers.
     pub fn random(kernel: &mut Kernel, me: Ref<Thread>, event: &Event, rng: &mut Rng) -> Self {
         let loaded = lazy::load(kernel, me, rng);
         kernel.port.cpu().loaded = loaded;
@@ -114,14 +114,14 @@ impl Entered {
         };
         let (rsp, mut rip) = (rng.u64(..), rng.u64(..=USER_END));
         if matches!(event, Event::Fault) && rng.u32(..8) == 0 {
-            // It is there that nothing can be executed.
+            // Nothing can be executed at these addresses: a fault of the fetch.
             rip = rng.u64(USER_END..);
         }
-        // A system call loses flags. Who goes step by step has had that noted.
+        // A system call loses flags. Single steps of a thread are recorded before.
         let step = if is_simple || rng.u32(..4) > 0 { 0 } else { STEP };
         let mut rflags = rng.u64(..) & USER_FLAGS & !STEP | step | FIXED_FLAGS;
         if matches!(event, Event::Fault) && rng.u32(..8) == 0 {
-            // QEMU lets users have more.
+            // QEMU lets users set more flags.
             rflags |= rng.u64(..) & 0xffff;
             rflags = rflags & !STEP | step;
         }
@@ -133,7 +133,7 @@ impl Entered {
         if rng.u32(..12) == 0 {
             segments[[0, 3, 4, 5][rng.usize(..4)]] = LOADABLE[rng.usize(..LOADABLE.len())];
         }
-        // Mostly less than a slice goes by.
+        // Mostly less time passes than a slice has.
         let passes = if rng.u32(..8) == 0 { 8_000_000 } else { 20_000 };
         let clock = Clock::random(kernel.port.now + rng.u64(..passes), rng);
         kernel.port.now = clock.now();
@@ -141,14 +141,14 @@ impl Entered {
         Self { user: User { r, rsp, rip, rflags }, segments, entry, space, loaded, clock }
     }
 
-    /// What the processor pushes at a fault, from the last word on.
+    /// The words that the processor pushes at a fault, the last one first.
     pub fn pushed(&self) -> Vec<u64> {
         let Entry::Fault { error, .. } = self.entry else { return Vec::new() };
         let User { rsp, rip, rflags, .. } = self.user;
         vec![error, rip, selector::USER_CODE.into(), rflags, rsp, selector::USER_DATA.into()]
     }
 
-    /// What the portable kernel makes of it.
+    /// Handles the event in the portable kernel.
     pub fn portable(&self, kernel: &mut Kernel, me: Ref<Thread>, event: &Event) {
         match event {
             Event::Tick => self.user.save(&mut kernel.pool[me], 0x20),

@@ -15,7 +15,8 @@ fn named(loaded: u32) -> Option<Ref<Thread>> {
     Link::from_value(loaded & !FLAGS).get()
 }
 
-/// Whether a thread is an alien with this handler, which may run with what is loaded for it.
+/// Whether a thread is an alien with this handler, and the handler may run with the state that is
+/// loaded for the alien.
 pub fn is_handled(kernel: &Kernel, thread: Ref<Thread>, handler: Ref<Thread>) -> bool {
     let t = &kernel.pool[thread];
     t.is_alien()
@@ -24,7 +25,8 @@ pub fn is_handled(kernel: &Kernel, thread: Ref<Thread>, handler: Ref<Thread>) ->
         && t.handler.object::<Thread>() == handler
 }
 
-/// What the port's way out makes of `Cpu::loaded` (`Lazy::leave_to`). Some threads have the FPU.
+/// `Cpu::loaded` as the port's way out sets it (`Lazy::leave_to`). The FPU is enabled for some
+/// threads.
 pub fn load(kernel: &mut Kernel, me: Ref<Thread>, rng: &mut Rng) -> u32 {
     let t = kernel.pool[me];
     let other = named(kernel.port.cpu().loaded);

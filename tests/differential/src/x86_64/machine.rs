@@ -7,7 +7,7 @@ use crate::memory::Words;
 use anyhow::{Context, Result, bail, ensure};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Where the code went.
+/// Where the code ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// To user mode by `sysretq`.
@@ -44,7 +44,7 @@ pub struct Machine<'a> {
     pub regs: [u64; 16],
     /// ES, CS, SS, DS, FS, GS.
     pub segments: [u16; 6],
-    /// What the time-stamp counter says.
+    /// The time-stamp counter.
     pub tsc: u64,
     /// The last value written to CR3.
     pub cr3: Option<u64>,
@@ -73,7 +73,7 @@ const FS_BASE: u64 = 0xc000_0100;
 /// More than this is a loop.
 const MOST_STEPS: u32 = 400;
 
-/// The lowest this many bytes.
+/// The lowest bytes of a word, this many.
 const fn low(value: u64, bytes: usize) -> u64 {
     if bytes == 8 { value } else { value & ((1 << (8 * bytes)) - 1) }
 }

@@ -30,7 +30,7 @@ use x86_64_context::{FIXED_FLAGS, word};
 /// The portable kernel with x86-64's registers and translation tables.
 type Kernel = crate::processor::Kernel<X86_64>;
 
-/// Flags that only `iretq` brings back: of single steps, and of resuming after a breakpoint.
+/// Flags that only `iretq` restores: of single steps, and of resuming after a breakpoint.
 const BY_IRET: u64 = 1 << 8 | 1 << 16;
 
 /// The code.
@@ -137,7 +137,7 @@ impl Processor for X86_64 {
         _: Ref<Thread>,
         rng: &mut Rng,
     ) {
-        // Some alien used a port, or its space has none any more.
+        // An alien has used a port, or its space no longer has any.
         let threads = all::<Self>(kernel);
         let alien = threads[rng.usize(..threads.len())];
         spaces::enter_one(kernel, alien);
@@ -156,7 +156,7 @@ impl Processor for X86_64 {
             4 => frame.rip = rng.u64(..),
             5 => frame.rflags = rng.u64(..),
             6..=7 => (frame.changed, frame.fs_base) = (CHANGED_STATE, rng.u64(..USER_END)),
-            // As if a system call had been made, mostly with flags that `sysretq` brings back.
+            // As after a system call, mostly with flags that `sysretq` restores.
             8..=24 => {
                 frame.changed = 0;
                 frame.rip = rng.u64(..USER_END);
@@ -222,8 +222,9 @@ impl Processor for X86_64 {
             thread.fault_address = UserAddr(0);
         }
         if who.runs || waits_fast || who.is_brief {
-            // Who runs has them in the processor. Who waits is resumed with a message and the first
-            // two, and who was put into a queue has the message there.
+            // A thread that runs has its registers in the processor. One that waits is resumed with
+            // a message and the first two of these, and one that was put into a queue has the
+            // message here.
             let kept = [&[word::RSP, word::RIP][..], &CALL].concat();
             let count = if who.runs { 0 } else { 2 };
             let count = if who.is_brief { kept.len() } else { count };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the entry code makes of an event, and what must be true of it, whatever the portable kernel
-//! does.
+//! What the entry code does at an event, and what must be true of the result, whatever the portable
+//! kernel does.
 
 use super::Kernel;
 use super::code::{CPU, Code, ONES, SCRATCH};
@@ -22,13 +22,13 @@ use pool::Ref;
 use x86_64_context::loaded::{FLAGS, FPU};
 use x86_64_context::{FIXED_FLAGS, goes_by_steps, selector, word};
 
-/// Where `Cpu::current` is.
+/// The address of `Cpu::current`.
 const CURRENT: u32 = CPU + offset_of!(Cpu, current) as u32;
-/// Where `Cpu::top` is.
+/// The address of `Cpu::top`.
 const TOP: u32 = CPU + offset_of!(Cpu, top) as u32;
-/// Where `Cpu::loaded` is.
+/// The address of `Cpu::loaded`.
 const LOADED: u32 = CPU + offset_of!(Cpu, loaded) as u32;
-/// What some ways may take at most, from the entry to user mode in another space.
+/// The most instructions of some ways, from the entry to user mode in another space.
 const MOST: [(&str, usize); 7] = [
     ("calls", 50),
     ("replies", 52),
@@ -38,11 +38,11 @@ const MOST: [(&str, usize); 7] = [
     ("alien faults with the FPU", 77),
     ("faults", 103),
 ];
-/// Words of the system call's results that count of an alien's event: the delivery, the handle, and
-/// the message.
+/// How many words of the system call's results are valid at an alien's event: the delivery, the
+/// handle, and the message.
 const EVENT: usize = 2 + kcore::fault::EVENT_WORDS as usize;
 
-/// What the assembly left beside memory.
+/// What the assembly left besides memory.
 pub struct Left {
     /// All registers of the running thread, by the processor's numbers.
     registers: [u64; 16],
@@ -50,7 +50,7 @@ pub struct Left {
     place: [u64; 2],
     /// CR0 and the base of FS.
     rare: (u64, u64),
-    /// What is loaded.
+    /// `Cpu::loaded`.
     loaded: u32,
     /// Selectors of the running thread.
     data: [u16; 4],
@@ -62,7 +62,7 @@ pub struct Left {
     cr3: Option<u64>,
 }
 
-/// Where a saved register of a thread is: the lower half of its address.
+/// The lower half of the address of a thread's saved register.
 fn saved(thread: Ref<Thread>, word: usize) -> u32 {
     thread.address() - ANCHOR + word as u32 * 8
 }
@@ -96,10 +96,10 @@ pub fn run(
     };
     let cpu = *kernel.port.cpu();
     let kernel = &*kernel;
-    // After `Cpu` comes the upper half of ring 0's stack pointer.
+    // The upper half of ring 0's stack pointer is after `Cpu`.
     let hot = [cpu.loaded, cpu.top, cpu.port, cpu.current.value(), u32::MAX];
     let scheduler: &[u32] = bytemuck::cast_slice(bytemuck::bytes_of(&kernel.sched));
-    // After the scheduler comes the clock.
+    // The clock is after the scheduler.
     let Clock { base, mult, shift, counter } = entered.clock;
     let clock = [base as u32, (base >> 32) as u32, mult, shift];
     let place = code.places.scheduler;
@@ -169,8 +169,8 @@ struct End<'a> {
 }
 
 impl End<'_> {
-    /// The portable kernel finds all as the user had it, but for what a system call of a native
-    /// thread loses.
+    /// The event was left to the portable kernel: checks that it finds the user's registers, except
+    /// those that a system call of a native thread loses.
     fn given_up(&self, at: u32) -> Result<()> {
         let (machine, user) = (self.machine, &self.entered.user);
         let before = numbered(self.entered);
@@ -219,7 +219,7 @@ impl End<'_> {
         Ok(())
     }
 
-    /// The same of a fault: registers are as the user had them, or pushed.
+    /// The same for a fault: registers are as the user had them, or pushed.
     fn fault_given_up(&self, all_pushed: bool, before: &[u64; 16]) -> Result<()> {
         let machine = self.machine;
         let mut wanted: Vec<u64> = self.entered.pushed();
@@ -241,7 +241,7 @@ impl End<'_> {
         Ok(())
     }
 
-    /// What it left, and the ways that it took.
+    /// What the code left, and the ways that it took.
     fn outcome(&self) -> Result<(Outcome<Left>, Vec<&'static str>)> {
         let (machine, kernel) = (self.machine, self.kernel);
         let address = machine.load(ONES | u64::from(CURRENT), 4)? as u32;
@@ -291,7 +291,7 @@ impl End<'_> {
     }
 }
 
-/// What it is called in the tally.
+/// The name of the way in the tally.
 impl End<'_> {
     fn way(&self, current: Ref<Thread>) -> Result<&'static str> {
         let (has_fpu, was) = (self.cpu.loaded & FPU != 0, self.cpu.loaded & !FLAGS);
@@ -333,7 +333,7 @@ impl End<'_> {
     }
 }
 
-/// Registers and tables of the running thread are those of the portable kernel.
+/// Checks that registers and tables of the running thread are those of the portable kernel.
 pub fn check(
     code: &Code,
     kernel: &Kernel,
@@ -352,7 +352,7 @@ pub fn check(
         let value = match result {
             _ if to_alien || left.restored => context[index],
             Some(result) if !from_alien || result < EVENT => context[index],
-            // It may see what the alien had.
+            // The handler may see the alien's values.
             _ if from_alien && ![reg::RCX, reg::R11].contains(&number) => before[number],
             _ => match number {
                 reg::RCX => left.place[0],
@@ -378,7 +378,8 @@ pub fn check(
     let space = kernel.pool[*current].space.get().context("it has no space")?;
     let cr3 = (space != entered.space).then(|| tables(kernel, space));
     ensure!(left.cr3 == cr3, "the tables are {:x?}, not {cr3:x?}", left.cr3);
-    // Of a space that is not entered, its word says it (`spaces::drop_translations`).
+    // For a space that is not entered, a bit of its word is cleared instead
+    // (`spaces::drop_translations`).
     let is_dropped = |(at, range): &Part| {
         let is_page = |page: &u64| range.contains(&UserAddr(*page));
         *at != entered.space.address()
@@ -400,7 +401,8 @@ pub fn check(
     Ok(())
 }
 
-/// What is loaded is what the next thread may find: nothing, unless it is an alien or its handler.
+/// Checks that the loaded state is one that the next thread may see: none, unless it is an alien or
+/// its handler.
 fn check_loaded(
     kernel: &Kernel,
     (me, current): (Ref<Thread>, Ref<Thread>),
@@ -430,7 +432,7 @@ fn check_loaded(
     Ok(())
 }
 
-/// A thread that waits in a system call goes on with flags that a user may have.
+/// Checks that a thread that waits in a system call continues with flags that a user may have.
 pub fn check_thread(thread: &Thread) -> Result<()> {
     if !matches!(thread.gate, gate::OPEN | gate::REPLY | gate::RUN | gate::NOTIFIED) {
         return Ok(());
@@ -440,5 +442,5 @@ pub fn check_thread(thread: &Thread) -> Result<()> {
     Ok(())
 }
 
-/// General registers, which are all of the processor's but RSP.
+/// The general registers are all of the processor's except RSP.
 const _: () = assert!(GENERAL == 15);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the port records for spaces.
+//! The port's data of spaces.
 
 use super::Kernel;
 use crate::processor::Found;
@@ -11,7 +11,7 @@ use x86_64_context::hw::{HIGH, TABLE};
 /// The bit of a space's upper word that keeps translations.
 const KEEP: u32 = (mmu::pcid::KEEP >> 32) as u32;
 
-/// Each space has tables of its own.
+/// Gives each space its own tables.
 pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
     for (number, selector) in (1..).zip(found.natives.iter().chain(&found.aliens)) {
         let space: Ref<Space> = kernel.pool[Space::slot(found.root, *selector)].object();
@@ -20,14 +20,14 @@ pub fn set_up(kernel: &mut Kernel, found: &Found, rng: &mut Rng) {
     }
 }
 
-/// What CR3 is for a space.
+/// The value of CR3 for a space.
 pub fn tables(kernel: &Kernel, space: Ref<Space>) -> u64 {
     let [low, high] = [TABLE, HIGH].map(|word| u64::from(kernel.pool[space].hw[word]));
     high << 32 | low
 }
 
-/// What the port does when translations of spaces that are not entered have to be dropped. Who runs
-/// next has entered its own.
+/// Does what the port does when translations of spaces that are not entered have to be dropped. The
+/// next thread has entered its own space.
 pub fn drop_translations(kernel: &mut Kernel) {
     let entered = kernel.current().map(|next| kernel.pool[next].space);
     for (space, _) in kernel.port.invalidated.clone() {
@@ -38,7 +38,7 @@ pub fn drop_translations(kernel: &mut Kernel) {
     }
 }
 
-/// Some space was entered meanwhile.
+/// Makes it look as if a thread's space was entered meanwhile.
 pub fn enter_one(kernel: &mut Kernel, thread: Ref<Thread>) {
     if let Some(space) = kernel.pool[thread].space.get() {
         kernel.pool[space].hw[HIGH] |= KEEP;
