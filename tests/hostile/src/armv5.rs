@@ -8,10 +8,10 @@ use abi::frame::vector;
 use macadamia::alien::Alien;
 use macadamia::{Frame, sys};
 
-/// Mode, F and I of the status, and J: no user's but in user mode.
+/// Mode, F and I of the status, and J: bits that a user may not change.
 const CONTROL: u32 = 0x0100_00df;
 const USER: u32 = 0x10;
-/// The part of the last page where the helpers are.
+/// The part of the last page that has the helpers.
 const HELPERS: u32 = 0xffff_0f60;
 const HELPER_BYTES: u32 = 0xa0;
 
@@ -20,12 +20,12 @@ pub fn has_small_spaces() -> bool {
     false
 }
 
-/// Whether an alien has what no user has.
+/// Whether an alien has a value that no user may have.
 pub fn is_privileged(frame: &Frame) -> bool {
     frame.cpsr & CONTROL != USER
 }
 
-/// The exception that an alien's event is.
+/// The exception of an alien's event.
 pub fn exception(frame: &Frame) -> Option<u32> {
     Some(frame.vector).filter(|vector| *vector < 0x20)
 }
@@ -68,7 +68,7 @@ pub fn code(random: &mut Random, _: bool) -> u32 {
     if random.below(2) == 0 { word } else { word & 0x0fff_ffff | ALWAYS << 28 }
 }
 
-/// Calls that change what the alien will find; some of them are refused.
+/// Calls that change the alien's state; some of them are refused.
 pub fn prepare(alien: &Alien, random: &mut Random) {
     if random.below(4) == 0 {
         let part = random.below(2) * random.value();

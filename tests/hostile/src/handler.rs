@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A hostile handler: its alien executes random bytes with random registers, flags, and other state
-//! that the processor keeps for a thread. Whatever happens must come back to the handler as an
-//! event, with flags that give no privilege. Where there are small spaces, the alien's space
-//! becomes small and large meanwhile; a neighbour's memory stays as it is.
+//! of a thread. Whatever happens must come back to the handler as an event, with flags that give no
+//! privilege. Where there are small spaces, the alien's space becomes small and large meanwhile; a
+//! neighbour's memory stays as it is.
 
 use crate::processor::{
     code, exception, frame, has_small_spaces, is_privileged, is_system_call, prepare,
@@ -34,7 +34,7 @@ const NEIGHBOURS: [Word; 3] = [0, 2 * SIZE, 4 * SIZE];
 /// theirs.
 const WITNESS: Word = HERE + BYTES;
 const PATTERN: u32 = 0x5a5a_5a5a;
-/// The longest that an alien may run, in nanoseconds, and the bit that says it did.
+/// The longest time that an alien may run, in nanoseconds, and the notification bit for its end.
 const TURN: u64 = 100_000;
 const TIME_IS_UP: Word = 1;
 
@@ -47,12 +47,12 @@ struct Home {
     memory: Window,
     /// How often the alien's space has moved.
     moves: Word,
-    /// Faults of it, while it was small, at addresses that it does not have then.
+    /// Its faults, while it was small, at addresses that a small space does not have.
     strange: Word,
 }
 
 impl Home {
-    /// With neighbours, all of whose pages are one.
+    /// Makes it with neighbours whose pages are all the same one.
     fn new(env: &mut Env, alien: Space, ram: Memory) -> Result<Self> {
         let home = QUOTA.create_home(env.free_slot())?;
         let neighbours: Vec<Space> = NEIGHBOURS
@@ -88,7 +88,7 @@ impl Home {
         );
     }
 
-    /// Says what came of it, and takes it away.
+    /// Reports the result, and deletes it.
     fn end(self) -> Result<()> {
         let changed = (0..PAGE / 4).filter(|word| self.memory.read(word * 4) != PATTERN).count();
         let good = changed == 0 && self.strange == 0 && self.moves > 0;
@@ -101,10 +101,10 @@ impl Home {
     }
 }
 
-/// Counts of events by vector; 0x20 is the system calls, 0x21 all else.
+/// Counts of events by vector; 0x20 counts system calls, 0x21 all others.
 type Seen = [Word; 0x22];
 
-/// What was written is there for the alien, whatever caches there are.
+/// Makes the written bytes visible to the alien, on every kind of cache.
 fn sync() -> Result<()> {
     Space(image::slot::SPACE as Word).cache(HERE, BYTES, CacheOp::SyncCode)
 }
@@ -117,7 +117,7 @@ fn fuzz(env: &mut Env, random: &mut Random, seen: &mut Seen, mild: bool) -> Resu
     (0..BYTES / 4).for_each(|word| window.write(word * 4, code(random, mild)));
     sync()?;
     let alien_space = QUOTA.create_space(0, space)?;
-    // Mild code must not write itself what it is not given.
+    // Mild code must not write the excluded bytes itself.
     map(
         alien_space,
         THERE,

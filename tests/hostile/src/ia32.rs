@@ -17,12 +17,12 @@ pub fn has_small_spaces() -> bool {
 const PRIVILEGE: u32 = 0x001a_3000;
 const INTERRUPTS: u32 = 0x200;
 
-/// Whether an alien has what no user has.
+/// Whether an alien has a value that no user may have.
 pub fn is_privileged(frame: &Frame) -> bool {
     frame.eflags & PRIVILEGE != 0 || frame.eflags & INTERRUPTS == 0
 }
 
-/// The exception that an alien's event is.
+/// The exception of an alien's event.
 pub fn exception(frame: &Frame) -> Option<u32> {
     Some(frame.vector).filter(|vector| *vector < 0x20)
 }
@@ -43,7 +43,7 @@ pub fn frame(random: &mut Random, mild: bool) -> Frame {
         [(); 7].map(|()| match random.below(if mild { 2 } else { 3 }) {
             0 => random.value(),
             1 => THERE + random.below(BYTES),
-            // Where a neighbour's are, seen from the alien's base.
+            // A neighbour's addresses, relative to the alien's base.
             _ => (THERE + random.below(BYTES))
                 .wrapping_add(SIZE.wrapping_mul(random.below(7).wrapping_sub(3))),
         });
@@ -67,9 +67,10 @@ pub fn frame(random: &mut Random, mild: bool) -> Frame {
     }
 }
 
-/// Four random bytes. QEMU 10 gives ring 3 what no processor does: `iret` takes the VM flag and the
-/// I/O privilege level, `mov` loads CS, `ltr` a task register whose loss ends QEMU. Code that is
-/// `mild` has no byte that these begin with; Bochs, which has none of this wrong, gets all bytes.
+/// Four random bytes. QEMU 10 allows ring 3 what no processor does: `iret` takes the VM flag and
+/// the I/O privilege level, `mov` loads CS, `ltr` a task register whose loss ends QEMU. Code that
+/// is `mild` has none of the bytes with which these begin; Bochs, which has none of these faults,
+/// gets all bytes.
 pub fn code(random: &mut Random, mild: bool) -> u32 {
     const NOP: u8 = 0x90;
     u32::from_le_bytes(
@@ -80,7 +81,7 @@ pub fn code(random: &mut Random, mild: bool) -> u32 {
     )
 }
 
-/// Calls that change what the alien will find; most of them are refused.
+/// Calls that change the alien's state; most of them are refused.
 pub fn prepare(alien: &Alien, random: &mut Random) {
     let thread = alien.thread;
     let _ = match random.below(8) {

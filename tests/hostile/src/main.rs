@@ -48,19 +48,19 @@ const CALLS: Word = 1_000_000;
 const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
 /// Whether words have 64 bits.
 const IS_WIDE: bool = Word::BITS == 64;
-/// The end of what a user has on some processor.
+/// The end of users' addresses on one of the processors.
 const EDGE: Word = if IS_WIDE { abi::USER_END } else { 0xc000_0000 };
-/// Where kernels have objects: the upper bits are ones, however many there are.
+/// The addresses of kernels' objects: the upper bits are ones, on every processor.
 const POOL: Word = !0x1f7f_ffff;
-/// Slots from here on are its playground; those below it needs itself.
+/// The random calls use slots from here on; the component needs those below itself.
 const FIRST: Word = 16;
 const LAST: Word = 120;
 /// A piece of RAM: the first grant.
 const RAM: Word = image::slot::GRANTS as Word;
 /// More slots than it has.
 const SLOTS: Word = 512;
-/// Half of what is attached and detached goes to spaces in this many slots from [`FIRST`] on: some
-/// are homes.
+/// Half of the attachments are to spaces in this many slots from [`FIRST`] on: some of these are
+/// homes.
 const HOMES: Word = 4;
 /// Spaces that must have become small, and large again, at least.
 const MOVES: Word = 100;
@@ -75,7 +75,7 @@ impl Random {
         self.0 ^= self.0 << 5;
         self.0
     }
-    /// A word: half of them have nothing in an upper half, if they have that.
+    /// A word. If words have 64 bits, half of them have an upper half of 0.
     fn next(&mut self) -> Word {
         let low = self.bits() as Word;
         if IS_WIDE && low & 1 != 0 { (self.bits() as Word).rotate_right(32) | low } else { low }
@@ -109,7 +109,7 @@ impl Random {
     }
 }
 
-/// Arguments of calls with which homes come, and spaces become small and large.
+/// Arguments of calls that create homes, and make spaces small and large.
 fn moves(op: Option<Op>, random: &mut Random) -> Option<[Word; 4]> {
     if random.below(2) == 0 {
         return None;
@@ -132,7 +132,7 @@ fn moves(op: Option<Op>, random: &mut Random) -> Option<[Word; 4]> {
     }
 }
 
-/// Replaces what would end the attacker or silence it.
+/// Replaces calls that would end or stop the attacker.
 fn guard(op: Option<Op>, slot: Word) -> Word {
     let needed = slot < FIRST && slot != RAM;
     match op {
@@ -146,7 +146,7 @@ fn guard(op: Option<Op>, slot: Word) -> Word {
     }
 }
 
-/// What came of a call: an error, or that a space was made small or something detached.
+/// The result of a call: an error, or that a space was made small or something was detached.
 enum Outcome {
     Failed(Word),
     Small,
@@ -160,7 +160,7 @@ fn one(random: &mut Random) -> Outcome {
         _ => random.below(70) as u32,
     };
     let op = Op::from_code(number);
-    // Random words, but always polling: nobody would ever answer.
+    // Random words, but it always polls: there would be no answer.
     let flags = Tag::POLL
         | random.bits() & (Tag::RESERVED | Tag::NOTIFICATIONS_ONLY) & random.bits() & random.bits();
     let shape = match random.below(4) {
@@ -196,7 +196,7 @@ fn one(random: &mut Random) -> Outcome {
     let [a, b, c, d] = moves(op, random).unwrap_or([a, args[0], args[1], args[2]]);
     let mut registers =
         sys::registers([(number << Tag::OP_SHIFT | flags | shape) as Word, a, b, c, d]);
-    // What else of a message is in registers.
+    // The other words of a message that are in registers.
     registers.iter_mut().skip(5).for_each(|word| *word = random.value());
     sys::raw(&mut registers);
     let status = if op.is_some_and(Op::returns_delivery) {
@@ -249,7 +249,7 @@ fn attack() {
         }
     }
     let milliseconds = (time::now() - start) / 1_000_000;
-    // What it made may lie in spaces that it made: these go with their originals.
+    // Objects may be in spaces that the component has made: they are deleted with these.
     empty();
     let Ok((after, _)) = QUOTA.info() else { panic!("no quota") };
     let kinds = seen.iter().filter(|n| **n > 0).count();

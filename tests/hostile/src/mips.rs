@@ -9,8 +9,8 @@ use abi::frame::vector;
 use macadamia::Frame;
 use macadamia::alien::Alien;
 
-/// Where the kernel has its vectors, its image, I/O ports and the board's registers; and the segment
-/// that shows all of physical memory.
+/// The addresses of the kernel's vectors, its image, I/O ports and the board's registers; and the
+/// segment that maps all of physical memory.
 const KERNELS: [Word; 5] = [
     0xffff_ffff_8000_0000,
     0xffff_ffff_8020_0000,
@@ -24,12 +24,12 @@ pub fn has_small_spaces() -> bool {
     false
 }
 
-/// Whether an alien has what no user has: something in the registers that are the kernel's.
+/// Whether an alien has a value that no user may have: something in the kernel's registers.
 pub fn is_privileged(frame: &Frame) -> bool {
     frame.r[0] | frame.r[26] | frame.r[27] != 0
 }
 
-/// The exception that an alien's event is.
+/// The exception of an alien's event.
 pub fn exception(frame: &Frame) -> Option<Word> {
     Some(frame.vector).filter(|vector| *vector < 0x20)
 }
@@ -66,8 +66,8 @@ pub fn frame(random: &mut Random, _: bool) -> Frame {
     }
 }
 
-/// A random instruction, one time in four of those that load and store, one in eight of coprocessor
-/// 0, one in eight a system call.
+/// A random instruction: one time in four a load or store, one in eight an instruction of
+/// coprocessor 0, one in eight a system call.
 pub fn code(random: &mut Random, _: bool) -> u32 {
     const LOADS: u32 = 32;
     const COPROCESSOR: u32 = 16 << 26;
@@ -81,5 +81,5 @@ pub fn code(random: &mut Random, _: bool) -> u32 {
     }
 }
 
-/// Calls that change what the alien will find: none.
+/// Calls that change the alien's state: none.
 pub fn prepare(_: &Alien, _: &mut Random) {}

@@ -8,9 +8,10 @@ use abi::frame::{USER_FLAGS, vector};
 use macadamia::Frame;
 use macadamia::alien::Alien;
 
-/// What every thread has of the machine state: interrupts, user mode, machine checks, translation.
+/// Bits of the machine state that every thread has: interrupts, user mode, machine checks,
+/// translation.
 const RUNNING: u32 = 0xd030;
-/// Where the kernel has I/O ports, its own image and its devices.
+/// The addresses of I/O ports, of the kernel's image and of its devices.
 const KERNELS: [u32; 3] = [0xfe00_0000, 0, 0xfec0_0000];
 
 /// Whether spaces can be small.
@@ -18,12 +19,12 @@ pub fn has_small_spaces() -> bool {
     false
 }
 
-/// Whether an alien has what no user has.
+/// Whether an alien has a value that no user may have.
 pub fn is_privileged(frame: &Frame) -> bool {
     frame.msr & !USER_FLAGS != RUNNING
 }
 
-/// The exception that an alien's event is.
+/// The exception of an alien's event.
 pub fn exception(frame: &Frame) -> Option<u32> {
     Some(frame.vector).filter(|vector| *vector < 0x20)
 }
@@ -61,8 +62,8 @@ pub fn frame(random: &mut Random, _: bool) -> Frame {
     }
 }
 
-/// Whether an instruction is of the vector units that neither processor has. It is invalid there,
-/// but QEMU takes it for one of a unit that is shut, has no such exception for these processors,
+/// Whether an instruction is one of the vector units, which neither processor has. It is invalid
+/// there, but QEMU takes it for one of a disabled unit, has no such exception for these processors,
 /// and aborts.
 const fn is_of_a_vector_unit(word: u32) -> bool {
     match word >> 26 {
@@ -76,13 +77,13 @@ const fn is_of_a_vector_unit(word: u32) -> bool {
     }
 }
 
-/// A random instruction, one time in four of those that load and store, and one in eight of the
-/// FPU's. Of mild code none is of a vector unit.
+/// A random instruction: one time in four a load or store, and one in eight an instruction of the
+/// FPU. Mild code has none of a vector unit.
 pub fn code(random: &mut Random, mild: bool) -> u32 {
     const LOADS: u32 = 32;
     const FLOATS: u32 = 48;
     const SYSTEM_CALL: u32 = 17 << 26 | 2;
-    /// `lwarx`, which wants its address aligned.
+    /// `lwarx`, which needs an aligned address.
     const RESERVE: u32 = 31 << 26 | 20 << 1;
     let word = random.next();
     let word = match random.below(8) {
@@ -96,7 +97,7 @@ pub fn code(random: &mut Random, mild: bool) -> u32 {
     if mild && is_of_a_vector_unit(word) { word & 0x03ff_ffff | LOADS << 26 } else { word }
 }
 
-/// Calls that change what the alien will find.
+/// Calls that change the alien's state.
 pub fn prepare(alien: &Alien, random: &mut Random) {
     if random.below(8) == 0 {
         let _ = alien.thread.fpu_sync();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A server, and processes of which some show it, by random steps compared with a naive model
-//! (PowerPC). Processes read and write what they have, what they do not have, and what the server
-//! has; they load and store FPU registers. The server runs for each of them in turn, and accesses
-//! the memory of each. Meanwhile pages are mapped and unmapped, singly and so many at once that a
-//! space gets another context, large pages of the server among them; now and then no thread runs.
+//! (PowerPC). Processes read and write their own pages, missing pages, and the server's; they load
+//! and store FPU registers. The server runs for each of them in turn, and accesses the memory of
+//! each. Meanwhile pages are mapped and unmapped, among them the server's large pages, singly or so
+//! many at once that a space gets a new context; sometimes no thread runs for a while.
 
 use crate::{QUOTA, Random};
 use abi::frame::{INSTRUCTION, WORDS, fault, vector};
@@ -25,19 +25,19 @@ const ROUNDS: u32 = 1000;
 const PROCESSES: usize = 20;
 /// Most events in a round.
 const EVENTS: u32 = 8;
-/// Where the server's window begins; what it executes and where it notes what came, after the
-/// kernel's part; and a large page.
+/// The start of the server's window; its code and its notes of events, after the kernel's part; and
+/// a large page.
 const START: u32 = USER_END - (512 << 20);
 const PROGRAM: u32 = START + TABLE_SPAN;
 const NOTES: u32 = PROGRAM + PAGE;
 const LARGE: u32 = PROGRAM + TABLE_SPAN;
-/// The words of it that are used: one for each memory that can be there.
+/// The words of it that are used: one for each memory that can be mapped there.
 const USED: u32 = LARGE + 5 * PAGE;
-/// Where processes have their code, and pages: in a segment with that, and in another one.
+/// The addresses of processes' code, and of their pages: in the same segment, and in another one.
 const CODE: u32 = 0x0100_0000;
 const PARTS: [u32; 2] = [CODE + TABLE_SPAN, 0x6000_0000];
 const PLACES: u32 = 40;
-/// More pages than are taken out one by one.
+/// More pages than the kernel removes one by one.
 const MANY: u32 = 30;
 /// Pages of RAM: the processes' code, the server's program and notes, then data.
 const DATA: u32 = 3;
@@ -45,7 +45,7 @@ const DATA_PAGES: u32 = 48;
 /// Pages after those that are cleared while no thread runs.
 const CLEARED: u32 = 8;
 const HERE: u32 = image::layout::GRANTS_END;
-/// Of a process what the server notes: its handle, and after those of all what came of each event:
+/// The server's notes of a process: its handle, and, after all handles, the result of each event:
 /// the exception, its error, r5.
 const HANDLES: u32 = NOTES;
 const NOTED: u32 = NOTES + 4 * PROCESSES as u32;
@@ -55,7 +55,7 @@ const RW: Rights = Rights(3);
 const OWN: Space = Space(image::slot::SPACE);
 const WHOLE: Message = Message { words: [0; 3], count: REGISTER_WORDS + WORDS, caps: 0 };
 
-/// What a process does, by the instruction of its code at which it goes on.
+/// What a process does, by the instruction of its code at which it continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Reads = 0,
@@ -85,7 +85,7 @@ struct Process {
 }
 
 impl Process {
-    /// What it has at an address.
+    /// What the process has at an address.
     fn page(&self, address: u32) -> Page {
         let (part, start) = PARTS
             .iter()
@@ -99,7 +99,7 @@ struct Bed {
     ram: Memory,
     large: Memory,
     server: Space,
-    /// Of the large page the memory's half, and whether it may be written.
+    /// The half of the memory that the large page has, and whether it may be written.
     half: Page,
     processes: Vec<Process>,
     /// The first two words of each page of data, and the used word of each half.
@@ -179,7 +179,7 @@ impl Bed {
         Ok((Self { ram, large, server, half, processes, words, halves }, thread))
     }
 
-    /// Something is mapped, or is not any more; and what cannot be is refused.
+    /// Maps or unmaps something; impossible changes must be refused.
     fn change(&mut self, random: &mut Random) -> Result<(), Why> {
         let which = random.below(PROCESSES as u32) as usize;
         let (part, many) = (random.below(2) as usize, random.below(4) == 0);
@@ -235,7 +235,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Where somebody may look: at what processes have, or the server, or nobody.
+    /// An address of a process's page, of the server's, or of none.
     fn address(random: &mut Random) -> u32 {
         match random.below(8) {
             0 => [START, PROGRAM, NOTES, LARGE, USED, USER_END - PAGE][random.below(6) as usize],
@@ -244,7 +244,7 @@ impl Bed {
         }
     }
 
-    /// What comes of an access: r5, or the error of a page fault.
+    /// The expected result of an access: r5, or the error of a page fault.
     fn access(&mut self, process: usize, what: What, address: u32, value: u32) -> Result<u32, u32> {
         let process = &mut self.processes[process];
         let error = if what.is_write() { fault::WRITE } else { 0 };
@@ -262,7 +262,8 @@ impl Bed {
         Ok(value)
     }
 
-    /// What the server finds where it finally adds 1, while this process was the last one.
+    /// The expected result when the server finally adds 1 at an address, after it has run this
+    /// process last.
     fn added(&mut self, process: usize, address: u32) -> Result<(), u32> {
         let process = &self.processes[process];
         let (page, word) = if address == USED {
@@ -279,7 +280,7 @@ impl Bed {
         Ok(())
     }
 
-    /// The server goes through some processes, and adds 1 somewhere.
+    /// The server runs some processes in turn, and adds 1 somewhere.
     fn round(&mut self, random: &mut Random, thread: &Received) -> Result<Received, Why> {
         let mut program = vec![];
         let mut wanted = vec![];
@@ -343,7 +344,7 @@ impl Bed {
         Ok(thread)
     }
 
-    /// All memory has what was written last.
+    /// Checks that all memory has what was written last.
     fn compare(&self) -> Result<(), Why> {
         let found = (DATA..)
             .zip(self.words)
@@ -352,7 +353,7 @@ impl Bed {
     }
 }
 
-/// Nobody runs for a while, and pages of this component are wanted to be clear by then.
+/// No thread runs for a while, after the kernel was asked to clear pages of this component.
 fn idle() -> Result<(), Why> {
     let at = HERE + (DATA + DATA_PAGES) * PAGE;
     (0..CLEARED).for_each(|page| start::fill(at + page * PAGE, PAGE, &[0xa5; PAGE as usize]));
@@ -364,7 +365,7 @@ fn idle() -> Result<(), Why> {
     check(is_clear, || format!("of {cleared} pages one is not clear"))
 }
 
-/// Random steps: how many events of processes there were.
+/// Makes random steps. Returns how many events of processes there were.
 fn steps(env: &mut Env) -> Result<u32, Why> {
     let (mut bed, thread) = Bed::new(env)?;
     let mut random = Random(0x1234_5671);
@@ -392,7 +393,7 @@ fn steps(env: &mut Env) -> Result<u32, Why> {
     Ok(ROUNDS)
 }
 
-/// Takes the steps, and says what came of them.
+/// Makes the steps, and reports the result.
 pub fn go(mut env: Env) {
     let Ok((before, _)) = QUOTA.info() else { panic!("no quota") };
     match steps(&mut env) {
@@ -400,7 +401,7 @@ pub fn go(mut env: Env) {
         Err(why) => result!("not ok hostile.servers: {why}"),
     }
     let Ok((after, _)) = QUOTA.info() else { panic!("no quota") };
-    // Tables of its own space stay.
+    // Tables of this component's space stay.
     let grown = after.saturating_sub(before);
     result!(
         "{} hostile.servers.quota: {before} bytes before, {after} after",

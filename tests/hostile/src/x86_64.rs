@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens on x86-64: random bases of FS and FPU state, values that are no addresses.
+//! Aliens on x86-64: random bases of FS and FPU state, non-canonical addresses.
 
 use crate::handler::{BYTES, THERE};
 use crate::{EDGE, POOL, Random};
@@ -20,12 +20,12 @@ pub fn has_small_spaces() -> bool {
     false
 }
 
-/// Whether an alien has what no user has.
+/// Whether an alien has a value that no user may have.
 pub fn is_privileged(frame: &Frame) -> bool {
     frame.rflags & PRIVILEGE != 0 || frame.rflags & INTERRUPTS == 0
 }
 
-/// The exception that an alien's event is.
+/// The exception of an alien's event.
 pub fn exception(frame: &Frame) -> Option<Word> {
     Some(frame.vector).filter(|vector| *vector < 0x20)
 }
@@ -62,9 +62,10 @@ pub fn frame(random: &mut Random, _: bool) -> Frame {
     }
 }
 
-/// Four random bytes, one time in eight a system call and two of them. Of mild code none begins what
-/// QEMU 10 gives ring 3 and no processor does (see IA-32); nor is any C4, which `vpinsrb`, `vpinsrw`
-/// and `vpinsrd` have: with 256 bits, which are none, QEMU 10 ends at an assertion.
+/// Four random bytes, one time in eight a system call and two of them. In mild code none of these
+/// bytes begins an instruction that QEMU 10 allows ring 3 and no processor does (see IA-32); and
+/// none is C4, which `vpinsrb`, `vpinsrw` and `vpinsrd` have: with 256 bits, a form that does not
+/// exist, QEMU 10 ends at an assertion.
 pub fn code(random: &mut Random, mild: bool) -> u32 {
     const NOP: u8 = 0x90;
     const SYSTEM_CALL: [u8; 2] = [0x0f, 0x05];
@@ -77,7 +78,7 @@ pub fn code(random: &mut Random, mild: bool) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Calls that change what the alien will find; some of them are refused.
+/// Calls that change the alien's state; some of them are refused.
 pub fn prepare(alien: &Alien, random: &mut Random) {
     let thread = alien.thread;
     let _ = match random.below(8) {
