@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens: threads whose every kernel entry is a message to their handler, and the receive mode
+//! Aliens: threads of which every kernel entry is a message to their handler; and the receive mode
 //! `run`.
 
 use crate::{
@@ -35,7 +35,7 @@ pub const CASES: &[Case] = &[
     }),
 ];
 
-/// Where the code is in the alien's space, and a page of data after it.
+/// The address of the code in the alien's space; a page of data is after it.
 pub const CODE: Word = 0x0804_8000;
 pub const DATA: Word = CODE + PAGE;
 
@@ -82,7 +82,7 @@ pub fn launch(bed: &mut Bed, code: &[u8]) -> Result<Alien, Why> {
     Ok(alien)
 }
 
-/// The alien has its page fault at DATA by now.
+/// Checks that the alien has its page fault at DATA now.
 fn faulted(bed: &mut Bed) -> Result<(Alien, Word), Why> {
     let alien = launch(bed, code::writes_seven())?;
     alien.set(ARGUMENTS[0], DATA);
@@ -92,7 +92,7 @@ fn faulted(bed: &mut Bed) -> Result<(Alien, Word), Why> {
     Ok((alien, r.handle))
 }
 
-/// What is in the first word of the second page of RAM, to which the alien wrote.
+/// The first word of the second page of RAM, to which the alien wrote.
 pub fn written(alien: &Alien, bed: &Bed) -> Result<u32, Why> {
     cache(alien.space, DATA, PAGE, CacheOp::CleanAndInvalidate)?;
     good(map(SPACE, ADDRESS + PAGE, bed.ram, PAGE, PAGE, Rights::READ))?;
@@ -261,8 +261,8 @@ fn handler_writes(bed: &mut Bed) -> Result<(), Why> {
     check("stored", written(&alien, bed)? == 0x5566_7788)
 }
 
-/// Runs an alien that counts until an alarm interrupts it: later, if the alarm was due before it
-/// ran, as on a machine that was stopped meanwhile.
+/// Runs an alien that counts until an alarm interrupts it. It tries a later alarm if the alarm was
+/// due before the alien ran, as on a machine that was stopped meanwhile.
 fn run_interrupted(alien: &Alien, mut handle: Word) -> Result<Word, Why> {
     let before = alien.word(NUMBER);
     for delay in (0..10).map(|doublings| 5_000_000u64 << doublings) {
@@ -285,7 +285,7 @@ fn notification_interrupts(bed: &mut Bed) -> Result<(), Why> {
     let alien = launch(bed, code::counts())?;
     utcb::accept(1);
     let handle = run_interrupted(&alien, alien.bound.handle)?;
-    // It goes on from there.
+    // It continues from there.
     run_interrupted(&alien, handle).map(|_| ())
 }
 

@@ -91,7 +91,7 @@ fn deleting_a_copy_takes_its_copies(bed: &mut Bed) -> Result<(), Why> {
     good(copy(SELF.0, None, a, Rights::ALL, 0))?;
     good(copy(a, None, b, Rights::ALL, 0))?;
     good(delete(a))?;
-    // What was derived from it goes along: a delete revokes first.
+    // Its derived capabilities are deleted, too: a delete revokes first.
     fails(identify(b), Error::NoCapability)
 }
 

@@ -170,8 +170,8 @@ fn queued_exception(bed: &mut Bed) -> Result<(), Why> {
     check("with the new badge", r.kind == MessageKind::Exception && r.badge == BADGE as u32 + 1)
 }
 
-/// Code that reads (or writes) where its argument says over and over, telling by an invalid
-/// instruction in between.
+/// Code that reads (or writes) repeatedly at the address in its argument, with an invalid
+/// instruction after each access.
 pub fn toucher(write: bool) -> &'static [u8] {
     if write { code::writes() } else { code::reads() }
 }

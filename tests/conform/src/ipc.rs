@@ -40,7 +40,7 @@ pub const CASES: &[Case] = &[
 const ECHO: Word = 0;
 const KEEP: Word = 1;
 const GIVE: Word = 2;
-/// What a server learned last.
+/// Of the last message that a server received.
 static BADGE: AtomicU32 = AtomicU32::new(0);
 static KIND: AtomicU32 = AtomicU32::new(0);
 static HANDLE: AtomicU32 = AtomicU32::new(0);
@@ -134,7 +134,7 @@ fn poll_does_not_wait(bed: &mut Bed) -> Result<(), Why> {
 fn send_leaves_no_handle(bed: &mut Bed) -> Result<(), Why> {
     let to = serve(bed)?;
     good(send(to, Message::new([KEEP, 0, 0])))?;
-    // The sender goes on; the receiver has its turn later.
+    // The sender continues; the receiver runs later.
     while SHARED.load(Ordering::Relaxed) == 0 {
         good(yield_now())?;
     }
@@ -187,7 +187,7 @@ extern "C" fn tireless_caller(to: Word) -> ! {
     }
 }
 
-/// More calls than a handle ever had numbers for.
+/// More calls than a handle has numbers.
 const MANY_CALLS: Word = 66_000;
 
 fn a_stopped_calls_handle(bed: &mut Bed) -> Result<(), Why> {
@@ -204,7 +204,7 @@ fn a_stopped_calls_handle(bed: &mut Bed) -> Result<(), Why> {
     fails(reply(kept, Message::default()), Error::BadHandle)
 }
 
-/// A thread that waits to send by a capability of its own, and the slot of that.
+/// A thread that waits to send by its own capability, and that capability's slot.
 fn queued_caller(bed: &mut Bed) -> Result<Word, Why> {
     let (slot, badged) = (bed.slot(), bed.slot());
     good(copy(SELF.0, None, badged, Rights::CALL, 0x11))?;
@@ -330,7 +330,7 @@ fn wait_for(bed: &mut Bed, to: Thread) -> Result<Thread, Why> {
 }
 
 fn outcome() -> Result<Word, Why> {
-    // The server counted itself into HANDLE when it stored the caller's handle.
+    // The server has changed HANDLE when it stored the caller's handle.
     let before = HANDLE.load(Ordering::Relaxed);
     for _ in 0..1000 {
         if HANDLE.load(Ordering::Relaxed) != before {

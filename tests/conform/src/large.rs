@@ -14,15 +14,15 @@ use processor::{INVALID, code};
 
 const RW: Rights = Rights(3);
 
-/// Aligned as the memory is, whose first page is that of a large one.
+/// An address with the memory's alignment: the memory begins with a large page.
 const LARGE: Word = ADDRESS + (64 << 20);
-/// Another such place, and one that is not: pages of 4 KiB.
+/// Another such address, and one that is not aligned like that: it gets pages of 4 KiB.
 const SECOND: Word = ADDRESS + (128 << 20);
 const SMALL: Word = ADDRESS + (192 << 20) + PAGE;
 const BYTES: Word = 2 * TABLE_SPAN;
 /// Pages of a large one.
 const PAGES: Word = TABLE_SPAN / PAGE;
-/// The page of the cases that change one, and some others.
+/// The page that cases change, and some others.
 const PART: Word = 5;
 const OTHERS: [Word; 6] = [0, PART - 1, PART + 1, PAGES - 1, PAGES, 2 * PAGES - 1];
 
@@ -40,7 +40,7 @@ pub const CASES: &[Case] = &[
     ("an_odd_offset_makes_small_pages", odd_offset),
 ];
 
-/// Memory of which a large page can be made, and nothing of it mapped.
+/// Memory for a large page, of which nothing is mapped.
 fn memory(bed: &mut Bed) -> Result<Memory, Why> {
     for start in [LARGE, SECOND, SMALL] {
         good(unmap(SPACE, start, BYTES))?;
@@ -60,7 +60,7 @@ fn numbered(bed: &mut Bed) -> Result<Memory, Why> {
     Ok(memory)
 }
 
-/// Whether a page shows its number.
+/// Whether a page has its number.
 fn shows(base: Word, page: Word) -> bool {
     bytes(base + page * PAGE, 4) == number(page)
 }
@@ -77,7 +77,7 @@ fn allowed(bed: &mut Bed, address: Word, write: bool) -> Result<bool, Why> {
     }
 }
 
-/// The changed page may be read and written so, the others as before.
+/// Checks that the changed page can be read and written like this, and the others as before.
 fn rights(bed: &mut Bed, base: Word, read: bool, write: bool) -> Result<(), Why> {
     let part = base + PART * PAGE;
     check("the part is read", allowed(bed, part, false)? == read)?;
@@ -100,7 +100,7 @@ fn same_memory(bed: &mut Bed) -> Result<(), Why> {
     memory_is_gone(bed)
 }
 
-/// Everything is unmapped, and cannot be used any more.
+/// Unmaps everything, and checks that nothing can be accessed any more.
 fn memory_is_gone(bed: &mut Bed) -> Result<(), Why> {
     memory(bed)?;
     for at in [LARGE, LARGE + TABLE_SPAN + PAGE, SECOND + BYTES - PAGE, SMALL] {

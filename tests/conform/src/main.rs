@@ -55,7 +55,7 @@ macadamia::main!(run);
 
 /// Why a case failed.
 pub type Why = String;
-/// A case: what it is called and what it does.
+/// A case: its name and its function.
 pub type Case = (&'static str, fn(&mut Bed) -> Result<(), Why>);
 
 /// The component's own Quota.
@@ -64,21 +64,21 @@ pub const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
 pub const SPACE: Space = Space(image::slot::SPACE as Word);
 /// The first thread, every right.
 pub const SELF: Thread = Thread(image::slot::THREAD as Word);
-/// A free address for mappings. On PowerPC it lies, as those after it, in the two lowest segments:
-/// no fast path switches to a component that has something elsewhere.
+/// A free address for mappings. On PowerPC it is in the two lowest segments, like those after it:
+/// no fast path switches to a component that uses another segment.
 pub const ADDRESS: Word = if cfg!(target_arch = "powerpc") { 0x1200_0000 } else { 0x5000_0000 };
 /// Another one.
 pub const OTHER: Word = ADDRESS + (16 << 20);
-/// Highest page of the scratch memory in use.
+/// Bytes of a page.
 pub const PAGE: Word = abi::PAGE_SIZE;
 
-/// What a case works with; slots that it takes are emptied after it.
+/// The resources of a case; slots that it takes are emptied after it.
 pub struct Bed {
     /// A piece of RAM.
     pub ram: macadamia::Memory,
-    /// The I/O port 0x80, which is open to this component then.
+    /// The I/O port 0x80; if there is one, this component may use it.
     pub ports: Option<macadamia::Memory>,
-    /// Addresses for a server.
+    /// The addresses of a server's window.
     #[cfg(any(target_arch = "x86", target_arch = "powerpc", target_arch = "x86_64"))]
     pub window: macadamia::Memory,
     /// A piece that has room for two large pages.
@@ -130,14 +130,14 @@ pub fn good<T>(result: Result<T, Error>) -> Result<T, Why> {
     result.map_err(|error| error.text().into())
 }
 
-/// Writes memory of the own space: what is at other addresses finds it, too, whatever caches there
-/// are.
+/// Writes memory of this component's space, so that it is also visible at other addresses, on every
+/// kind of cache.
 pub fn fill(address: Word, bytes: Word, with: &[u8]) {
     start::fill(address, bytes, with);
     let _ = cache(SPACE, address, bytes, CacheOp::SyncCode);
 }
 
-/// What memory of the own space holds, and not what was in it when a cache last saw it.
+/// The contents of memory of this component's space, and not what a cache had of it before.
 pub fn bytes(address: Word, bytes: Word) -> &'static [u8] {
     let _ = cache(SPACE, address, bytes, CacheOp::CleanAndInvalidate);
     start::bytes(address, bytes)
@@ -192,7 +192,7 @@ fn run(mut env: Env) {
             let (before, threads) = (QUOTA.info(), QUOTA.threads());
             let outcome = case(&mut bed);
             bed.clean();
-            // Page tables of the own space stay; all else must have come back.
+            // Page tables of this component's space stay; everything else must have been returned.
             let leak = match (before, QUOTA.info()) {
                 (Ok((before, _)), Ok((after, _))) => after.saturating_sub(before),
                 _ => Word::MAX,

@@ -203,10 +203,10 @@ fn attached_range(bed: &mut Bed) -> Result<(), Why> {
 }
 
 const READABLE: Rights = shown(Rights::READ);
-/// And of one that can be written, too.
+/// The rights of a page that was mapped for reading and writing.
 const WRITABLE: Rights = shown(RW);
 
-/// What a page shows that was mapped with these rights: most processors execute what can be read.
+/// The rights of a page that was mapped with these: most processors execute pages that can be read.
 const fn shown(rights: Rights) -> Rights {
     if processor::FORBIDS_EXECUTION { rights } else { rights.union(Rights::EXECUTE) }
 }

@@ -25,7 +25,7 @@ pub fn message(tag: Tag, to: Word, words: [Word; IN_REGISTERS]) -> sys::Register
     registers
 }
 
-/// Answers each message with its words, each with its bits inverted, and as many.
+/// Answers each message with as many words, which have the message's bits inverted.
 extern "C" fn invert(_: Word) -> ! {
     let mut registers = message(Tag::new(Op::Receive, 0, 0), 0, [0; IN_REGISTERS]);
     loop {

@@ -99,7 +99,7 @@ fn notify_needs_the_right(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn an_alarm_comes(_: &mut Bed) -> Result<(), Why> {
-    // A machine that was stopped is late through no fault of the kernel, but not each time.
+    // A machine that was stopped is late without the kernel's fault, but not each time.
     for _ in 0..10 {
         let due = time::now() + 20_000_000;
         good(time::alarm(due, 32))?;

@@ -102,7 +102,7 @@ fn promised_threads(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn quotas_nest(bed: &mut Bed) -> Result<(), Why> {
-    // The component's own lies in the root server's.
+    // The component's Quota is a part of the root server's.
     const BELOW: Word = 15;
     let (before, _) = good(QUOTA.info())?;
     let (first, mut inner) = (bed.slot(), QUOTA);

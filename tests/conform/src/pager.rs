@@ -16,7 +16,7 @@ use macadamia::{Error, Memory, Space, Thread, sys, thread, time};
 use processor::{INVALID, Words, code};
 
 const RW: Rights = Rights(3);
-/// Where no other case has a table.
+/// An address where no other case has a table.
 const FAR: Word = 0x6800_0000;
 
 pub const CASES: &[Case] = &[
@@ -53,7 +53,7 @@ fn touched(r: Result<Received, Error>) -> Result<Received, Why> {
     Ok(r)
 }
 
-/// A thread that writes to `DATA`, where nothing is: its fault.
+/// The fault of a thread that writes to `DATA`, where nothing is mapped.
 fn faulted(bed: &mut Bed) -> Result<Received, Why> {
     launch_with(bed, toucher(true), DATA)?;
     let (r, _) = next()?;
@@ -61,7 +61,7 @@ fn faulted(bed: &mut Bed) -> Result<Received, Why> {
     Ok(r)
 }
 
-/// Lets the toucher touch again; the next exception.
+/// Lets the toucher touch again. Returns the next exception.
 fn touch_again(handle: Word) -> Result<Received, Why> {
     let mut f = frame();
     f.skip_invalid();
@@ -142,7 +142,7 @@ fn revoked(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let memory = good(bed.ram.derive(PAGE, PAGE, slot, QUOTA))?;
     let r = faulted(bed)?;
-    // The first answer notes that the space has the memory, the second finds it noted.
+    // The first answer records that the space has the memory, the second finds the record.
     let mut r = touched(map_reply_wait(r.handle, &page(memory, 0)))?;
     for _ in 0..2 {
         good(revoke(slot))?;
@@ -198,7 +198,7 @@ fn into_a_segment(bed: &mut Bed) -> Result<(), Why> {
     good(SPACE.detach(FAR))
 }
 
-/// ARM's port has copies of tables that may only be read by (`shadow.rs`).
+/// ARM's port has copies of tables for attachments that are read-only (`shadow.rs`).
 fn into_a_readable_segment(bed: &mut Bed) -> Result<(), Why> {
     let slot = bed.slot();
     let segment = good(QUOTA.create_segment(TABLE_SPAN, slot))?;
@@ -223,7 +223,7 @@ fn without_a_reply(bed: &mut Bed) -> Result<(), Why> {
     check("the page is there", bytes(DATA, 1) == [3])
 }
 
-/// Calls twice; the second time it tells what the reply to the first was.
+/// Calls twice; the second message describes the reply to the first.
 extern "C" fn asker(to: Word) -> ! {
     let told = match call(Thread(to), Message::new([1, 2, 3])) {
         Ok(r) => {

@@ -17,7 +17,7 @@ pub fn placed(bed: &mut Bed) -> Result<Space, Why> {
     good(QUOTA.create_space_at(16, slot, START))
 }
 
-/// Carries out a case with a server; without servers, looks that there are none.
+/// Carries out a case with a server; without servers, checks that there are none.
 pub fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
     let server = placed(bed)?;
     if !has_servers() {
@@ -28,7 +28,7 @@ pub fn with_server(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) 
     case(bed, server)
 }
 
-/// A space of aliens, and what shows the server in it.
+/// A space of aliens, and the call that shows the server in it.
 pub fn showing(bed: &mut Bed, server: Space) -> Result<Space, Why> {
     let slot = bed.slot();
     let space = good(QUOTA.create_space(0, slot))?;

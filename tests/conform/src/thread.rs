@@ -95,7 +95,7 @@ fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     waiting(bed)?;
     check("the argument", ARGUMENT.load(Ordering::Relaxed) == 0x7777)?;
     let at = UTCB.load(Ordering::Relaxed) as Word;
-    // After the first slot of a space, which may have a piece of the area of its own.
+    // After the first slot of a space, which may have its own part of the area.
     let own = (utcb::address() - FIRST_SLOT) / (AREA_END - AREA_START) * (AREA_END - AREA_START);
     let is_slot = |at: Word| {
         (own + FIRST_SLOT..own + AREA_END).contains(&at)
@@ -253,8 +253,8 @@ fn a_call_waits(bed: &mut Bed) -> Result<(), Why> {
     check("it was answered", SHARED.load(Ordering::Relaxed) == 2)
 }
 
-/// A slice may end meanwhile, where an emulator has little of its host's processor: then who runs
-/// says nothing, and another thread is tried.
+/// The slice may end meanwhile, if an emulator gets little of its host's processor: then the result
+/// has no meaning, and the case tries another thread.
 fn yields(bed: &mut Bed) -> Result<(), Why> {
     const SLICE: u64 = 10_000_000;
     const TRIES: u32 = 20;
@@ -409,7 +409,7 @@ fn revoke_many(bed: &mut Bed) -> Result<(), Why> {
     let (before, _) = good(QUOTA.info())?;
     good(macadamia::cap::revoke(memory.0))?;
     let (after, _) = good(QUOTA.info())?;
-    // Each space's record of having it, at the least; their tables are theirs.
+    // At least each space's record of the memory is gone; tables stay with the spaces.
     check("every space's record is gone", before - after >= (SPACES as Word + 1) * 64)?;
     good(map(SPACE, ADDRESS, memory, 0, PAGE, Rights(3)))
 }

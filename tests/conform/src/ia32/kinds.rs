@@ -64,7 +64,7 @@ fn take_out(home: Space, other: Space, kind: Kind) -> Result<(), Why> {
     })
 }
 
-/// Which spaces work together: there cannot be two in one region.
+/// Which pairs of spaces are possible: there cannot be two in one region.
 fn pairs() -> impl Iterator<Item = (Kind, Kind)> {
     KINDS
         .into_iter()
@@ -78,10 +78,10 @@ fn count(code: &mut Vec<u8>) {
     code.extend(DATA.to_le_bytes());
 }
 
-/// Calls in each pair.
+/// The number of calls in each pair.
 const CALLS: u32 = 100;
 
-/// A client and a server count their calls in memory of their own.
+/// A client and a server count their calls in their own memory.
 fn calls(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -130,8 +130,8 @@ fn calls(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread raises exceptions, and a handler of each kind lets it go on: after a page fault by a
-/// frame, after a breakpoint without.
+/// A thread raises exceptions, and a handler of each kind lets it continue: after a page fault with
+/// a frame, after a breakpoint without one.
 fn handlers(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -209,9 +209,10 @@ const EVENTS: u32 = 50;
 /// After this many of two aliens their server pauses.
 const PAUSE: u32 = 14;
 
-/// The code of a server that runs two aliens in turn, or just one. `ud2` ends it at an event that
-/// is no system call; at [`PAUSE`] events it may go on after it. Its data: their handles, their
-/// frames, events. At the end ESI is the vector and EDI the address of the last event.
+/// The code of a server that runs two aliens in turn, or just one. It ends with `ud2` at an event
+/// that is no system call; after the `ud2` at [`PAUSE`] events it can continue. Its data: their
+/// handles, their frames, events. At the end ESI is the vector and EDI the address of the last
+/// event.
 fn runs_two(sysenter: bool, alone: bool) -> Vec<u8> {
     const MOV_EAX_FROM: &[u8] = &[0xa1];
     const MOV_EAX_TO: &[u8] = &[0xa3];
@@ -312,9 +313,9 @@ fn counts(sysenter: bool, by_fs: bool) -> Vec<u8> {
     code
 }
 
-/// A server runs two aliens in turn, each in a space of each kind: they count in memory of their
-/// own, and the address of a page fault is what they have used. At each pause their spaces change
-/// places.
+/// A server runs two aliens in turn, each in a space of each kind: they count in their own memory,
+/// and the address of a page fault is the one that they have used. At each pause their spaces
+/// change places.
 fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());
@@ -402,7 +403,7 @@ fn run_by_a_server(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// Its space is made small or large while a thread waits for the end of an exception, which its
+/// A thread's space is made small or large while it waits for the end of an exception, which its
 /// handler ends by the fast path or not.
 fn moved_in_exception(bed: &mut Bed, home: Space) -> Result<(), Why> {
     // int3; mov eax, [DATA]; int3; ...; ud2
@@ -435,7 +436,8 @@ fn moved_in_exception(bed: &mut Bed, home: Space) -> Result<(), Why> {
     check("it came to its end", f.vector == vector::INVALID_OPCODE)
 }
 
-/// As between `push ds` and `pop es`: meanwhile its space becomes large, and another thread small.
+/// Like a change between `push ds` and `pop es`: the thread's space becomes large meanwhile, and
+/// another thread's small.
 fn keeps_selectors(bed: &mut Bed, home: Space) -> Result<(), Why> {
     let neighbour = native(bed, 2, &[0x0f, 0x0b])?;
     good(home.take_in(SECOND, neighbour, SIZE))?;
@@ -469,7 +471,8 @@ fn keeps_selectors(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// A large space calls a small one, and loads such a selector when it is back.
+/// A thread of a large space calls one of a small space, and loads a selector of small spaces
+/// afterwards.
 fn flat_behind_a_reply(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Servers that die again and again, each while a process shows it and runs. Another server works
-//! all the time and is not affected, and the Quota has everything back each time. Where the machine
-//! has no servers, `server` checks that it says so.
+//! all the time and is not affected, and the Quota gets everything back each time. Where the
+//! machine has no servers, `server` checks that the kernel says so.
 
 use super::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
 use super::state::has_sysenter;
@@ -21,30 +21,30 @@ use macadamia::{Memory, Space, Thread, ipc, result, time};
 
 pub const CASES: &[Case] = &[("many_die_beside_one_that_works", many)];
 
-/// How many die; and how many where this program has ports, which matter to none of them.
+/// How many servers die; and how many if this program has ports, which none of them uses.
 const LIVES: u32 = 1_000;
 const LIVES_BESIDE_PORTS: u32 = 100;
-/// Priorities of a server and its process. The one that works is below those that die: it runs when
-/// they are gone.
+/// Priorities of a server and its process. The server that works is below those that die: it runs
+/// when they are gone.
 const DYING: u32 = 80;
 const WORKING: u32 = 70;
 /// The bit of the alarm.
 const TIME_IS_UP: u32 = 1;
-/// The longest of a life, in nanoseconds, and how long the others run then.
+/// The longest life, in nanoseconds, and how long the others run after it.
 const LIFE: u32 = 200_000;
 const AFTERWARDS: u64 = 20_000;
 
-/// In the window; the last page has a table of its own.
+/// Addresses in the window; the last page has its own table.
 pub const SERVER_CODE: u32 = server::START + TABLE_SPAN;
 pub const SERVER_DATA: u32 = SERVER_CODE + PAGE;
 const FAR: u32 = SERVER_CODE + 8 * TABLE_SPAN;
 /// Pages of RAM of a server and its process: code and data of each.
 const PAGES: u32 = 4;
-/// Words of the server's data: its process's handle and frame, how many events there were.
+/// Words of the server's data: its process's handle and frame, and the count of events.
 const HANDLE: u32 = 0;
 const FRAME: u32 = 1;
 const COUNT: u32 = 2;
-/// Another count, by another address of the same page.
+/// Another count, at another address of the same page.
 const FAR_COUNT: u32 = 3;
 
 /// Appends an instruction whose operand is this word of the server's data.
@@ -53,8 +53,8 @@ fn with_word(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
     code.extend((SERVER_DATA + 4 * index).to_le_bytes());
 }
 
-/// The code of a server. It runs its process, which counts its system calls in EAX, and counts,
-/// too; `ud2` if they do not agree.
+/// The code of a server. It runs its process, which counts its system calls in EAX, and counts
+/// them, too; `ud2` if the counts differ.
 fn server_code() -> Vec<u8> {
     let mut code = Vec::new();
     begin_process(&mut code);
@@ -76,8 +76,8 @@ fn server_code() -> Vec<u8> {
     code
 }
 
-/// Appends where a server makes its process begin: mov eax, [FRAME]; mov dword [eax + eip], CODE;
-/// mov dword [eax + esp], DATA + PAGE
+/// Appends code by which a server starts its process: mov eax, [FRAME]; mov dword [eax + eip],
+/// CODE; mov dword [eax + esp], DATA + PAGE
 pub fn begin_process(code: &mut Vec<u8>) {
     with_word(code, &[0xa1], FRAME);
     for (register, value) in [(offset_of!(Frame, eip), CODE), (offset_of!(Frame, esp), DATA + PAGE)]
@@ -87,7 +87,7 @@ pub fn begin_process(code: &mut Vec<u8>) {
     }
 }
 
-/// Appends where it runs it: mov ebx, [HANDLE]; run; mov [HANDLE], ebx
+/// Appends code by which it runs its process: mov ebx, [HANDLE]; run; mov [HANDLE], ebx
 pub fn run_process(code: &mut Vec<u8>) {
     with_word(code, &[0x8b, 0x1d], HANDLE);
     code.extend(native_call(Op::Run, has_sysenter(), SERVER_CODE + code.len() as u32));
@@ -113,7 +113,7 @@ struct Life {
 }
 
 impl Life {
-    /// Begins, with these pages of the RAM.
+    /// Starts a server and its process, with these pages of the RAM.
     fn begin(bed: &mut Bed, page: u32, small: bool, priority: u32) -> Result<Self, Why> {
         write(bed, page, &server_code())?;
         write(bed, page + 2, &process_code())?;
@@ -131,7 +131,7 @@ impl Life {
             good(home.show(server::START, server))?;
             good(home.take_in(FIRST, process, SIZE))?;
         }
-        // A table that those who show it do not have yet.
+        // A table that spaces that show the server do not have yet.
         good(map(server, FAR, memory, PAGE, PAGE, Rights(3)))?;
         let runner = create(bed, server)?;
         let (alien, bound) = good(QUOTA.create_thread(process, slots[2], Some(server)))?;
@@ -143,7 +143,7 @@ impl Life {
         Ok(Self { memory, server, process, home, runner, alien })
     }
 
-    /// What ends first.
+    /// Ends it by one of these ways.
     fn die(&self, how: u32) -> Result<(), Why> {
         good(match how % 8 {
             0 => delete(self.server.0),
@@ -151,8 +151,8 @@ impl Life {
             2 => delete(self.alien.0),
             3 => delete(self.process.0),
             4 => delete(self.home.unwrap_or(self.process).0),
-            // All of its pages and those of the process; only its code; what its process knows of
-            // it.
+            // All of its pages and those of the process; only its code; the attachment by which its
+            // process shows it.
             5 => delete(self.memory.0),
             6 => unmap(self.server, SERVER_CODE, PAGE),
             _ => self
@@ -163,14 +163,14 @@ impl Life {
     }
 }
 
-/// The thread waits so long.
+/// Waits for this time.
 fn pause(nanoseconds: u64) -> Result<(), Why> {
     good(time::alarm(time::now() + nanoseconds, TIME_IS_UP))?;
     good(ipc::wait(TIME_IS_UP)).map(|_| ())
 }
 
-/// The one that works goes on: it has counted further. On a machine that was stopped meanwhile it
-/// may need more time.
+/// Checks that the server that works continues: its count has grown. On a machine that was stopped
+/// meanwhile it may need more time.
 fn works(worker: &Window, before: u32) -> Result<u32, Why> {
     for pauses in 0..10 {
         pause(AFTERWARDS << pauses)?;
@@ -196,7 +196,7 @@ fn many(bed: &mut Bed) -> Result<(), Why> {
     let mut midst = 0;
     let lives = if bed.ports.is_some() { LIVES_BESIDE_PORTS } else { LIVES };
     let mut one = Bed { first: bed.next, next: bed.next, ..*bed };
-    // The own tables are as after a life.
+    // This component's tables are as after a life.
     one.clean();
     for life in 0..lives {
         let before = (good(QUOTA.info())?, good(QUOTA.threads())?);
@@ -208,9 +208,9 @@ fn many(bed: &mut Bed) -> Result<(), Why> {
         pause(u64::from(random % LIFE))?;
         midst += u32::from(dying.read(4 * COUNT) > 0);
         lived.die(how)?;
-        // What is left of it runs on, or has exceptions.
+        // The rest of it continues, or has exceptions.
         pause(AFTERWARDS)?;
-        // From both ends.
+        // Delete from both ends.
         let slots = one.first..one.next;
         if how / 8 % 2 == 1 {
             slots.rev().for_each(|slot| {

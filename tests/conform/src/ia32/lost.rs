@@ -32,13 +32,13 @@ pub const CASES: &[Case] = &[
 enum Lost {
     Page,
     Code,
-    /// Those of the process or the home: that is deleted, and its memory used again.
+    /// The process or the home: it is deleted, and its memory used again.
     Tables,
-    /// Its place in those.
+    /// The attachment of the server in those tables.
     Place,
 }
 
-/// Whose the tables are, and who revokes or deletes by them.
+/// Whose tables are used, and by which thread something is revoked or deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     /// A thread of the server, by the tables of a process.
@@ -51,8 +51,8 @@ enum By {
 
 /// In the window, after the server's code and data: those of a thread that revokes.
 const REVOKES: u32 = SERVER_CODE + 2 * PAGE;
-/// And a page far from them. Bochs's TLB has one place for pages whose numbers end alike: no other
-/// one here has that of this page.
+/// And a page far from them. Bochs's TLB has one place for all pages whose numbers end in the same
+/// bits: no other page here uses this page's.
 const READ: u32 = SERVER_CODE + 8 * TABLE_SPAN + 0x123 * PAGE;
 /// In the RAM: code and data each of the server, of who revokes, of the process and of another one;
 /// what the server reads, and what then.
@@ -62,7 +62,7 @@ const PROCESS_PAGE: u32 = 4;
 const OTHER_PAGE: u32 = 6;
 const FIRST_READ: u32 = 8;
 const THEN_READ: u32 = 9;
-/// In the server's capability table: who revokes, where that is another's.
+/// The slot in the server's capability table of the thread that revokes, if that is another one's.
 const REVOKER: u32 = 9;
 
 fn each(bed: &mut Bed, lost: Lost) -> Result<(), Why> {
@@ -127,7 +127,7 @@ fn steps(lost: Lost) -> (u32, Vec<Step>) {
     )
 }
 
-/// Makes the thread that takes something away.
+/// Makes the thread that revokes or deletes.
 fn revoker(
     bed: &mut Bed,
     (serves, process, home): (Space, Space, Space),
@@ -247,7 +247,7 @@ fn go(bed: &mut Bed, lost: Lost, by: By) -> Result<(), Why> {
     unharmed(bed, &other_alien, handle)
 }
 
-/// The other process goes on.
+/// Checks that the other process continues.
 fn unharmed(bed: &Bed, other_alien: &Alien, handle: u32) -> Result<(), Why> {
     let r = good(run(handle))?;
     check(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small spaces of one home, of which one changes what another has while that runs: no write of CR3
-//! between them hides what was not flushed. Also the code with which cases do so.
+//! Small spaces of one home, of which one changes another's mappings: there is no write of CR3
+//! between them, so a missing flush shows. Also the code of these cases.
 
 use super::small::{
     CODE, DATA, FIRST, SECOND, SIZE, call, launch, native, seen, with_home, word, write,
@@ -20,11 +20,11 @@ pub const CASES: &[Case] = &[
     ("a_place_is_the_next_ones_at_once", |bed| with_home(bed, next_one)),
 ];
 
-/// In the client's table: the server.
+/// The server's slot in the client's table.
 pub const SERVER: u32 = 1;
 /// A page that threads of one home read.
 const READ: u32 = 3 * TABLE_SPAN;
-/// What a neighbour that changes it has in its table.
+/// The slots of a neighbour that changes the page.
 pub mod its {
     pub const SPACE: u32 = 1;
     pub const MEMORY: u32 = 2;
@@ -36,8 +36,8 @@ pub mod its {
     pub const PART: u32 = 8;
 }
 
-/// Code at `at` that calls who changes the page, by this selector, if it is to prepare something,
-/// reads it, calls it, and reads again.
+/// Code at `at`: calls the thread that changes the page, by this selector, if that has to prepare
+/// something; reads the page, calls, and reads again.
 pub fn reader(at: u32, page: u32, changer: u32, prepares: bool) -> Vec<u8> {
     let mut code = Vec::new();
     for calls in [prepares, true] {
@@ -63,7 +63,7 @@ pub enum Step {
     Answer,
 }
 
-/// Its code at `at`, which ends with a reply, or with a call of another.
+/// The neighbour's code at `at`, which ends with a reply, or with a call of another thread.
 pub fn changer(at: u32, steps: &[Step], replies: bool) -> Vec<u8> {
     let data = at + PAGE;
     // EBX is the UTCB: mov [data + 4], ebx; xor ebx, ebx; receive; mov [data + 8], ebx
@@ -158,7 +158,8 @@ fn changed_by_a_neighbour(bed: &mut Bed, home: Space) -> Result<(), Why> {
     };
     let (none, maps) = (Rights::NONE, Step::Map);
     let detach = |space, address| Step::Call(Op::Detach, [space, address, 0, 0]);
-    // What the neighbour does, whether the page is in a Segment, and what is read afterwards.
+    // What the neighbour does, whether the page is in a Segment, and the word that is read
+    // afterwards.
     let changes: [(&str, &[Step], bool, Option<u32>); 9] = [
         ("unmapped", &[maps(record(MapRecord::UNMAP, its::SPACE, none))], false, None),
         ("without rights", &[maps(record(MapRecord::PROTECT, its::SPACE, none))], false, None),
@@ -203,8 +204,8 @@ fn changed_by_a_neighbour(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// A space leaves its place, and another gets that. Its thread finds nothing that the processor
-/// remembers of the first one.
+/// A space leaves its region, and another one gets it. The new one's thread must find nothing that
+/// the TLB has of the first one.
 fn next_one(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !has_sysenter() {
         return Ok(());

@@ -41,11 +41,11 @@ pub const CASES: &[Case] = &[
 pub const SIZE: u32 = 16 << 20;
 pub const CODE: u32 = 0x80_0000;
 pub const DATA: u32 = CODE + PAGE;
-/// Where they lie in a home.
+/// Their addresses in a home.
 pub const FIRST: u32 = 0x0200_0000;
 pub const SECOND: u32 = FIRST + SIZE;
 
-/// Carries out a case with a home; without small spaces, looks that there are none.
+/// Carries out a case with a home; without small spaces, checks that there are none.
 pub fn with_home(bed: &mut Bed, case: fn(&mut Bed, Space) -> Result<(), Why>) -> Result<(), Why> {
     let home = new_home(bed)?;
     if !has_servers() {
@@ -83,7 +83,7 @@ pub fn word(bed: &Bed, page: u32) -> Result<u32, Why> {
     Ok(good(Window::open(GRANTS_END, bed.ram, page * PAGE, PAGE, Rights(1)))?.read(0))
 }
 
-/// As [`check`], of an event: says what it was.
+/// Like [`check`] for an event; the reason names the event.
 pub fn seen(what: &str, f: &Frame, holds: bool) -> Result<(), Why> {
     let Frame { vector, error, address, eip, eax, .. } = f;
     if holds {
@@ -95,7 +95,7 @@ pub fn seen(what: &str, f: &Frame, holds: bool) -> Result<(), Why> {
     }
 }
 
-/// The exception that this code ends with in a small space, which lies at `FIRST`.
+/// The exception with which this code ends in a small space at `FIRST`.
 fn outcome(bed: &mut Bed, home: Space, code: &[u8]) -> Result<Frame, Why> {
     let space = native(bed, 0, code)?;
     good(home.take_in(FIRST, space, SIZE))?;
@@ -302,8 +302,8 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
     }
     let neighbour = native(bed, 2, &[])?;
     good(home.take_in(SECOND, neighbour, SIZE))?;
-    // The neighbour's, its end, what straddles it, the kernel's, and what wraps around to below its
-    // own.
+    // Addresses of the neighbour, of its end, across its end, of the kernel, and ones that wrap
+    // around to below its own.
     for address in [SIZE + CODE, SIZE, SIZE - 3, 0xe010_0000, 0u32.wrapping_sub(TABLE_SPAN)] {
         for prefix in [0x2e, 0x3e, 0x26, 0x36] {
             for opcode in [0xa1, 0xa3] {
@@ -316,7 +316,7 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
                 }
             }
         }
-        // Selectors that there are for others: those of large spaces, servers and the kernel.
+        // Selectors of others: large spaces, servers and the kernel.
         for selector in [0x08u8, 0x10, 0x18, 0x20, 0x28, 0x30, 0x48, 0x50, 0x58] {
             // mov eax, selector; mov fs, ax; mov eax, fs:[address]; ud2
             let mut code =
@@ -342,7 +342,7 @@ fn reaches_nothing(bed: &mut Bed, home: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// In a region between two others, whose pages at its borders are there: nothing of them is read or
+/// In a region between two others, which have pages at its borders: these can be neither read nor
 /// written.
 fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
     if !limits_hold(bed)? {
@@ -401,7 +401,7 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
             good(home.take_in(place, space, SIZE))?;
             let thread = launch(bed, space)?;
             let (_, f) = next()?;
-            // On the way down it comes to its own first page, where nothing is.
+            // On the way down it comes to its own first page, where nothing is mapped.
             let refused = matches!(f.vector, vector::GENERAL_PROTECTION | STACK)
                 || f.vector == vector::PAGE_FAULT && f.address < SIZE;
             seen(what, &f, refused)?;
@@ -431,7 +431,7 @@ fn no_instruction(bed: &mut Bed, home: Space) -> Result<(), Why> {
     check("the neighbours have what they had", (0..PAGE / 4).all(|index| page.read(index * 4) == 0))
 }
 
-/// All that it can read of itself and of the processor is the same wherever it lies.
+/// Everything that it can read of itself and of the processor is the same wherever it is.
 fn place_unknown(bed: &mut Bed, home: Space) -> Result<(), Why> {
     let mut code = Vec::new();
     let mut stores = |opcode: &[u8], offset: u32| {
@@ -476,7 +476,7 @@ fn place_unknown(bed: &mut Bed, home: Space) -> Result<(), Why> {
             &f,
             f.vector == vector::INVALID_OPCODE && f.eip == CODE + code.len() as u32 - 2,
         )?;
-        // What others find of it is the same, too.
+        // What others can read of it is the same, too.
         let registers = good(thread.registers())?;
         check("its own address", registers.eip == f.eip && registers.esp == f.esp)?;
         let page = good(Window::open(GRANTS_END, bed.ram, PAGE, PAGE, Rights(1)))?;
