@@ -71,7 +71,7 @@ fn thread_pointer(bed: &mut Bed) -> Result<(), Why> {
     check("as it was set again", alien.word(register(2)) == 0x5eed_1111)
 }
 
-/// Its handler's domains do not open the place of its registers. (They are zero at first, so it
+/// Its handler's domains do not open the memory of its registers. (They are zero at first, so it
 /// begins at 0.)
 fn elsewhere(bed: &mut Bed) -> Result<(), Why> {
     let [home, runs_in, slot] = [(); 3].map(|()| bed.slot());
@@ -96,7 +96,7 @@ fn elsewhere(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Where the helper begins, and after its store.
+/// The addresses of the helper's start, and after its store.
 const HELPER: u32 = 0xffff_0fc0;
 const HELPER_END: u32 = 0xffff_0fcc;
 /// How often it is interrupted, and what the handler adds to the word each time.
@@ -158,7 +158,7 @@ fn hostile(bed: &mut Bed) -> Result<(), Why> {
         check("nothing is changed any more", alien.word(offset_of!(Frame, changed)) == 0)?;
         handle = r.handle;
     }
-    // A program counter of the kernel is a fault, at once.
+    // A program counter in the kernel's addresses faults at once.
     alien.set(PC, 0xe010_0000);
     let r = alien.run(handle)?;
     check("a fetch", r.words[..2] == [vector::PAGE_FAULT, 0xe010_0000])?;
@@ -168,7 +168,7 @@ fn hostile(bed: &mut Bed) -> Result<(), Why> {
     )
 }
 
-/// All that a handler writes arrives, and comes back with the next event.
+/// Everything that a handler writes is loaded, and returned with the next event.
 fn each_register(bed: &mut Bed) -> Result<(), Why> {
     let alien = launch(bed, code::system_calls())?;
     let mut handle = alien.run(alien.bound.handle)?.handle;

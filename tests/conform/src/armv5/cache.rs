@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches of virtual addresses: what `Cache` does, and what the kernel does by itself.
+//! Virtual caches: what the operation `cache` does, and what the kernel does by itself.
 
 use crate::exception::{DATA, WHOLE, create, launch_with, next};
 use crate::{
@@ -44,7 +44,7 @@ fn word(address: u32) -> u32 {
     start::bytes(address, 4).try_into().map_or(0, u32::from_le_bytes)
 }
 
-/// Calls a function at `DATA`; then it is another one.
+/// Calls a function at `DATA`, then another one at the same address.
 fn written_code(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::RWX))?;
     start::fill(DATA, PAGE, code::one());
@@ -64,8 +64,8 @@ fn written_code(bed: &mut Bed) -> Result<(), Why> {
     check("the second", r.words[0] == vector::UNDEFINED && frame().r[2] == 2)
 }
 
-/// Two pages of code take turns at an address; only the kernel can know that the caches have the
-/// last one's.
+/// Two pages of code alternate at an address; only the kernel can know that the caches have the
+/// previous one's lines.
 fn replaced_code(bed: &mut Bed) -> Result<(), Why> {
     for (page, code) in [(2, code::one()), (3, code::two())] {
         good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;
@@ -82,7 +82,7 @@ fn replaced_code(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Another native space with the code that reads its argument's word to r2, over and over.
+/// Another native space with code that repeatedly reads the word at its argument to r2.
 fn reader(bed: &mut Bed) -> Result<Space, Why> {
     let slot = bed.slot();
     let space = good(QUOTA.create_space(4, slot))?;
@@ -92,8 +92,8 @@ fn reader(bed: &mut Bed) -> Result<Space, Why> {
     Ok(space)
 }
 
-/// Another space's word changes by this space's alias of it; its own at that address changes, too,
-/// in between.
+/// Another space's word is changed through this space's alias; this space's own word at that
+/// address changes, too, in between.
 fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
     let space = reader(bed)?;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
@@ -110,7 +110,7 @@ fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
         check("the own", word(DATA) == 100 + turn - 1)?;
         start::fill(DATA, 4, &(100 + turn).to_le_bytes());
         start::fill(OTHER, 4, &(200 + turn).to_le_bytes());
-        // Its cached word is told to go, and this one to memory.
+        // Its cached word is dropped, and this one written to memory.
         cache(space, DATA, 4, CacheOp::CleanAndInvalidate)?;
         cache(SPACE, OTHER, 4, CacheOp::Clean)?;
         let mut f = f;
@@ -121,7 +121,7 @@ fn two_spaces(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A space has a vspace. Spaces of its Quota's child and of its sibling have that number too, and
+/// A space has a vspace. Spaces of its Quota's child and of a sibling have the same number, and
 /// other memory at the same address.
 fn vspaces(bed: &mut Bed) -> Result<(), Why> {
     // Three spaces are the first child's.
@@ -141,8 +141,8 @@ fn vspaces(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread in a space of a Quota with this vspace, which has at `DATA` a page of the RAM, full of
-/// its number. It runs the code at an address.
+/// A thread in a space of a Quota with this vspace. The space has a page of the RAM at `DATA`, full
+/// of its number. The thread runs the code at an address.
 fn in_vspace(bed: &mut Bed, (quota, vspace): (Quota, u32), page: u32, at: u32) -> Result<(), Why> {
     good(map(SPACE, OTHER, bed.ram, page * PAGE, PAGE, RW))?;
     fill(OTHER, PAGE, &[page as u8; 4]);
@@ -163,7 +163,7 @@ fn segment(bed: &mut Bed, there: u32) -> Result<(), Why> {
     good(SPACE.attach(SEGMENT, segment, RW))?;
     good(space.attach(there, segment, RW))?;
     start::fill(SEGMENT, 4, &7u32.to_le_bytes());
-    // One address has one copy in the cache, two have two.
+    // With one address there is one copy in the cache, with two there are two.
     let settle = || {
         if there == SEGMENT {
             return Ok(());
@@ -187,7 +187,7 @@ fn segment(bed: &mut Bed, there: u32) -> Result<(), Why> {
     good(SPACE.detach(SEGMENT))
 }
 
-/// Written at one address, unmapped without any call, seen at another.
+/// Written at one address, unmapped without a call of `cache`, read at another.
 fn unmapped(bed: &mut Bed) -> Result<(), Why> {
     for page in 1..9u32 {
         good(map(SPACE, DATA, bed.ram, page * PAGE, PAGE, RW))?;
@@ -201,14 +201,14 @@ fn unmapped(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// What the thread of [`attaching`] has: the Segment and the RAM, ...
+/// The arguments of the thread of [`attaching`]: the Segment and the RAM, ...
 static SEGMENT_AND_RAM: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
-/// ... when it acts, in nanoseconds after it was told, ...
+/// ... the time until it acts, in nanoseconds, ...
 static DELAY: AtomicU32 = AtomicU32::new(0);
-/// ... and what it saw; 0: nothing yet.
+/// ... and its result; 0: none yet.
 static SEEN: AtomicU32 = AtomicU32::new(0);
 
-/// Told so, it waits, takes page 0 of the Segment away, and reads what was written there.
+/// Waits, unmaps page 0 of the Segment, and reads what was written there.
 extern "C" fn takes_away(_: Word) -> ! {
     const GO: u32 = 1;
     const TICK: u32 = 2;
@@ -225,8 +225,8 @@ extern "C" fn takes_away(_: Word) -> ! {
     }
 }
 
-/// A page of a Segment is unmapped while that is being attached elsewhere, at the same address. (It
-/// is the newest of the Segment's uses, and has none of its pages yet.)
+/// A page of a Segment is unmapped while the Segment is being attached in another space, at the
+/// same address. (That attachment is the Segment's newest one, and has none of its pages yet.)
 fn attaching(bed: &mut Bed) -> Result<(), Why> {
     const TURNS: u32 = 100;
     const BYTES: u32 = 0x1000_0000;
@@ -260,7 +260,7 @@ fn attaching(bed: &mut Bed) -> Result<(), Why> {
     outcome.and_then(|()| good(SPACE.detach(AT)))
 }
 
-/// Nobody gets to see what memory held before it was written, or cleared.
+/// No space sees the contents that memory had before it was written or cleared.
 fn invalidated(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, RW))?;
     for operation in [CacheOp::CleanAndInvalidate, CacheOp::SyncCode, CacheOp::Clean] {
@@ -321,7 +321,7 @@ fn ranges(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Whether the processor can lock lines; if not, it says so.
+/// Whether the processor can lock lines; if not, the case checks that the kernel says so.
 fn locks() -> Result<bool, Why> {
     let can = time::kip().features & FEATURE_LOCKED_LINES != 0;
     if !can {
@@ -339,10 +339,10 @@ fn lock_by_record(address: u32) -> Result<(), Error> {
     batch.commit().map_err(|(_, error)| error)
 }
 
-/// Lines that are locked are written, and seen elsewhere: after the whole cache was cleaned, for
-/// two reasons, after it was dropped, and after only the page was.
+/// Locked lines are written, and read at another address: after the whole cache was cleaned, for
+/// two reasons, after it was dropped, and after only the page was dropped.
 fn locked(bed: &mut Bed) -> Result<(), Why> {
-    /// More than the kernel cleans or drops line by line.
+    /// More bytes than the kernel cleans or drops line by line.
     const MANY: u32 = 28 * PAGE;
     if !locks()? {
         return Ok(());
@@ -384,7 +384,7 @@ fn locked(bed: &mut Bed) -> Result<(), Why> {
     read_there(b"four")
 }
 
-/// Ranges are divided by Quota, and a space that ends has none.
+/// Quotas have shares of the ranges, and a space that ends gives back its own.
 fn few_locks(bed: &mut Bed) -> Result<(), Why> {
     const BYTES: u32 = 32 << 10;
     let threads = threads_a_space(time::kip().max_threads);

@@ -29,7 +29,7 @@ pub const CASES: &[Case] = &[
 const RW: Rights = Rights(3);
 /// More than there are domains.
 const MANY: u32 = 20;
-/// Where Segments are.
+/// The addresses of Segments.
 const SEGMENTS: u32 = 0x6000_0000;
 
 /// A native space with this code, which has a page of the RAM at `DATA`, or none.
@@ -67,7 +67,7 @@ fn next() -> Result<(Received, Frame), Why> {
     Err(format!("exception {} at {:#x} for {:#x}", f.vector, f.pc, f.address))
 }
 
-/// Lets a thread go on after its exception, with this in r1.
+/// Lets a thread continue after its exception, with this in r1.
 fn go_on(handle: u32, mut f: Frame, argument: u32) -> Result<(Received, Frame), Why> {
     f.skip_invalid();
     f.r[1] = argument;
@@ -114,15 +114,14 @@ fn ends(bed: &mut Bed) -> Result<(), Why> {
     }
     for i in (0..MANY).step_by(3) {
         good(map(SPACE, DATA, bed.ram, (1 + i) * PAGE, PAGE, Rights::READ))?;
-        // It had as many turns as others ended before it, of the last seven, and the first.
+        // It had its first turn, and one after each thread that ended before it.
         let expected = 100 * i + 1 + (MANY - 1 - i) / 3;
         check("what an ended one wrote", bytes(DATA, 4) == expected.to_le_bytes())?;
     }
     Ok(())
 }
 
-/// Each calls; then each gets an answer that is in its UTCB, whose section it may not have open by
-/// then.
+/// Each calls; then each gets an answer in its UTCB, whose section may no longer be mapped.
 fn messages(bed: &mut Bed) -> Result<(), Why> {
     const OWN: u32 = 1;
     load(bed, code::calls_and_reads())?;

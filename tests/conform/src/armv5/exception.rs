@@ -151,7 +151,7 @@ fn kinds_of_writes(bed: &mut Bed) -> Result<(), Why> {
         let (r, f) = next()?;
         check(name, r.words == [vector::PAGE_FAULT, DATA + 64, fault::WRITE] && f.pc == ADDRESS)?;
     }
-    // A page that may be read, and is not to be written.
+    // A page that can be read and must not be written.
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::READ))?;
     launch_with(bed, code::write_multiple(), DATA + 64)?;
     check(
@@ -175,7 +175,7 @@ fn fetch(bed: &mut Bed) -> Result<(), Why> {
         check("a fetch", r.words == [vector::PAGE_FAULT, DATA + 64, fault::FETCH])?;
         check("at the address", f.pc == DATA + 64 && f.cpsr & THUMB == state * THUMB)?;
     }
-    // What is the kernel's is there, but not for users.
+    // The kernel's pages are mapped, but not for users.
     launch_with(bed, code::branch(), 0xe010_0000)?;
     let (r, f) = next()?;
     check(
@@ -185,7 +185,7 @@ fn fetch(bed: &mut Bed) -> Result<(), Why> {
     check("is one", r.words[2] & (fault::FETCH | fault::WRITE) == fault::FETCH)
 }
 
-/// Goes on with each mode, and all else that a user cannot have.
+/// Continues with each mode, and all other bits that a user cannot have.
 fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
     let code = [code::invalid(), code::read_status(), code::invalid()].concat();
     launch(bed, &code)?;
@@ -243,7 +243,8 @@ fn readable(bed: &mut Bed) -> Result<(), Why> {
     )
 }
 
-/// The page of the vectors can be read, as its helpers are there; nothing else of the kernel can.
+/// The page of the vectors can be read, because it has the helpers; no other page of the kernel
+/// can.
 fn kernel_data(bed: &mut Bed) -> Result<(), Why> {
     for address in [0xe000_0000, 0xe008_0000, 0xe080_0000, 0xefff_fffc, 0xf000_0000, 0xfffe_fffc] {
         for code in [code::read(), code::write()] {

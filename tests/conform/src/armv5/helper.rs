@@ -95,7 +95,7 @@ extern "C" fn count(_: u32) -> ! {
     }
 }
 
-/// They take the processor from each other by their time slices.
+/// They preempt each other at the end of their time slices.
 fn together(bed: &mut Bed) -> Result<(), Why> {
     DONE.store(0, Ordering::Relaxed);
     for _ in 0..THREADS {
@@ -136,7 +136,7 @@ fn information(bed: &mut Bed) -> Result<(), Why> {
     )
 }
 
-/// Each native space has a MiB of its own for UTCBs.
+/// Each native space has its own MiB for UTCBs.
 fn other_areas(bed: &mut Bed) -> Result<(), Why> {
     const BYTES: u32 = AREA_END - AREA_START;
     let slots = [bed.slot(), bed.slot()];
@@ -160,7 +160,7 @@ fn other_areas(bed: &mut Bed) -> Result<(), Why> {
     check("the own is there", next()?.0.words[0] == vector::UNDEFINED)
 }
 
-/// Who uses up its share of the sections of UTCBs leaves the others theirs.
+/// A Quota that uses up its share of the sections for UTCBs leaves the others theirs.
 fn promised_spaces(bed: &mut Bed) -> Result<(), Why> {
     let share = threads_a_space(time::kip().max_threads);
     let [modest, greedy, more] = [(); 3].map(|()| bed.slot());

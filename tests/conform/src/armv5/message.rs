@@ -18,8 +18,8 @@ pub const CASES: &[Case] = &[
     ("a_call_within_a_space_changes_its_words_alone", |bed| kept(bed, false)),
 ];
 
-/// A thread calls with eight words, and with all else in its registers, thrice: what is no word of
-/// the answer is kept.
+/// A thread calls three times with eight words, and other values in its other registers: registers
+/// that are no words of the answer are kept.
 fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     const FLAGS: u32 = 0xa800_0010;
     let (slot, to) = (bed.slot(), bed.slot());

@@ -13,7 +13,7 @@ mod state;
 
 use crate::Case;
 
-/// What the case of an alien's system call is called.
+/// The name of the case of an alien's system call.
 pub const SYSTEM_CALL_CASE: &str = "swi_arrives_with_all_registers";
 
 /// The cases that are ARM's own, before the others.

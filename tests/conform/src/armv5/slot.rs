@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Slots of relocation: Quotas divide them, and spaces that share one keep what belongs to them.
+//! Slots of relocation: Quotas have shares of them, and spaces that share a slot keep their own
+//! memory.
 
 use super::domain;
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good};
@@ -18,7 +19,7 @@ pub const CASES: &[Case] = &[
 
 /// Kernel memory of a Quota here.
 const BYTES: Word = 128 << 10;
-/// Where spaces have code and data: both are relocated.
+/// The addresses of spaces' code and data: both are relocated.
 const CODE: u32 = 0x10_0000;
 const DATA: u32 = CODE + PAGE;
 
@@ -61,7 +62,7 @@ fn divided(bed: &mut Bed) -> Result<(), Why> {
         "what is charged",
         good(two.relocation_slots())? == (2, 2) && good(one.relocation_slots())? == (1, 1),
     )?;
-    // The slot goes with the last space that is there.
+    // The slot is free again when its last space is deleted.
     let others = if third.1 == a.1 { [third.0, b.0, fourth.0] } else { [fourth.0, b.0, third.0] };
     good(delete(a.0.0))?;
     check("one is left in the slot", good(two.relocation_slots())? == (2, 2))?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread has besides its registers, the thread pointer; and what it does not get from
-//! another thread: registers, flags, and the processor's instruction set.
+//! A thread's state besides its registers: the thread pointer. And what must not pass to another
+//! thread: registers, flags, and the instruction set.
 
 use crate::exception::{BADGE, DATA, WHOLE, create, launch, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, check, fails, fill, good};
@@ -41,7 +41,7 @@ fn start(bed: &mut Bed) -> Result<(), Why> {
     check("user mode", f.cpsr == 0x10)
 }
 
-/// Reads its thread pointer to r2, tells it, and again.
+/// Reads its thread pointer to r2, and raises an exception; repeatedly.
 fn reader() -> macadamia::alloc::vec::Vec<u8> {
     [code::thread_pointer(), code::invalid(), code::thread_pointer(), code::invalid()].concat()
 }

@@ -49,7 +49,7 @@ fn next(number: u32, kind: u32) -> Result<(Received, Frame), Why> {
     of_thread(good(receive(None))?, number, kind)
 }
 
-/// Lets a thread go on after its `ud2`, and waits for the next exception.
+/// Lets a thread continue after its `ud2`, and waits for the next exception.
 fn go_on(handle: u32, mut f: Frame, number: u32, kind: u32) -> Result<(Received, Frame), Why> {
     f.eip += UD2.len() as u32;
     set_frame(&f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded when it is used: it does not outlive its thread or its space, and nothing
-//! of it passes between an alien and its handler. All threads execute machine code.
+//! State that is loaded when it is used: it ends with its thread or its space, and none of it
+//! passes between an alien and its handler. All threads execute machine code.
 
 use super::own::bare;
 use super::state::{has_sysenter, system_call};
@@ -46,7 +46,7 @@ pub const CASES: &[Case] = &[
 
 const UD2: [u8; 2] = [0x0f, 0x0b];
 
-/// Lets a thread go on after its `ud2`, and waits for the next exception.
+/// Lets a thread continue after its `ud2`, and waits for the next exception.
 fn go_on(r: &Received, mut f: Frame) -> Result<(Received, Frame), Why> {
     f.eip += UD2.len() as u32;
     set_frame(&f);
@@ -64,7 +64,8 @@ fn only_one_port() -> Result<(), Why> {
 /// `in al, 0x80; ud2; in al, 0x81; ud2`
 const TRY_PORTS: [u8; 8] = [0xe4, 0x80, UD2[0], UD2[1], 0xe4, 0x81, UD2[0], UD2[1]];
 
-/// A space that has no room for the note that it uses the ports, but for a map of them.
+/// A space whose Quota has enough memory for a map of the ports, but not for the record that it
+/// uses them.
 fn failed_ports(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     let [roomy, narrow, space] = [bed.slot(), bed.slot(), bed.slot()];
@@ -78,7 +79,7 @@ fn failed_ports(bed: &mut Bed) -> Result<(), Why> {
     check("nothing is charged", good(narrow.info())?.0 == used)
 }
 
-/// This thread has not used its own port yet: its map would be shown in between.
+/// This thread has not used its own port yet: otherwise its map would be loaded in between.
 fn dead_ports(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     let dead = bare(bed, &TRY_PORTS)?;
@@ -86,7 +87,7 @@ fn dead_ports(bed: &mut Bed) -> Result<(), Why> {
     start(bed, dead, 0)?;
     only_one_port()?;
     good(delete(dead.0))?;
-    // One of these takes its place, and zeros, which would open all, that of its map.
+    // One of these gets its memory, and zeros, which would allow all ports, that of its map.
     let mut spaces = [dead; 16];
     for space in &mut spaces {
         let slot = bed.slot();
@@ -161,7 +162,7 @@ fn divide(bed: &mut Bed) -> Result<(Thread, Received, Frame), Why> {
     Ok((thread, r, f))
 }
 
-/// The second thread uses the FPU and finds nothing in it.
+/// The second thread uses the FPU and finds it initial.
 fn second_uses_fpu(bed: &mut Bed) -> Result<(), Why> {
     let second = create(bed, SPACE)?;
     good(second.start(ADDRESS + SECOND, DATA + PAGE, 0))?;
@@ -300,7 +301,7 @@ fn step_into_kernel(bed: &mut Bed) -> Result<(), Why> {
     check("not for a step", good(second.set_debug(7, 0))? & 1 << 14 == 0)
 }
 
-/// Code of a system call with registers as they are but EAX.
+/// Code of a system call that changes no register except EAX.
 fn by_int(op: Op) -> Vec<u8> {
     [&[0xb8][..], &Tag::new(op, 0, 0).0.to_le_bytes(), &[0xcd, INT_VECTOR as u8]].concat()
 }
@@ -320,7 +321,7 @@ fn with_runs(parts: &[&[u8]], fast: bool) -> Vec<u8> {
     code
 }
 
-/// An alien whose handler, in a space of its own, has not started.
+/// An alien whose handler, in its own space, has not started.
 struct Handled {
     alien: Thread,
     space: Space,
@@ -358,7 +359,7 @@ fn ways() -> impl Iterator<Item = bool> {
     [false, true].into_iter().take(if has_sysenter() { 2 } else { 1 })
 }
 
-/// The same, each for FS and for GS: what an opcode of the second has more.
+/// The same for FS and for GS: the difference of the opcodes.
 fn ways_and_registers() -> impl Iterator<Item = (bool, u8)> {
     ways().flat_map(|fast| [(fast, 0), (fast, 8)])
 }

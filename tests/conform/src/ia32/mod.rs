@@ -18,7 +18,7 @@ mod ways;
 
 use crate::Case;
 
-/// What the case of an alien's system call is called.
+/// The name of the case of an alien's system call.
 pub const SYSTEM_CALL_CASE: &str = "int_0x80_arrives_with_all_registers";
 
 /// The cases that are IA-32's own, before the others.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread gives itself by a system call is there when the call returns, even if no other
-//! thread ran in between. The threads execute machine code, and had no state of the kind before.
+//! State that a thread sets for itself by a system call is loaded when the call returns, even if no
+//! other thread ran in between. The threads execute machine code, and had no such state before.
 
 use crate::exception::{DATA, create, next};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, good};
@@ -31,9 +31,9 @@ fn system_call(op: Op, args: [u32; 4]) -> Vec<u8> {
     code
 }
 
-/// In the table of the thread's space: what it gives something to.
+/// In the table of the thread's space: the object whose state it sets.
 const OWN: u32 = 1;
-/// And what it gives.
+/// And the capability that it gives to it.
 const PORTS: u32 = 2;
 
 /// A space that has no ports, with `code` and memory for data.

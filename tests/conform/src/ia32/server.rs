@@ -34,7 +34,7 @@ pub const CASES: &[Case] = &[
     ("what_it_maps_is_there_at_once", |bed| with_server(bed, there_at_once)),
 ];
 
-/// Where its code and its data are: after the kernel's part of the window.
+/// The addresses of its code and its data, after the kernel's part of the window.
 const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;
 
@@ -48,7 +48,7 @@ fn launch(bed: &mut Bed, server: Space, code: &[u8]) -> Result<Thread, Why> {
     Ok(thread)
 }
 
-/// The exception that this code ends with; its thread is gone afterwards.
+/// The exception with which this code ends; its thread is deleted afterwards.
 fn outcome(bed: &mut Bed, server: Space, code: &[u8]) -> Result<Frame, Why> {
     let thread = launch(bed, server, code)?;
     let (_, frame) = next()?;
@@ -131,10 +131,10 @@ fn runs_at_ring_1(bed: &mut Bed, server: Space) -> Result<(), Why> {
     check("no I/O privilege", f.esi & 0x3000 == 0)
 }
 
-/// Whether segment limits hold, as a thread sees it: where they do not, servers were forced and are
-/// not kept off the kernel.
+/// Whether the machine checks segment limits, as a thread sees it: if not, servers were enabled by
+/// force, and can access the kernel.
 pub fn limits_hold(bed: &mut Bed) -> Result<bool, Why> {
-    // mov eax, [0xe0100000]; without limits it is the page that refuses.
+    // mov eax, [0xe0100000]; without limits the page refuses it.
     let thread = crate::exception::launch(bed, &[0xa1, 0x00, 0x00, 0x10, 0xe0])?;
     let (_, f) = next()?;
     good(delete(thread.0))?;
@@ -151,8 +151,8 @@ fn reaches_no_kernel(bed: &mut Bed, server: Space) -> Result<(), Why> {
     }
     good(map(server, USER_END - PAGE, bed.ram, PAGE, PAGE, Rights::RWX))?;
     for address in [USER_END, USER_END - 3, 0xe010_0000, 0xffff_fffc] {
-        // CS, DS, ES, SS; then FS and GS, into which it loads what it can: a read, and a write
-        // where it may be.
+        // CS, DS, ES, SS; then FS and GS with every selector that it can load: a read, and a write
+        // if that is allowed.
         for (prefix, writes) in [(0x2e, false), (0x3e, true), (0x26, true), (0x36, true)] {
             let mut code = [prefix, 0xa1, 0, 0, 0, 0, 0x0f, 0x0b];
             code[2..6].copy_from_slice(&u32::to_le_bytes(address));
@@ -229,8 +229,7 @@ fn goes_on_beyond(bed: &mut Bed, server: Space) -> Result<(), Why> {
     if !limits_hold(bed)? || time::kip().features & FEATURE_SYSENTER == 0 {
         return Ok(());
     }
-    // mov edx, address; mov ecx, esp; sysenter: whatever the call does, it comes back to the
-    // address.
+    // mov edx, address; mov ecx, esp; sysenter: whatever the call does, it returns to the address.
     for address in [USER_END - 1, USER_END, 0xe010_0000, 0xffff_fffc] {
         let mut code = [0xba, 0, 0, 0, 0, 0x89, 0xe1, 0xb8, 0, 0, 0, 0, 0x0f, 0x34];
         code[1..5].copy_from_slice(&u32::to_le_bytes(address));
@@ -280,7 +279,7 @@ fn not_reached(bed: &mut Bed, server: Space) -> Result<(), Why> {
     good(map(server, CODE, bed.ram, 0, PAGE, Rights::RWX))?;
     let (alien, mut handle) = alien(bed, space, &[])?;
     good(alien.thread.set_tls(0, 0, PRESENT | PAGES | 0xf_ffff))?;
-    // The information page, a page of its own, one that is not there, the last of the window.
+    // The information page, its own page, a missing one, the last of the window.
     for address in [START + PAGE, CODE, CODE + TABLE_SPAN, USER_END - PAGE] {
         let read = [0xa1, 0, 0, 0, 0];
         let write = [0xa3, 0, 0, 0, 0];
@@ -330,7 +329,7 @@ fn ends_while_shown(bed: &mut Bed, server: Space) -> Result<(), Why> {
 
 fn there_at_once(bed: &mut Bed, server: Space) -> Result<(), Why> {
     showing(bed, server)?;
-    // mov eax, [OTHER]; mov [OTHER], eax; ud2: at a table that there was not.
+    // mov eax, [OTHER]; mov [OTHER], eax; ud2: at a new table.
     let at = CODE + 8 * TABLE_SPAN;
     let mut code = [0xa1, 0, 0, 0, 0, 0x40, 0xa3, 0, 0, 0, 0, 0x0f, 0x0b];
     code[1..5].copy_from_slice(&at.to_le_bytes());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What threads may leave in the processor because no rule forbids it: the kernel must cope with
+//! State that threads may leave in the processor because no rule forbids it: the kernel must handle
 //! it.
 
 use super::own::bare;
@@ -63,7 +63,7 @@ fn no_data_segment(bed: &mut Bed) -> Result<(), Why> {
     code.extend(system_call(Op::ReplyWait, ADDRESS + code.len() as u32));
     let behind = ADDRESS + code.len() as u32;
     code.extend([0x0f, 0x0b]);
-    // In a space without ports nothing is loaded lazily, and the reply goes the short way.
+    // In a space without ports nothing is loaded lazily, and the reply takes the fast path.
     let space = bare(bed, &code)?;
     let handler = start(bed, space, 0)?;
     // The other's code is the same `ud2`, which faults again after each reply.
@@ -79,7 +79,7 @@ fn no_data_segment(bed: &mut Bed) -> Result<(), Why> {
     )
 }
 
-/// A thread waits with a selector in DS whose descriptor is taken away meanwhile.
+/// A thread waits with a selector in DS whose descriptor is removed meanwhile.
 fn stale_selector(bed: &mut Bed) -> Result<(), Why> {
     // mov eax, 0x33; mov ds, eax; mov es, eax; int3; int3
     let code = [0xb8, 0x33, 0, 0, 0, 0x8e, 0xd8, 0x8e, 0xc0, 0xcc, 0xcc];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ways into a server that only other threads open: an alien is stopped or reset while it has
-//! everything loaded that a server must not find. Each case does this with the process's own space
+//! Ways into a server that need another thread: an alien is stopped or reset while it has
+//! everything loaded that a server must not see. Each case does this with the process's own space
 //! and with a small one, by `sysenter` and by `int`. The other ways are those of Linux's programs
 //! (`tests/linux/ways.c`). Where the machine has no servers, `server` checks that it says so.
 
@@ -33,17 +33,17 @@ enum Way {
     Reset,
 }
 
-/// How a way is gone.
+/// How a way is taken.
 #[derive(Clone, Copy, Debug)]
 struct How {
     way: Way,
-    /// The server's system calls.
+    /// Whether the server's system calls are by `sysenter`.
     sysenter: bool,
-    /// The process's space.
+    /// Whether the process's space is small.
     small: bool,
-    /// What is in DS and ES; in FS and GS is [`OWN`].
+    /// The selector in DS and ES; FS and GS have [`OWN`].
     data: u32,
-    /// It is about to run one instruction, with TF; or it runs.
+    /// Whether the process is about to run one instruction, with TF; otherwise it runs.
     steps: bool,
 }
 
@@ -53,26 +53,27 @@ const OWN: u32 = 0x33;
 const SECOND_OWN: u32 = 0x3b;
 /// The data segment of large spaces, which servers have, too.
 const FLAT: u32 = 0x20;
-/// Where [`macadamia::cap::frame`] is in the UTCB.
+/// The word of the UTCB at which [`macadamia::cap::frame`] is.
 const FRAME_WORD: usize = abi::tag::REGISTER_WORDS as usize;
 /// DF, AC and NT; NT is not kept for a process.
 const FLAGS: u32 = 0x4_4400;
 const KEPT: u32 = 0x4_0400;
 const TF: u32 = 0x100;
-/// TF, I/O privilege, virtual 8086 mode, virtual interrupts.
+/// These, TF, I/O privilege, virtual 8086 mode, virtual interrupts.
 const FORBIDDEN: u32 = FLAGS | TF | 0x1a_3000;
-/// A process that spins is below its server, and the thread that stops it as low: it gets its turn
-/// when the process's slice is over. Who is to stop the process before it runs is above it.
+/// The priority of a process that spins, below its server, and of the thread that stops it: that
+/// runs when the process's slice is over. The thread that stops the process before it runs has a
+/// higher one.
 const LOW: u32 = 80;
 const ABOVE: u32 = LOW + 1;
 
-/// In the process's data: what it counts, whether it is to go on, and a word that it reads through
+/// In the process's data: its count, whether it has to continue, and a word that it reads through
 /// its segments.
 const COUNT: u32 = 0;
 const GO: u32 = 4;
 const WITNESS: u32 = 8;
 const PATTERN: u32 = 0x5a5a_1234;
-/// Where a stopped process goes on after a reset.
+/// The address at which a stopped process continues after a reset.
 const AFRESH: u32 = CODE + 0x100;
 
 /// In the server's window: code, data, stacks, the process's data.
@@ -91,7 +92,8 @@ const ALIEN: u32 = 1;
 const PROCESS: u32 = 2;
 const HOME: u32 = 3;
 
-/// What the server found when it was entered, in words of its data; then the frame that it copied.
+/// The state that the server found when it was entered, in words of its data; then the frame that
+/// it copied.
 mod found {
     pub const STATUS: u32 = 0;
     pub const VECTOR: u32 = 1;
@@ -142,14 +144,14 @@ fn with_found(code: &mut Vec<u8>, opcode: &[u8], index: u32) {
     code.extend((FOUND + 4 * index).to_le_bytes());
 }
 
-/// Where in the server's code its parts begin.
+/// The offsets of the parts of the server's code.
 struct Parts {
     copies: u32,
     runs: u32,
 }
 
-/// The code of the server's first thread, which waits in front of it. It copies ECX words from ESI
-/// to EDI; or it runs the alien whose handle is in EBX, and stores what it finds.
+/// The code of the server's first thread, which waits before it. It copies ECX words from ESI to
+/// EDI; or it runs the alien whose handle is in EBX, and stores the state that it finds.
 fn server_code(sysenter: bool) -> (Vec<u8>, Parts) {
     // ud2
     let mut code = [0x0f, 0x0b].to_vec();
@@ -158,7 +160,7 @@ fn server_code(sysenter: bool) -> (Vec<u8>, Parts) {
     code.extend([0xf3, 0xa5, 0x0f, 0x0b]);
     let runs = SERVER_CODE + code.len() as u32;
     code.extend(native_call(Op::Run, sysenter, runs));
-    // pushfd; pop; then all that a `mov` can store
+    // pushfd; pop; then everything that a `mov` can store
     code.push(0x9c);
     with_found(&mut code, &[0x8f, 0x05], found::FLAGS);
     with_found(&mut code, &[0xa3], found::STATUS);
@@ -179,7 +181,7 @@ fn server_code(sysenter: bool) -> (Vec<u8>, Parts) {
     (code, Parts { copies, runs })
 }
 
-/// The code of the thread that stops or resets the alien: when that has counted, or at once.
+/// The code of the thread that stops or resets the alien, after the alien has counted or at once.
 fn stopper_code(how: How) -> Vec<u8> {
     let mut code = Vec::new();
     if !how.steps {
@@ -232,7 +234,7 @@ fn process_code(data: u32) -> Vec<u8> {
     code
 }
 
-/// A server's first thread, which waits for what it is to do next.
+/// A server's first thread, which waits for its next work.
 struct Server {
     parts: Parts,
     handle: u32,
@@ -264,8 +266,8 @@ impl Server {
         self.window.read(4 * index)
     }
 
-    /// Runs the alien under this handle, or the one that it has since its last event. Whatever the
-    /// process has, its server has nothing of it then.
+    /// Runs the alien under this handle, or under that of its last event. Checks that its server
+    /// has none of the process's state afterwards.
     fn run(&mut self, handle: Option<u32>) -> Result<(), Why> {
         let handle = handle.unwrap_or_else(|| self.found(found::HANDLE));
         self.part(Frame { eip: self.parts.runs, ebx: handle, ..Frame::default() })?;
@@ -326,7 +328,7 @@ impl Server {
     }
 }
 
-/// All that the process has besides its instruction pointer and what it counts in.
+/// All registers of the process except its instruction pointer and its count.
 fn kept(what: &str, f: &Frame, before: &Frame) -> Result<(), Why> {
     let of = |f: &Frame| {
         [f.eax, f.ebx, f.ecx, f.edx, f.esi, f.edi, f.ebp, f.esp, f.ds_es, f.fs_gs, f.eflags & KEPT]
@@ -338,7 +340,7 @@ fn kept(what: &str, f: &Frame, before: &Frame) -> Result<(), Why> {
     }
 }
 
-/// A thread of the server came to a `ud2` of its own.
+/// Checks that a thread of the server came to one of its own `ud2`.
 fn check_end(f: &Frame, code: core::ops::Range<u32>) -> Result<(), Why> {
     if f.vector == vector::INVALID_OPCODE && code.contains(&f.eip) {
         return Ok(());
@@ -346,7 +348,7 @@ fn check_end(f: &Frame, code: core::ops::Range<u32>) -> Result<(), Why> {
     Err(format!("vector {} at {:#x} for {:#x}, error {:#x}", f.vector, f.eip, f.address, f.error))
 }
 
-/// Makes a server and a process that shows it, and goes one way.
+/// Makes a server and a process that shows it, and takes one way.
 fn go(bed: &mut Bed, how: How) -> Result<(), Why> {
     let (code, parts) = server_code(how.sysenter);
     write(bed, SERVER_PAGE, &code)?;
@@ -437,7 +439,7 @@ fn go(bed: &mut Bed, how: How) -> Result<(), Why> {
     }
 }
 
-/// A process that was stopped goes on with what it had.
+/// A process that was stopped continues with its own state.
 fn goes_on(bed: &Bed, server: &mut Server, at: u32, how: How, begun: &Frame) -> Result<(), Why> {
     server.event(vector::STOPPED)?;
     let f = server.frame(at)?;
@@ -462,7 +464,7 @@ fn goes_on(bed: &Bed, server: &mut Server, at: u32, how: How, begun: &Frame) -> 
     kept("went on", &server.frame(at)?, &Frame { ecx: PATTERN, edx: PATTERN, esi, edi, ..*begun })
 }
 
-/// A process that was reset has nothing of what it had.
+/// A process that was reset has none of its former state.
 fn begins_afresh(server: &mut Server, at: u32, handle: u32, fresh: &Frame) -> Result<(), Why> {
     let f = server.frame(at)?;
     check("registers of one that never ran", f == *fresh && f.vector == vector::CREATED)?;

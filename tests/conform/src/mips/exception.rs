@@ -48,8 +48,9 @@ fn privileged(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A fast path leaves what is no part of a message as the sender has it; the library clears that
-/// before. Who is called answers with what it finds: $16 to $23, then $30, $31, `hi` and `lo`.
+/// Registers that are no part of a message keep the sender's values on a fast path; the library
+/// clears them before. The called thread answers with the values that it finds: $16 to $23, then
+/// $30, $31, `hi` and `lo`.
 fn callers_registers(bed: &mut Bed) -> Result<(), Why> {
     let tag = |words| Tag::new(Op::ReplyWait, words, 0).0.into();
     let all = [
@@ -96,7 +97,7 @@ fn misaligned(bed: &mut Bed) -> Result<(), Why> {
     check("aligned it is done", next()?.0.words[0] == vector::RESERVED)
 }
 
-/// By its handler, or as it was there already.
+/// Its handler sends it to such an address; then it is there already.
 fn sent_astray(bed: &mut Bed) -> Result<(), Why> {
     launch(bed, code::invalid())?;
     let (mut r, f) = next()?;
@@ -119,7 +120,7 @@ fn fetch(bed: &mut Bed) -> Result<(), Why> {
     check("at the address", f.pc == DATA + 64)
 }
 
-/// The branch is executed again with its delay slot, once the page is there.
+/// The branch is executed again with its delay slot after the page was mapped.
 fn delayed_fault(bed: &mut Bed) -> Result<(), Why> {
     for (code, error) in [(code::reads_on_the_way(), 0), (code::writes_on_the_way(), fault::WRITE)]
     {
@@ -135,7 +136,7 @@ fn delayed_fault(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// The delay slot is in the next page, which is not there.
+/// The delay slot is in the next page, which is missing.
 fn delayed_fetch(bed: &mut Bed) -> Result<(), Why> {
     const LAST: Word = PAGE - 4;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::RWX))?;
@@ -154,8 +155,8 @@ fn delayed_call(bed: &mut Bed) -> Result<(), Why> {
     check("an exception", r.words == [vector::DELAYED_CALL, 0, DELAY_SLOT] && f.pc == ADDRESS)
 }
 
-/// Above users' addresses; above those that the processor has for them; of the kernel's segments;
-/// and in the hole before these.
+/// Addresses above the users'; above those that the processor has for users; of the kernel's
+/// segments; and in the hole before these.
 fn kernel_memory(bed: &mut Bed) -> Result<(), Why> {
     let kernels: [Word; 5] = [
         0xffff_ffff_8000_0000,
@@ -193,7 +194,7 @@ fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
     check("no privilege was gained", r.words[0] == vector::COPROCESSOR)
 }
 
-/// Of its own in each, but those that nobody has.
+/// A different value in each, except in those that no thread has.
 fn wanted(f: Frame) -> Frame {
     let mut wanted = Frame {
         r: core::array::from_fn(|index| 0x0101_0101_0101_0101 * (index as Word + 1)),
@@ -237,7 +238,7 @@ fn kernels_registers(bed: &mut Bed) -> Result<(), Why> {
     check("after a miss", r.words[0] == vector::RESERVED && f.r[6] == 0 && f.r[7] == 0)
 }
 
-/// It counts, and the kernel's own count is the same.
+/// It counts, and the kernel's count is the same.
 fn counter(bed: &mut Bed) -> Result<(), Why> {
     let before = macadamia::time::counter();
     launch(bed, code::reads_count())?;

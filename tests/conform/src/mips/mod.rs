@@ -8,7 +8,7 @@ mod tlb;
 
 use crate::Case;
 
-/// What the case of an alien's system call is called.
+/// The name of the case of an alien's system call.
 pub const SYSTEM_CALL_CASE: &str = "syscall_arrives_with_all_registers";
 
 /// The cases that are MIPS's own, before the others.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports: the kernel accesses for a space the ports that were given to it.
+//! I/O ports: the kernel accesses the ports that were given to a space on its behalf.
 
 use crate::exception::{WHOLE, launch_with, next};
 use crate::{Bed, Case, SPACE, Why, check, good};
@@ -17,7 +17,7 @@ pub const CASES: &[Case] = &[
     ("other_instructions_are_refused", wrong_instruction),
 ];
 
-/// Where port 0 is.
+/// The address of port 0.
 const PORTS: Word = macadamia::port::PORTS;
 /// The port that the description gives.
 const PORT: Word = 0x80;
@@ -41,7 +41,7 @@ fn given(bed: &mut Bed) -> Result<(), Why> {
 fn not_given(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     good(map(SPACE, 0, ports, 0, 1, Rights::WRITE))?;
-    // The interrupt controller's, the one before, the one after, what is no port.
+    // The interrupt controller's, the one before, the one after, an address that is no port.
     for port in [0x21, PORT - 1, PORT + 1, 1 << 16] {
         launch_with(bed, code::uses_port(), PORTS + port)?;
         let (r, mut f) = next()?;
@@ -54,7 +54,7 @@ fn not_given(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// It is read; then it goes, and the write is refused.
+/// It is read; then the port is removed, and the write is refused.
 fn taken(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     let lent = good(ports.derive(0, 1, bed.slot(), crate::QUOTA))?;

@@ -28,7 +28,7 @@ const EVEN: Word = DATA + PAGE;
 const ODD: Word = EVEN + PAGE;
 const _: () = assert!(EVEN.is_multiple_of(2 * PAGE));
 
-/// The entry that the first page's miss brings has nothing of the second one yet.
+/// The entry that the first page's miss loads does not have the second page yet.
 fn pairs(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, EVEN, bed.ram, PAGE, PAGE, Rights(3)))?;
     launch_with(
@@ -64,7 +64,7 @@ fn one_goes(bed: &mut Bed) -> Result<(), Why> {
     check("the second is gone", r.words == [vector::PAGE_FAULT, ODD, 0])
 }
 
-/// A right that is given needs no flush: the entry of the TLB, which lacks it, is replaced.
+/// An added right needs no flush: the TLB entry without it is replaced.
 fn gains(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, EVEN, bed.ram, PAGE, PAGE, Rights(3)))?;
     good(protect(SPACE, EVEN, PAGE, Rights::READ))?;
@@ -78,7 +78,7 @@ fn gains(bed: &mut Bed) -> Result<(), Why> {
     check("it is made", r.words[0] == vector::RESERVED)
 }
 
-/// The pages of 300 addresses, which are two in turn.
+/// The pages of 300 addresses, which are two pages in turn.
 fn many(bed: &mut Bed) -> Result<(), Why> {
     const PAGES: Word = 300;
     for page in 0..2 {
@@ -101,7 +101,7 @@ fn many(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread has read all pages of a range, which then goes.
+/// A thread has read all pages of a range, which is then unmapped.
 fn range(bed: &mut Bed) -> Result<(), Why> {
     const PAGES: Word = 300;
     for page in 0..PAGES {
@@ -112,7 +112,7 @@ fn range(bed: &mut Bed) -> Result<(), Why> {
     check("all of them", r.words[0] == vector::RESERVED)?;
     good(unmap(SPACE, OTHER, PAGES * PAGE))?;
     f.skip_invalid();
-    // Those that it read last, which the TLB had.
+    // The pages that it read last, which the TLB had.
     for page in (PAGES - 100..PAGES).rev() {
         f.r[5] = OTHER + page * PAGE;
         set_frame(&f);
@@ -122,7 +122,7 @@ fn range(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Where a space has code, and after it its page.
+/// The address of a space's code; its page is after it.
 const THERE: Word = 0x0100_0000;
 
 /// A handler for threads of other spaces.
@@ -132,7 +132,7 @@ fn handler(bed: &mut Bed) -> Result<Thread, Why> {
     Ok(Thread(handler))
 }
 
-/// A thread of a space reads its page, and finds this.
+/// A thread of a space reads this in its page.
 fn finds(space: Space, slot: Word, handler: Thread, number: u32) -> Result<(), Why> {
     let (made, _) = good(QUOTA.create_thread(space, slot, None))?;
     good(made.set_handler(Some(handler)))?;
@@ -143,7 +143,7 @@ fn finds(space: Space, slot: Word, handler: Thread, number: u32) -> Result<(), W
 }
 
 /// One space after another, each with its own page at the same address: an ASID that is given again
-/// has nothing of its last owner's.
+/// has no entry of its last owner.
 fn asids(bed: &mut Bed) -> Result<(), Why> {
     const SPACES: u32 = 300;
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
@@ -162,7 +162,7 @@ fn asids(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// An alien of a space reads its page, and finds this.
+/// An alien of a space reads this in its page.
 fn alien_finds(space: Space, slot: Word, number: u32) -> Result<(), Why> {
     let (alien, handle) = good(Alien::create(QUOTA, space, slot, crate::SELF))?;
     let mut f = alien.frame();
@@ -174,7 +174,7 @@ fn alien_finds(space: Space, slot: Word, number: u32) -> Result<(), Why> {
     good(delete(slot))
 }
 
-/// All of them stay, and run again and again: each loses its ASID to another.
+/// All spaces stay, and run again and again: each loses its ASID to another one.
 fn asids_in_turn(bed: &mut Bed) -> Result<(), Why> {
     const SPACES: u32 = 260;
     const PAGES: u32 = 60;

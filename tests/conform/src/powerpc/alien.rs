@@ -23,12 +23,12 @@ pub const CASES: &[Case] = &[
     ("a_handler_sets_the_fpu", sets_fpu),
 ];
 
-/// Its badge, and where it has its data, which this component has at [`DATA`].
+/// Its badge, and the address of its data, which this component has at [`DATA`].
 const BADGE: Word = 6;
 const THERE: u32 = CODE + PAGE;
-/// In the machine state: one exception an instruction.
+/// In the machine state: an exception after each instruction.
 const STEP: u32 = 0x400;
-/// The lower half of it in user mode, but for flags of a thread's own.
+/// Its lower half in user mode, without a thread's own flags.
 const RUNNING: u32 = 0xd030;
 
 /// An alien that is about to run `code`, with its reply handle.
@@ -44,7 +44,7 @@ fn launch(bed: &mut Bed, code: &[u8]) -> Result<(Alien, u32), Why> {
     good(Alien::create(QUOTA, space, thread, Thread(handler)))
 }
 
-/// Lets it run up to its next event, which is of this kind.
+/// Lets it run to its next event, which must be of this kind.
 fn goes_on(handle: u32, event: u32) -> Result<Received, Why> {
     let r = good(run(handle))?;
     check("an alien's event with its badge", r.kind == MessageKind::Alien && r.badge == BADGE)?;
@@ -55,7 +55,7 @@ fn goes_on(handle: u32, event: u32) -> Result<Received, Why> {
     }
 }
 
-/// Registers of its own in each turn.
+/// Different registers in each turn.
 fn registers(turn: u32) -> Frame {
     let gpr = core::array::from_fn(|i| turn << 24 | 0x1000 | i as u32);
     Frame {
@@ -79,7 +79,7 @@ fn kept(bed: &mut Bed) -> Result<(), Why> {
         check("no address, no error", r.words[1..] == [0, 0])?;
         let after = alien.frame();
         let mut gpr = before.gpr;
-        // The kernel has nothing of its own there.
+        // The kernel left none of its own values there.
         gpr[11..13].fill(0);
         check("r0 to r31", after.gpr == gpr)?;
         check(
@@ -98,8 +98,8 @@ fn kept(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// All bits that a handler sets beside flags are masked: the alien is a user still, with interrupts
-/// open and its FPU shut.
+/// All bits that a handler sets besides flags are masked: the alien still runs in user mode, with
+/// interrupts enabled and the FPU disabled.
 fn state(bed: &mut Bed) -> Result<(), Why> {
     let (alien, handle) =
         launch(bed, &[code::system_call(), code::nop(), code::read_state()].concat())?;
@@ -111,7 +111,7 @@ fn state(bed: &mut Bed) -> Result<(), Why> {
     alien.set_frame(&Frame { pc: CODE | 3, msr: 0, ..alien.frame() });
     handle = goes_on(handle, vector::SYSTEM_CALL)?.handle;
     check("at a multiple of 4", alien.frame().pc == CODE + 4)?;
-    // LE, which turns the order of bytes round, among them.
+    // Among them LE, which reverses the order of bytes.
     alien.set_frame(&Frame { msr: !STEP, ..alien.frame() });
     let r = goes_on(handle, vector::PROGRAM)?;
     check("it is a user", r.words[2] == program::PRIVILEGED)?;
@@ -162,7 +162,8 @@ fn floats(bed: &mut Bed, meanwhile: bool) -> Result<(), Why> {
     Ok(())
 }
 
-/// What a handler writes to the registers of the FPU is there if it says that it has changed them.
+/// The values that a handler writes to the FPU's registers are loaded if it says that it has
+/// changed them.
 fn sets_fpu(bed: &mut Bed) -> Result<(), Why> {
     let (alien, handle) = launch(bed, &loads_and_stores())?;
     fill(DATA, 16, &VALUES);

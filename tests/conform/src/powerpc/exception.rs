@@ -25,7 +25,7 @@ pub const CASES: &[Case] = &[
 
 /// SE of the machine state: the processor stops after each instruction.
 const STEP: u32 = 0x400;
-/// What every thread has: interrupts, user mode, machine checks, translation.
+/// Bits that every thread has: interrupts, user mode, machine checks, translation.
 const RUNNING: u32 = 0xd030;
 
 fn of_kind(bed: &mut Bed, code: &[u8], kind: u32) -> Result<(), Why> {
@@ -65,7 +65,7 @@ fn misaligned(bed: &mut Bed) -> Result<(), Why> {
     check("aligned it is done", next()?.0.words[0] == vector::PROGRAM)
 }
 
-/// The invalid instruction after it is reached, and the register has something.
+/// The invalid instruction after it is reached, and the register has a value.
 fn time_base(bed: &mut Bed) -> Result<(), Why> {
     launch(bed, code::reads_time())?;
     let (_, f) = next()?;
@@ -153,7 +153,7 @@ fn all_registers(bed: &mut Bed) -> Result<(), Why> {
         gpr: core::array::from_fn(|index| 0x0101_0101 * index as u32 + 7),
         lr: 0x1234_5678,
         ctr: 0x8765_4321,
-        // Only these bits of it are there.
+        // It has only these bits.
         xer: 0xe000_007f,
         cr: 0x1357_9bdf,
         pc: f.pc + INVALID_BYTES,

@@ -14,7 +14,7 @@ pub const CASES: &[Case] = &[
     ("only_whole_pages_are_cleared", whole),
 ];
 
-/// Pages of the RAM that these cases have.
+/// Pages of the RAM for these cases.
 const PAGES: u32 = 6;
 /// Nanoseconds in which more pages are cleared.
 const IDLE: u64 = 20_000_000;
@@ -26,7 +26,7 @@ fn full(bed: &Bed, at: u32, pages: u32) -> Result<(), Why> {
     Ok(())
 }
 
-/// Nobody runs for a while.
+/// No thread runs for a while.
 fn idle() -> Result<(), Why> {
     good(time::alarm(time::now() + IDLE, 1))?;
     good(macadamia::ipc::wait(1)).map(drop)
@@ -48,7 +48,8 @@ fn cleared(bed: &mut Bed) -> Result<(), Why> {
     check("and once only", good(SPACE.clear_later(0, 0))? == 0)?;
     check("they are clear", (0..PAGES - 1).all(|page| has(ADDRESS, page, 0)))?;
     check("the next one is not", has(ADDRESS, PAGES - 1, 0xa5))?;
-    // What was cleared past the cache is written by it, and stays.
+    // The pages were cleared without the cache. Data that is written through the cache afterwards
+    // stays.
     start::fill(ADDRESS, PAGE, &[7; PAGE as usize]);
     idle()?;
     check("nobody clears them again", has(ADDRESS, 0, 7))?;

@@ -19,8 +19,8 @@ pub const CASES: &[Case] = &[
     ("a_call_within_a_space_keeps_two_registers_and_tells_nothing", |bed| kept(bed, false)),
 ];
 
-/// A thread calls with eight words, and with all else in its registers, thrice: it has its stack
-/// pointer and r2 still, the words of the answer, and nothing of another thread's.
+/// A thread calls three times with eight words, and other values in its other registers: it still
+/// has its stack pointer and r2, the words of the answer, and no value of another thread.
 fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
     let (slot, to) = (bed.slot(), bed.slot());
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights(3)))?;
@@ -70,8 +70,8 @@ fn kept(bed: &mut Bed, elsewhere: bool) -> Result<(), Why> {
         )?;
         check("r1 and r2 are kept", after.gpr[1..3] == gpr[1..3])?;
         let lost = [0, 11, 12, 13].into_iter().chain(16..32);
-        // A fast path clears these. If it was only the call that took one, the thread finds what it
-        // had when it was saved in full last.
+        // A fast path clears these. If only the call took a fast path, the thread finds the values
+        // of the last time when all registers were saved.
         let special = |f: &Frame| [f.lr, f.ctr, f.xer, f.cr];
         let is_own = |(now, own): (u32, u32)| now == 0 || now == own;
         let pairs = lost

@@ -15,7 +15,7 @@ mod server;
 
 use crate::Case;
 
-/// What the case of an alien's system call is called.
+/// The name of the case of an alien's system call.
 pub const SYSTEM_CALL_CASE: &str = "sc_arrives_with_all_registers";
 
 /// The cases that are PowerPC's own, before the others.

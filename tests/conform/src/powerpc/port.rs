@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! I/O ports: the kernel accesses for a space the ports that were given to it.
+//! I/O ports: the kernel accesses the ports that were given to a space on its behalf.
 
 use crate::exception::{WHOLE, launch_with, next, start};
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SPACE, Why, check, fill, good};
@@ -54,7 +54,7 @@ fn not_given(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread of another space reads it; then it goes, and the write is refused.
+/// A thread of another space reads it; then the port is removed, and the write is refused.
 fn taken(bed: &mut Bed) -> Result<(), Why> {
     let Some(ports) = bed.ports else { return Ok(()) };
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;

@@ -35,7 +35,7 @@ fn counts(bed: &mut Bed) -> Result<(), Why> {
         least = least.min(counted);
     }
     check("both counted", least > 0)?;
-    // Who was stopped right after its store has not counted that yet.
+    // A thread that was stopped right after its store has not counted that yet.
     check("no count is lost", word(DATA).wrapping_sub(sum) <= 2)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Segments where spaces can share their translations, and where they cannot. Whatever is mapped,
-//! attached and taken away, each space reads what was written last, and nothing to which it has no
-//! right.
+//! Segments at addresses where spaces can share their translations, and where they cannot. Whatever
+//! is mapped, attached and removed, each space reads what was written last, and nothing to which it
+//! has no right.
 
 use crate::alien::CODE;
 use crate::{ADDRESS, Bed, Case, PAGE, QUOTA, SELF, SPACE, Why, bytes, check, fill, good};
@@ -27,28 +27,28 @@ pub const CASES: &[Case] = &[
 ];
 
 const RW: Rights = Rights(3);
-/// Where the processor's segments begin, in which the spaces have something, and how many there
-/// are.
+/// The start of the processor's segments that the spaces use, and their number.
 const FIRST: u32 = 4 * SHARED_SPAN;
 const SEGMENTS: u32 = 3;
-/// More pages than are taken out one by one, and less than a table has, which would go with them.
+/// More pages than the kernel removes one by one, and fewer than a table has, which would be
+/// removed with them.
 const MANY: u32 = 50 * PAGE;
-/// Nanoseconds without anything to do, in which the kernel sees all of the hashed table.
+/// Idle nanoseconds, in which the kernel goes through all of the hashed table.
 const IDLE: u64 = 20_000_000;
-/// How often that is waited for, at most: a host that is busy may give the idle loop no time, and a
-/// processor without a hashed table never has anything to take out.
+/// How often the case waits for that, at most: a busy host may give the idle loop no time, and a
+/// processor without a hashed table never has anything to remove.
 const MOST_WAITS: u32 = 50;
-/// The page of RAM where the code of all is; those after it are data.
+/// The page of RAM with the code of all threads; those after it are data.
 const DATA_PAGES: u32 = 8;
 
-/// A space with a thread that reads and writes where it is told to.
+/// A space with a thread that reads and writes at given addresses.
 struct Reader {
     space: Space,
     alien: Alien,
     handle: u32,
 }
 
-/// What comes of an access: the word, or the error of a fault.
+/// The result of an access: the word, or the error of a fault.
 type Outcome = Result<u32, u32>;
 
 const MISSING: Outcome = Err(0);
@@ -64,7 +64,7 @@ impl Reader {
         Ok(Self { space, alien, handle })
     }
 
-    /// Goes on at an instruction of the code, with these in r4 and r5.
+    /// Continues at an instruction of the code, with these in r4 and r5.
     fn access(&mut self, instruction: u32, address: u32, value: u32) -> Result<Outcome, Why> {
         let mut frame = Frame { pc: CODE + 4 * instruction, ..Frame::default() };
         frame.gpr[4..6].copy_from_slice(&[address, value]);
@@ -96,14 +96,14 @@ fn readers(bed: &mut Bed, count: u32) -> Result<Vec<Reader>, Why> {
     (0..count).map(|_| Reader::new(bed)).collect()
 }
 
-/// A Segment of this many bytes, as it is named, and as what is mapped into it.
+/// A Segment of this many bytes: its capability, as a Segment and as the target of `map`.
 fn segment(bed: &mut Bed, bytes: u32) -> Result<(Segment, Space), Why> {
     let segment = good(QUOTA.create_segment(bytes, bed.slot()))?;
     Ok((segment, Space(segment.0)))
 }
 
-/// Three spaces share a page, one of them for reading only: in whatever order they use it, only
-/// that one is refused.
+/// Three spaces share a page, one of them read-only: in whatever order they use it, only that one
+/// is refused.
 fn rights(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, 3)?;
     let (segment, inside) = segment(bed, TABLE_SPAN)?;
@@ -150,8 +150,8 @@ fn unmapped(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A space has a Segment as a whole, then memory of its own beside it, then not; what changes
-/// meanwhile it sees.
+/// A space has only a Segment, then also its own memory next to it, then no longer; it sees all
+/// changes meanwhile.
 fn beside(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, 2)?;
     let (segment, inside) = segment(bed, TABLE_SPAN)?;
@@ -202,7 +202,7 @@ fn nobody_had_it(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// This component has a Segment itself, and runs on after each change.
+/// This component has attached a Segment itself, and continues after each change.
 fn at_once(bed: &mut Bed) -> Result<(), Why> {
     readers(bed, 0)?;
     let (segment, inside) = segment(bed, TABLE_SPAN)?;
@@ -215,8 +215,8 @@ fn at_once(bed: &mut Bed) -> Result<(), Why> {
     good(SPACE.detach(FIRST))
 }
 
-/// How many entries the hashed table has got. The kernel says so when it has been idle, and has
-/// looked for what a space has left.
+/// How many entries the hashed table has got. The kernel counts them when it has been idle, and has
+/// searched for old entries of spaces.
 fn reloads(bed: &mut Bed) -> Result<u32, Why> {
     let mut last = Reader::new(bed)?;
     check("it has nothing", last.read(FIRST)? == MISSING)?;
@@ -232,9 +232,9 @@ fn reloads(bed: &mut Bed) -> Result<u32, Why> {
     Ok(counts().reloads)
 }
 
-/// Where a Segment begins with one of the processor's segments, what one space has used costs
-/// others nothing; elsewhere each of them makes entries of its own. (A 603 has no hashed table, so
-/// nobody can count there.)
+/// If a Segment begins with one of the processor's segments, entries that one space has made serve
+/// the others; elsewhere each of them makes its own. (A 603 has no hashed table, so nothing can be
+/// counted there.)
 fn shared(bed: &mut Bed) -> Result<(), Why> {
     const COUNT: u32 = 64;
     let mut readers = readers(bed, 4)?;
@@ -280,21 +280,20 @@ impl Random {
 /// A page of RAM, and whether it may be written.
 type Page = (u32, bool);
 const SPACES: usize = 5;
-/// Pages of a Segment, and of memory of a space's own, that anything is done with: the first of
-/// each of its tables.
+/// The pages of a Segment, and of a space's own memory, that are used: the first of each table.
 const PAGES: u32 = 2;
-/// Places in each of the processor's segments: at its start, and 4 MiB after that.
+/// Addresses in each of the processor's segments: its start, and 4 MiB after that.
 const PLACES: u32 = 2;
 const EVENTS: u32 = 4000;
 
-/// What there should be, as simple as can be.
+/// The expected state, in the simplest form.
 #[derive(Default)]
 struct Model {
-    /// Of each Segment its pages.
+    /// The pages of each Segment.
     segments: [[Option<Page>; PAGES as usize]; 2],
-    /// Of each space and each place the Segment there, and whether that may be written.
+    /// For each space and each address, the Segment there, and whether it may be written.
     attached: [[Option<(usize, bool)>; (SEGMENTS * PLACES) as usize]; SPACES],
-    /// Of each space and each place the pages of its own.
+    /// For each space and each address, its own pages.
     own: [[[Option<Page>; PAGES as usize]; (SEGMENTS * PLACES) as usize]; SPACES],
     /// The word of each page of RAM.
     words: [u32; 1 + DATA_PAGES as usize],
@@ -319,8 +318,8 @@ const fn address(place: u32, page: u32) -> u32 {
     FIRST + place / PLACES * SHARED_SPAN + place % PLACES * TABLE_SPAN + page * PAGE
 }
 
-/// One step after the other: pages of Segments and of spaces come, change their rights and go,
-/// singly and all at once; Segments are attached and detached; and after each step some space reads
+/// Random steps: pages of Segments and of spaces are mapped, get other rights and are unmapped,
+/// singly and all at once; Segments are attached and detached; and after each step a space reads
 /// and writes somewhere.
 fn random_changes(bed: &mut Bed) -> Result<(), Why> {
     let mut readers = readers(bed, SPACES as u32)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers that are shown: windows of whole segments, open while the server's threads run, and shut
-//! while those of the space run. The server's thread here handles an alien of a space that shows
-//! it, so fast paths open and shut the window.
+//! Servers that spaces show: windows of whole segments, open while the server's threads run, and
+//! closed while those of the space run. The server's thread here handles an alien of a space that
+//! shows it, so fast paths open and close the window.
 
 use crate::alien::CODE as THERE;
 use crate::exception::{DATA as HERE, create, next};
@@ -34,15 +34,15 @@ pub const CASES: &[Case] = &[
     ("who_shows_it_goes_on_without_it", goes_on_without),
 ];
 
-/// Where the window begins, and where its code and its data are: after the kernel's part.
+/// The start of the window, and the addresses of its code and its data, after the kernel's part.
 const START: u32 = USER_END - (512 << 20);
 const CODE: u32 = START + TABLE_SPAN;
 const DATA: u32 = CODE + PAGE;
-/// A page that it may only read, and a large one.
+/// A page that the server can only read, and a large one.
 const READABLE: u32 = CODE + 2 * PAGE;
 const LARGE: u32 = CODE + TABLE_SPAN;
-/// What the space has after the alien's code: a page to write and one to read; this component has
-/// the first at [`HERE`].
+/// The space's pages after the alien's code: one to write and one to read; this component has the
+/// first at [`HERE`].
 const WRITABLE_THERE: u32 = THERE + PAGE;
 const READABLE_THERE: u32 = THERE + 2 * PAGE;
 const RW: Rights = Rights(3);
@@ -55,7 +55,7 @@ fn server_at(bed: &mut Bed, start: u32, window: Memory) -> Result<Space, Why> {
     Ok(server)
 }
 
-/// A server with its pages, and a space of aliens that shows it, with what that has.
+/// A server with its pages, and a space of aliens that shows it, with its pages.
 fn shown(bed: &mut Bed) -> Result<(Space, Space), Why> {
     let window = bed.window;
     let server = server_at(bed, START, window)?;
@@ -91,8 +91,8 @@ fn run() -> Vec<u8> {
 }
 
 /// A thread of the server handles an alien of the space, which executes this with this argument.
-/// What the thread executes comes here, and the exception that ends it: its registers are what it
-/// had then.
+/// The thread executes this code; its exceptions come here, and the one that ends it shows its
+/// registers.
 fn crossing(
     bed: &mut Bed,
     (server, space): (Space, Space),
@@ -130,8 +130,8 @@ fn whole_segments(bed: &mut Bed) -> Result<(), Why> {
     good(map(server, USER_END - PAGE, bed.ram, 0, PAGE, RW))
 }
 
-/// Each kind of access to each kind of page of the server says what it says of a page that is not
-/// there. The server has just had all of them, so they are in TLB and hashed table.
+/// Each kind of access to each kind of page of the server has the error of a missing page. The
+/// server has just used all of them, so they are in TLB and hashed table.
 fn not_reached(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
     let accesses =
@@ -158,7 +158,7 @@ fn not_reached(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// Shows a server in a space, and takes it away, for ever: their selectors are halves of a word.
+/// Shows a server in a space, and removes it, for ever: their selectors are halves of a word.
 extern "C" fn shows(both: Word) -> ! {
     let (space, server) = (Space(both >> 16), Space(both & 0xffff));
     loop {
@@ -169,8 +169,8 @@ extern "C" fn shows(both: Word) -> ! {
     }
 }
 
-/// The space that shows it is stopped at any place of the call: the space reaches nothing of the
-/// server.
+/// The thread that shows it is stopped at any point of the call: the space can access nothing of
+/// the server.
 fn in_part(bed: &mut Bed) -> Result<(), Why> {
     const TURNS: u64 = 400;
     let (server, space) = shown(bed)?;
@@ -213,7 +213,8 @@ fn reaches(bed: &mut Bed) -> Result<(), Why> {
     check("all have added", bytes(HERE, 4) == 108u32.to_be_bytes())
 }
 
-/// What the space may only read its server may only read, and what is not there is not there.
+/// The server, too, can only read what the space can only read, and misses what the space does not
+/// have.
 fn no_other_rights(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
     let cases = [
@@ -239,7 +240,7 @@ fn no_other_rights(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A thread of it that does not come from there has its window only.
+/// A thread of the server that does not come from the space has only its window.
 fn alone(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
     let read = || [code::load(12, WRITABLE_THERE), code::loads_far().into()].concat();
@@ -250,8 +251,8 @@ fn alone(bed: &mut Bed) -> Result<(), Why> {
     )
 }
 
-/// Of two threads of it each resumes an alien of another space. The first one writes to its alien's
-/// word, and once more after the second one's alien ran: that is the second one's word.
+/// Two threads of the server each resume an alien of another space. The first one writes to its
+/// alien's word, and once more after the second one's alien ran: that is the second one's word.
 fn ran_last(bed: &mut Bed) -> Result<(), Why> {
     const SECOND: usize = 1024;
     let (server, first) = shown(bed)?;
@@ -271,7 +272,7 @@ fn ran_last(bed: &mut Bed) -> Result<(), Why> {
         let (process, Bound { utcb, handle, .. }) =
             good(QUOTA.create_thread(space, slot, Some(server)))?;
         good(process.set_handler(Some(handler)))?;
-        // Nobody runs before this thread waits.
+        // No other thread runs before this thread waits.
         for thread in [handler, process] {
             good(thread.set_priority(0, 0))?;
         }
@@ -299,7 +300,7 @@ fn ran_last(bed: &mut Bed) -> Result<(), Why> {
     check("the other one's", bytes(HERE + PAGE, 4) == 2u32.to_be_bytes())
 }
 
-/// All below it is the space's. By the server's own tables there is nothing.
+/// All addresses below the window are the space's. The server's own tables have nothing there.
 fn one_segment(bed: &mut Bed) -> Result<(), Why> {
     let slot = Memory(bed.slot());
     good(bed.window.derive(256 << 20, 256 << 20, slot.0, QUOTA))?;
@@ -325,7 +326,7 @@ fn one_segment(bed: &mut Bed) -> Result<(), Why> {
 
 fn there_at_once(bed: &mut Bed) -> Result<(), Why> {
     let spaces = shown(bed)?;
-    // A table that there was not, while a space shows it.
+    // A new table, while a space shows the server.
     let at = CODE + 8 * TABLE_SPAN;
     for turn in 0..3 {
         good(map(spaces.0, at, bed.large, TABLE_SPAN, PAGE, RW))?;
@@ -341,7 +342,7 @@ fn there_at_once(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// It is written, only read, gone, and other memory.
+/// The page can be written, then only read, then it is missing, then it is other memory.
 fn large_page(bed: &mut Bed) -> Result<(), Why> {
     let (spaces, at) = (shown(bed)?, LARGE + 5 * PAGE);
     let adds = || [run(), code::load(12, at), code::adds_far().into()].concat().repeat(2);

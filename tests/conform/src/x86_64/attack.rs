@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! More that a server at ring 1 and its processes could try (docs/entry-area.md): instructions that
-//! only some processors have, or that emulators let pass; single steps and breakpoints that strike
-//! in the entry area; interrupts with any stack; the way to ring 3.
+//! More attacks of a server at ring 1 and its processes (docs/entry-area.md): instructions that
+//! only some processors have, or that emulators allow; single steps and breakpoints that take
+//! effect in the entry area; interrupts with any stack pointer; the way to ring 3.
 
 use super::server::{
     AREA, CODE, DATA, FORGED, WORDS, are_refused, launch, outcome, pair, server_again, serves,
@@ -34,7 +34,7 @@ pub const CASES: &[Case] = &[
     }),
 ];
 
-/// What only ring 0 may do, or nobody as the kernel has the processor, in bytes.
+/// Instructions that only ring 0 may execute, or that the kernel has disabled, in bytes.
 const REFUSED: [(&str, &[u8]); 7] = [
     ("invpcid rax, [rsp]", &[0x66, 0x0f, 0x38, 0x82, 0x04, 0x24]),
     ("xsetbv", &[0x0f, 0x01, 0xd1]),
@@ -49,7 +49,8 @@ fn nothing_of_others(bed: &mut Bed, server: Space) -> Result<(), Why> {
     are_refused(bed, server, &REFUSED)
 }
 
-/// What a processor may refuse, or does without harm: it tells where tables are, or empties caches.
+/// Instructions that a processor may refuse or execute without harm: they tell the addresses of
+/// tables, or empty caches.
 const LET_PASS: [(&str, &[u8]); 14] = [
     ("wbinvd", &[0x0f, 0x09]),
     ("invd", &[0x0f, 0x08]),
@@ -67,7 +68,7 @@ const LET_PASS: [(&str, &[u8]); 14] = [
     ("no stack segment", &[0xb8, 1, 0, 0, 0, 0x8e, 0xd0]),
     // mov eax, 0x23; mov ds, eax; mov es, eax; mov fs, eax; mov gs, eax
     ("data of ring 3", &[0xb8, 0x23, 0, 0, 0, 0x8e, 0xd8, 0x8e, 0xc0, 0x8e, 0xe0, 0x8e, 0xe8]),
-    // push 0x3002; popfq: the I/O privilege, and interrupts closed
+    // push 0x3002; popfq: the I/O privilege, and interrupts disabled
     ("flags of ring 0", &[0x68, 0x02, 0x30, 0, 0, 0x9d]),
     // push 0x20002; popfq
     ("virtual 8086 mode", &[0x68, 0x02, 0, 2, 0, 0x9d]),
@@ -130,8 +131,8 @@ fn own_steps(bed: &mut Bed, server: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// The register that says which breakpoints there are, and what it says of the first: that it stops
-/// after two bytes were read or written.
+/// The register that enables breakpoints, and its value for the first one: it stops after two bytes
+/// were read or written.
 const CONTROL: Word = 7;
 const READ: Word = 1 | 3 << 16 | 1 << 18;
 
@@ -163,10 +164,10 @@ fn pause() -> Result<(), Why> {
     Ok(())
 }
 
-/// How often [`interrupted`] looks whether a thread has its stack pointer.
+/// How often [`interrupted`] checks whether a thread has its stack pointer.
 const ATTEMPTS: u32 = 1000;
 
-/// An interrupt finds a stack pointer that is none, or that is in the stacks of entries.
+/// An interrupt comes while the stack pointer is invalid, or in the stacks of entries.
 fn interrupted(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let words = AREA + WORDS * PAGE;
     let stacks = [words, words + 8, words + 1024, words + 1536, words + PAGE - 8, words + PAGE];
@@ -174,15 +175,16 @@ fn interrupted(bed: &mut Bed, server: Space) -> Result<(), Why> {
         for (code, is_kept) in [(code::waits(), true), (code::pushes(), false)] {
             let code = [code::moves_stack(), code].concat();
             let thread = launch(bed, server, &code, stack)?;
-            // A busy host lets time pass in which the thread makes no step: it is there only if its
-            // stack pointer says so.
+            // On a busy host time passes in which the thread executes nothing: only its stack
+            // pointer shows that it has come there.
             let mut is_its = false;
             for _ in 0..ATTEMPTS {
                 pause()?;
                 good(thread.stop())?;
                 let f = good(thread.registers())?;
                 is_its = f.rip.wrapping_sub(CODE) < PAGE && f.rsp == stack;
-                // What pushes where nothing is has raised an exception, which nobody answers.
+                // A thread that pushes where nothing is mapped has raised an exception, which is
+                // never answered.
                 if is_its || !is_kept {
                     break;
                 }
@@ -195,8 +197,8 @@ fn interrupted(bed: &mut Bed, server: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// The registers of ring 3 that it loads by itself are its own thread's. There is none of its pages
-/// for ring 3, and pages of a process are its process's, wherever it executes them.
+/// A server that loads ring 3's selectors by itself is still its own thread. Ring 3 can access none
+/// of its pages; the pages of its process are accessible as to the process.
 fn to_ring_3(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let f = outcome(bed, server, code::leaves_to_ring_3(), CODE)?;
     check("a page fault there", f.vector == vector::PAGE_FAULT && f.address == CODE)?;
@@ -205,7 +207,7 @@ fn to_ring_3(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let place = [&[0x48, 0xbe][..], &OTHER.to_le_bytes()].concat();
     let code = [code::serves_once(), &place, code::leaves_to_ring_3()].concat();
     let threads = pair(bed, server, (&code, code::counts_calls()), (1, 0))?;
-    // Whatever came of it, the machine goes on, and so does the next server.
+    // Whatever the result, the machine continues, and so does the next server.
     pause()?;
     for thread in threads {
         good(delete(thread.0))?;
@@ -214,7 +216,8 @@ fn to_ring_3(bed: &mut Bed, server: Space) -> Result<(), Why> {
     serves(bed, server, 10)
 }
 
-/// An alien makes its calls somehow, and its server gets an event at each turn: it came to its end.
+/// An alien makes its calls in a special way, and its server gets an event at each turn. Checks
+/// that it came to its end.
 fn serves_somehow(
     bed: &mut Bed,
     server: Space,
@@ -242,11 +245,11 @@ fn alien_stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
     serves_somehow(bed, server, code::counts_calls_after_stack_selector(), Some(OTHER + PAGE - 64))
 }
 
-/// What is done with a server.
+/// What a server does.
 type Act = fn(&mut Bed, Space) -> Result<(), Why>;
 
-/// What this program does for ever, by its argument, for tests of the tool's (`pc64.nmi`): a server
-/// uses the processor at ring 1, or serves an alien, and makes other system calls, too.
+/// What this program does for ever, by its argument, for tests of the tool (`pc64.nmi`): a server
+/// computes at ring 1, or serves an alien, and also makes other system calls.
 pub const FOR_EVER: [(&str, Act); 2] = [
     ("spins", |bed, server| launch(bed, server, code::waits(), 0).map(|_| ())),
     ("crosses", |bed, server| {
@@ -261,6 +264,6 @@ pub fn stay(bed: &mut Bed, name: &str, act: Act) {
         Ok(()) => println!("{name}"),
         Err(why) => println!("does not do what `{name}` says: {why}"),
     }
-    // Nobody sends anything.
+    // No thread sends anything.
     let _ = receive(None);
 }

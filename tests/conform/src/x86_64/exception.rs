@@ -30,10 +30,10 @@ pub const CASES: &[Case] = &[
     ("all_registers_are_the_threads_own", all_registers),
 ];
 
-/// Single step, and interrupts that are open.
+/// Single step, and interrupts enabled.
 const STEP: Word = 1 << 8;
 const RUNNING: Word = 0x202;
-/// The least address that is none, and where those of the other half begin.
+/// The lowest non-canonical address, and the start of the upper half.
 const NONE: [Word; 3] = [USER_END, 1 << 63, !USER_END];
 
 fn privileged(bed: &mut Bed) -> Result<(), Why> {
@@ -54,7 +54,7 @@ fn privileged(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// A page that may be read is not executed; with the right it is, and without it no more.
+/// A page that can be read cannot be executed; with the right it can, and without it no longer.
 fn not_executed(bed: &mut Bed) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights::RWX))?;
     fill(DATA, PAGE, code::invalid());
@@ -71,7 +71,7 @@ fn not_executed(bed: &mut Bed) -> Result<(), Why> {
     check("and no more", r.words == [vector::PAGE_FAULT, DATA, refused])
 }
 
-/// A thread that is sent to an address that no user has: the fault is its own.
+/// A thread that is sent to an address beyond the users': the fault is its own.
 fn nowhere(bed: &mut Bed) -> Result<(), Why> {
     for address in NONE {
         launch(bed, code::invalid())?;
@@ -92,7 +92,7 @@ fn nowhere(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// `syscall` is the last instruction of the users' addresses: its return has none.
+/// `syscall` is the last instruction of the users' addresses: its return address is beyond them.
 fn last_call(bed: &mut Bed) -> Result<(), Why> {
     let (page, bytes) = (USER_END - PAGE, code::last_call().len() as Word);
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, Rights::RWX))?;
@@ -128,10 +128,10 @@ fn hostile_registers(bed: &mut Bed) -> Result<(), Why> {
     check("no base that is no user's", f.fs_base == 0)
 }
 
-/// An alien goes on with these words of 32 bits: instruction pointer, CS, flags, stack pointer, SS,
-/// and the other segments. Its stack is where 16 bits reach, and in the page at 0, where such code
-/// is, nothing is done, up to a write to that page. No processor has virtual 8086 mode in long
-/// mode, and refuses; QEMU 10 has.
+/// An alien continues with these 32-bit words: instruction pointer, CS, flags, stack pointer, SS,
+/// and the other segments. Its stack is where 16 bits reach, and the page at 0, where such code
+/// would be, has instructions without effect, up to a write to that page. No processor has virtual
+/// 8086 mode in long mode, and refuses; QEMU 10 has.
 fn returns_to(bed: &mut Bed, words: [u32; 9]) -> Result<Word, Why> {
     const STACK: Word = 0x8000;
     const NOP: u8 = 0x90;
@@ -159,7 +159,7 @@ fn virtual_mode(bed: &mut Bed) -> Result<(), Why> {
     check("the thread's own", [vector::GENERAL_PROTECTION, vector::PAGE_FAULT].contains(&cause))
 }
 
-/// There CS and SS can be as the kernel's.
+/// In that mode CS and SS can have the values of the kernel's.
 fn step_in_virtual_mode(bed: &mut Bed) -> Result<(), Why> {
     let flags = (RUNNING | STEP) as u32 | PRIVILEGE | VIRTUAL;
     let cause = returns_to(bed, [0x100, 8, flags, 0x8800, 0x10, 0, 0, 0, 0])?;
@@ -183,7 +183,7 @@ fn single_step(bed: &mut Bed) -> Result<(), Why> {
     check("then it runs on", r.words[0] == vector::INVALID_OPCODE)
 }
 
-/// The step is over with the call, or with the instruction after it: nothing of it is the kernel's.
+/// The step ends with the call, or with the instruction after it: the kernel is never stepped.
 fn step_over_call(bed: &mut Bed) -> Result<(), Why> {
     let code = [code::invalid(), code::system_call(), code::nop(), code::invalid()].concat();
     launch(bed, &code)?;
@@ -234,7 +234,7 @@ fn all_registers(bed: &mut Bed) -> Result<(), Why> {
     let r = good(reply_wait(r.handle, WHOLE))?;
     check("the second one", r.words[0] == vector::INVALID_OPCODE)?;
     let f = frame();
-    // The processor notes that the instruction is to be tried again.
+    // The processor records that the instruction is to be tried again (RF).
     let again = f.rflags & 1 << 16;
     check("all as they were", f == Frame { rflags: wanted.rflags | again, changed: 0, ..wanted })
 }

@@ -10,7 +10,7 @@ mod state;
 use crate::Case;
 pub use attack::{FOR_EVER, stay};
 
-/// What the case of an alien's system call is called.
+/// The name of the case of an alien's system call.
 pub const SYSTEM_CALL_CASE: &str = "syscall_arrives_with_all_registers";
 
 /// The cases that are x86-64's own, before the others.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Servers at ring 1, and what they could try with the entry area, which is everything that they
-//! see of the kernel (docs/entry-area.md). Their threads execute machine code. Where the machine
-//! has no servers, each case checks that it says so.
+//! Servers at ring 1, and their attacks on the entry area, which is the only part of the kernel
+//! that they see (docs/entry-area.md). Their threads execute machine code. Where the machine has no
+//! servers, each case checks that it says so.
 
 use crate::exception::{WHOLE, create, next};
 use crate::server::{START, showing, shown_once, with_server};
@@ -40,11 +40,12 @@ pub const CASES: &[Case] = &[
     ("it_misleads_only_itself_about_its_alien", |bed| with_server(bed, forges_a_crossing)),
 ];
 
-/// Where its code and its data are: after the kernel's part of the window.
+/// The addresses of its code and its data, after the kernel's part of the window.
 pub const CODE: Word = START + 2 * TABLE_SPAN;
 pub const DATA: Word = CODE + PAGE;
 
-/// The entry area: its pages' places, and which of them a server reads, writes and executes.
+/// The entry area, and the numbers of the pages in it that a server can read, and whether it can
+/// write and execute them.
 pub const AREA: Word = 0xffff_ffff_ffe0_0000;
 const PAGES: [(Word, bool, bool); 6] = [
     (0, false, true),
@@ -54,12 +55,13 @@ const PAGES: [(Word, bool, bool); 6] = [
     (WORDS, true, false),
     (8, false, false),
 ];
-/// The place of the page that it writes: whose turn it is, a handle, where it goes on, its stack.
+/// The page that it can write: it has which of the two runs, a handle, where the server continues,
+/// and its stack pointer.
 pub const WORDS: Word = 4;
-/// Places that only the kernel has, or where nothing is.
+/// Pages that only the kernel can access, or that are missing.
 const NOT_THERE: [Word; 6] = [5, 6, 9, 10, 11, 511];
 
-/// Addresses of the kernel's: code, its words, the pool, and of the upper half what is not used.
+/// Addresses of the kernel: code, its words, the pool, and an unused one of the upper half.
 const KERNELS: [Word; 7] = [
     0xffff_ffff_e000_0000,
     0xffff_ffff_e010_1000,
@@ -80,7 +82,7 @@ pub fn launch(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Resu
     Ok(thread)
 }
 
-/// The exception that this code ends with; its thread is gone afterwards.
+/// The exception with which this code ends; its thread is deleted afterwards.
 pub fn outcome(bed: &mut Bed, server: Space, code: &[u8], argument: Word) -> Result<Frame, Why> {
     let thread = launch(bed, server, code, argument)?;
     let (_, frame) = next()?;
@@ -112,7 +114,7 @@ fn runs_at_ring_1(bed: &mut Bed, server: Space) -> Result<(), Why> {
     check("no I/O privilege", f.r[4] & 0x3000 == 0)
 }
 
-/// What only ring 0 may do, in bytes.
+/// Instructions that only ring 0 may execute, in bytes.
 const PRIVILEGED: [(&str, &[u8]); 40] = [
     ("cli", &[0xfa]),
     ("sti", &[0xfb]),
@@ -165,11 +167,11 @@ fn nothing_privileged(bed: &mut Bed, server: Space) -> Result<(), Why> {
     are_refused(bed, server, &PRIVILEGED)
 }
 
-/// That the server gets an exception of each of these attempts, by their names and code.
+/// Checks that the server gets an exception at each of these attempts, by their names and code.
 pub fn are_refused(bed: &mut Bed, server: Space, attempts: &[(&str, &[u8])]) -> Result<(), Why> {
     for (what, code) in attempts {
         let f = outcome(bed, server, &[code, code::invalid()].concat(), 0)?;
-        // It did not get to the instruction after that.
+        // It did not reach the instruction after that.
         let stopped = f.rip.wrapping_sub(CODE) < code.len() as Word;
         let refused = matches!(f.vector, vector::GENERAL_PROTECTION | vector::INVALID_OPCODE);
         if !refused || !stopped {
@@ -179,7 +181,7 @@ pub fn are_refused(bed: &mut Bed, server: Space, attempts: &[(&str, &[u8])]) -> 
     Ok(())
 }
 
-/// That a read, a write and a fetch at an address are refused, or that they are not.
+/// Checks that a read, a write and a fetch at an address are refused, or allowed.
 fn reaches(
     bed: &mut Bed,
     server: Space,
@@ -230,7 +232,7 @@ fn reaches_the_area(bed: &mut Bed, server: Space) -> Result<(), Why> {
     check("code is not written", f.vector == vector::PAGE_FAULT && f.error & fault::WRITE != 0)
 }
 
-/// From any byte of it, the area's code ends with an exception of the server's, or leads back to it.
+/// From any of its bytes, the area's code ends with an exception of the server, or returns to it.
 fn enters_the_area(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let thread = launch(bed, server, code::branches_three_times(), AREA)?;
     let (mut r, mut f) = next()?;
@@ -249,7 +251,7 @@ fn enters_the_area(bed: &mut Bed, server: Space) -> Result<(), Why> {
         if !known {
             return Err(format!("byte {}: it came as {:#x} at {:#x}", offset - 1, f.vector, f.rip));
         }
-        // The count begins again.
+        // The count starts again.
         fill(ADDRESS, PAGE, code::branches_three_times());
         f = Frame { rip: CODE, rsp: DATA + PAGE, rflags: 0x202, ..f };
         f.r[RSI] = AREA + offset;
@@ -267,14 +269,14 @@ const DIVIDED: Word = 0;
 const STACK: Word = 12;
 const SEGMENT_MISSING: Word = 11;
 
-/// What a server may write into words that name an address.
+/// Values that a server may write into words that name an address.
 pub const FORGED: [Word; 8] =
     [0, CODE, USER_END, 1 << 47, 1 << 63, AREA + 64, 0xffff_ffff_e010_1000, Word::MAX];
 
 fn forges_words(bed: &mut Bed, server: Space) -> Result<(), Why> {
     for offset in (0..40).step_by(8) {
         for value in FORGED.into_iter().chain([1, 3, 1 << 32 | 3]) {
-            // A system call that there is not goes to the kernel and comes back.
+            // An unknown system call goes to the kernel and returns.
             let set = [&[0x48, 0xb8][..], &value.to_le_bytes(), &[0x48, 0x89, 0x06]].concat();
             let code = [&set, code::invalid_call(), code::invalid()].concat();
             let f = outcome(bed, server, &code, AREA + WORDS * PAGE + offset)?;
@@ -282,10 +284,10 @@ fn forges_words(bed: &mut Bed, server: Space) -> Result<(), Why> {
             check("where it was", f.rip == CODE + (code.len() - 2) as Word)?;
         }
     }
-    // All of the page, stacks of entries with it.
+    // All of the page, with the stacks of entries.
     let f = outcome(bed, server, code::scribbles(), AREA + WORDS * PAGE)?;
     check("it goes on", f.vector == vector::INVALID_OPCODE && f.r[0] == 0x1234)?;
-    // Its stack there.
+    // Its stack is there.
     let code = [code::moves_stack(), code::invalid_call(), code::invalid()].concat();
     for stack in FORGED.into_iter().chain([AREA + WORDS * PAGE + PAGE, AREA + WORDS * PAGE + 64]) {
         let f = outcome(bed, server, &code, stack)?;
@@ -321,7 +323,7 @@ fn interrupt_numbers(bed: &mut Bed, server: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// Whatever flags it has, a system call comes back, and interrupts do not trouble the kernel.
+/// Whatever flags it has, a system call returns, and interrupts do no harm to the kernel.
 fn own_flags(bed: &mut Bed, server: Space) -> Result<(), Why> {
     // DF, NT, RF, AC, ID; with them a system call, and an exception.
     for flags in [0x400, 0x4000, 0x1_0000, 0x4_0000, 0x20_0000, 0x25_4cd5] {
@@ -356,8 +358,7 @@ fn not_reached(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let space = showing(bed, server)?;
     good(map(server, CODE, bed.ram, 0, PAGE, Rights::RWX))?;
     let (alien, mut handle) = alien(bed, space, &[])?;
-    // The information page, a page of its own, one that is not there, the last of the window; and
-    // the area.
+    // The information page, its own page, a missing one, the last of the window; and the area.
     for address in
         [START + PAGE, CODE, CODE + TABLE_SPAN, USER_END - PAGE, AREA, AREA + WORDS * PAGE]
     {
@@ -408,7 +409,7 @@ fn ends_while_shown(bed: &mut Bed, server: Space) -> Result<(), Why> {
 
 fn there_at_once(bed: &mut Bed, server: Space) -> Result<(), Why> {
     showing(bed, server)?;
-    // At a table that there was not.
+    // At a new table.
     let at = CODE + 8 * TABLE_SPAN;
     let code = [code::read(), code::invalid()].concat();
     for turn in 0..3 {
@@ -422,7 +423,7 @@ fn there_at_once(bed: &mut Bed, server: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// What the server's thread finds at the start of its data.
+/// The words at the start of the data of the server's thread.
 #[repr(C)]
 struct Orders {
     handle: Word,
@@ -433,7 +434,7 @@ struct Orders {
     forged: Word,
 }
 
-/// A server's thread with an alien of its own, which runs this code. Both are to be deleted.
+/// A server's thread with its own alien, which runs this code. Both have to be deleted.
 pub fn pair(
     bed: &mut Bed,
     server: Space,
@@ -497,7 +498,7 @@ fn hostile_alien(bed: &mut Bed, server: Space) -> Result<(), Why> {
     Ok(())
 }
 
-/// The FPU has the server's registers when the alien goes on.
+/// The FPU has the server's registers when the alien continues.
 fn own_fpu(bed: &mut Bed, server: Space) -> Result<(), Why> {
     let code = [code::serves_once(), code::computes_and_runs()].concat();
     let [thread, alien] = pair(bed, server, (&code, code::tells_fpu()), (1, 0))?;
@@ -508,12 +509,13 @@ fn own_fpu(bed: &mut Bed, server: Space) -> Result<(), Why> {
     good(delete(alien.0))
 }
 
-/// The pages of a case are taken away, so that the next one begins as this one did.
+/// Unmaps the pages of a case, so that the next one begins like this one.
 pub fn server_again(server: Space) -> Result<(), Why> {
     good(unmap(server, CODE, 2 * PAGE))
 }
 
-/// While it serves its alien, it writes into each word of the area's what it likes, and calls.
+/// While the server serves its alien, it writes any value into each word of the area, and makes a
+/// system call.
 fn forges_a_crossing(bed: &mut Bed, server: Space) -> Result<(), Why> {
     for offset in [0, 8, 16, 24] {
         for forged in FORGED.into_iter().chain([1, 3, 1 << 32 | 3]) {
@@ -525,7 +527,7 @@ fn forges_a_crossing(bed: &mut Bed, server: Space) -> Result<(), Why> {
             ]
             .concat();
             let threads = pair(bed, server, (&code, code::counts_calls()), (1, forged))?;
-            // Whatever came of it, the machine goes on, and so does the next server.
+            // Whatever the result, the machine continues, and so does the next server.
             let due = time::now() + 2_000_000;
             good(time::alarm(due, 1))?;
             macadamia::utcb::accept(1);

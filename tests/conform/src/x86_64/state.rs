@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded rarely: the base of FS, breakpoints, registers of SSE; and selectors, which
-//! no thread keeps.
+//! Rarely loaded state: the base of FS, breakpoints, registers of SSE; and selectors, which no
+//! thread keeps.
 
 use crate::alien;
 use crate::exception::{DATA, WHOLE, expect, launch, launch_with, next, start};
@@ -29,14 +29,15 @@ pub const CASES: &[Case] = &[
     ("each_thread_has_its_own_registers_of_avx", avx),
 ];
 
-/// Where two threads have data.
+/// The addresses of two threads' data.
 const FIRST: Word = DATA;
 const SECOND: Word = DATA + 256;
 /// Registers of a frame.
 const RCX: usize = 2;
 const RDX: usize = 3;
 
-/// Goes on after the invalid instruction at which a thread stopped; its next exception.
+/// Lets a thread continue after the invalid instruction at which it stopped. Returns its next
+/// exception.
 fn go_on((r, mut f): (Received, Frame)) -> Result<(Received, Frame), Why> {
     f.skip_invalid();
     set_frame(&f);
@@ -45,7 +46,7 @@ fn go_on((r, mut f): (Received, Frame)) -> Result<(Received, Frame), Why> {
     Ok((r, frame()))
 }
 
-/// Two threads read by their thread pointers, in turn; then one has another.
+/// Two threads read by their thread pointers, in turn; then one gets another pointer.
 fn pointers(bed: &mut Bed) -> Result<(), Why> {
     const VALUES: [Word; 2] = [0x1111_2222_3333_4444, 0x5555_6666_7777_8888];
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
@@ -86,7 +87,7 @@ fn selectors(bed: &mut Bed) -> Result<(), Why> {
     check("none", f.r[0] == 0 && f.r[RDX] == 0)
 }
 
-/// The kernel empties the selectors at its next entry, and nobody else runs meanwhile.
+/// The kernel clears the selectors at its next entry, and no other thread runs meanwhile.
 fn pointer_stays(bed: &mut Bed) -> Result<(), Why> {
     const VALUE: Word = 0x1111_2222_3333_4444;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
@@ -97,8 +98,8 @@ fn pointer_stays(bed: &mut Bed) -> Result<(), Why> {
     check("still its own", go_on(one)?.1.r[RDX] == VALUE)
 }
 
-/// The base of GS is 0, the time-stamp counter can be read; neither `sysenter` nor the instructions
-/// on bases are there.
+/// The base of GS is 0, the time-stamp counter can be read; `sysenter` and the instructions on
+/// bases are invalid.
 fn no_remains(bed: &mut Bed) -> Result<(), Why> {
     const VALUE: Word = 0x1111_2222_3333_4444;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
@@ -107,14 +108,14 @@ fn no_remains(bed: &mut Bed) -> Result<(), Why> {
     let (r, f) = next()?;
     check("by GS", r.words[0] == vector::INVALID_OPCODE && f.r[RDX] == VALUE)?;
     expect(bed, code::read_base(), vector::INVALID_OPCODE)?;
-    // What it is depends on the processor.
+    // The exception depends on the processor.
     launch(bed, code::other_call())?;
     let (r, f) = next()?;
     let is_fault = matches!(r.words[0], vector::INVALID_OPCODE | vector::GENERAL_PROTECTION);
     check("sysenter", is_fault && f.rip == ADDRESS)
 }
 
-/// Debug registers 4 to 6 are none that are set.
+/// Debug registers 4 to 6 cannot be set.
 fn other_parts(bed: &mut Bed) -> Result<(), Why> {
     let thread = launch(bed, code::invalid())?;
     next()?;
@@ -125,12 +126,12 @@ fn other_parts(bed: &mut Bed) -> Result<(), Why> {
     Ok(())
 }
 
-/// The register that says which breakpoints there are, and what it says of the first: that it stops
-/// before an instruction, or after a write to eight bytes.
+/// The register that enables breakpoints, and its values for the first one: it stops before an
+/// instruction, or after a write to eight bytes.
 const CONTROL: Word = 7;
 const EXECUTED: Word = 1;
 const WRITTEN: Word = 1 | 1 << 16 | 2 << 18;
-/// In the status: the first breakpoint was met.
+/// In the status: the first breakpoint was hit.
 const MET: Word = 1;
 
 fn bad_breakpoints(bed: &mut Bed) -> Result<(), Why> {
@@ -144,15 +145,15 @@ fn bad_breakpoints(bed: &mut Bed) -> Result<(), Why> {
         // Of I/O ports.
         refused(CONTROL, EXECUTED | 2 << (16 + 4 * index))?;
     }
-    // Accesses to debug registers, and what there is not.
+    // Accesses to debug registers, and undefined bits.
     refused(CONTROL, EXECUTED | 1 << 13)?;
     refused(CONTROL, EXECUTED | 1 << 32)
 }
 
-/// Two threads stand before the same code; one meets the breakpoint.
+/// Two threads are about to execute the same code; one hits the breakpoint.
 fn breakpoint(bed: &mut Bed) -> Result<(), Why> {
     const AT: Word = ADDRESS + INVALID_BYTES + 1;
-    /// In the flags: no breakpoint is met before one instruction.
+    /// In the flags: no breakpoint stops the next instruction.
     const RESUME: Word = 1 << 16;
     let code = [code::invalid(), code::nop(), code::nop(), code::invalid()].concat();
     let first = launch(bed, &code)?;
@@ -213,7 +214,7 @@ fn stack_selector(bed: &mut Bed) -> Result<(), Why> {
     check("the call was made", r.words[0] == vector::INVALID_OPCODE && is_made)
 }
 
-/// The handler writes to where its alien's breakpoint is, and nothing stops it.
+/// The handler writes to the address of its alien's breakpoint, and nothing stops it.
 fn alien_breakpoint(bed: &mut Bed) -> Result<(), Why> {
     const PLACE: Word = ADDRESS + PAGE - 8;
     let alien = alien::launch(bed, code::system_calls())?;
