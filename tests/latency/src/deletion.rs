@@ -21,9 +21,9 @@ pub const CASES: &[Case] = &[
     ("wide_derivation", wide_derivation),
 ];
 
-/// Objects where a walk over all of them is meant.
+/// How many objects the kernel has to walk over.
 const MANY: Word = 2000;
-/// More Quotas than may lie in each other.
+/// More Quotas than may be nested.
 const DEEP: Word = 17;
 
 /// Quotas in the table of a dwelling, from slot 16 on.
@@ -33,8 +33,8 @@ fn fill(bed: &Bed, thread: Thread) -> Result<()> {
     })
 }
 
-/// A thread whose original is among the first things in a Space deletes that Space: it is gone when
-/// most of the work is still to be done.
+/// A thread whose original is among the first capabilities of a Space deletes that Space: the
+/// thread is deleted when most of the work is still to be done.
 fn own_ground(bed: &mut Bed) -> Result<()> {
     const ORIGINAL: Word = 3;
     let (ground, builder) = bed.dwelling(16 + MANY)?;
@@ -53,14 +53,14 @@ fn own_ground(bed: &mut Bed) -> Result<()> {
     expect(false)
 }
 
-/// Each in the one before; all but the last have no name any more when that goes.
+/// Each in the one before; all except the last no longer have a capability when that is deleted.
 fn nested_quotas(bed: &mut Bed) -> Result<()> {
     let mut inner = QUOTA;
     let first = bed.slot();
     for (slot, room) in (first..).zip((0..DEEP).rev()) {
         match inner.create_quota(room * 128, 0, slot) {
             Ok(made) => inner = made,
-            // It is as deep as it may be.
+            // It is as deep as allowed.
             Err(Error::TooDeep) => break,
             Err(error) => return Err(error),
         }
@@ -70,7 +70,7 @@ fn nested_quotas(bed: &mut Bed) -> Result<()> {
     (first..=inner.0).try_for_each(delete)
 }
 
-/// Each one's original is in the table of the one outside; the outermost is deleted.
+/// Each one's original is in the table of the outer one; the outermost is deleted.
 fn nested_spaces(bed: &mut Bed) -> Result<()> {
     const DEPTH: u32 = 250;
     const INNER: Word = 3;
@@ -117,10 +117,10 @@ fn space_of_objects(bed: &mut Bed) -> Result<()> {
     delete(space.0)
 }
 
-/// As many tables as there is kernel memory for, where a space can have more.
+/// As many tables as kernel memory allows, where a space can have more.
 const TABLES: usize = if Word::BITS == 64 { 2000 } else { 4000 };
 
-/// A table for nearly every span that a space can have, or for as many as there is room for.
+/// A table for nearly every span of a space, or for as many as kernel memory allows.
 fn space_of_tables(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
     let (ram, spans) = (bed.ram, (0..USER_END).step_by(SPAN as usize).take(TABLES));
@@ -138,7 +138,7 @@ fn space_of_threads(bed: &mut Bed) -> Result<()> {
     delete(space.0)
 }
 
-/// As many copies of copies as there may be.
+/// As many copies of copies as are allowed.
 fn deep_derivation(bed: &mut Bed) -> Result<()> {
     let first = bed.slot();
     QUOTA.create_quota(PAGE, 0, first)?;

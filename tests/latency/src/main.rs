@@ -30,7 +30,7 @@ use processor::{STATUS, Words};
 
 macadamia::main!(run);
 
-/// A case: what it is called and what it does.
+/// A case: its name and its function.
 pub type Case = (&'static str, fn(&mut Bed) -> Result<()>);
 
 /// The component's own Quota.
@@ -43,27 +43,28 @@ pub const SELF: Thread = Thread(image::slot::THREAD as Word);
 pub const PAGE: Word = abi::PAGE_SIZE;
 /// Bytes that a translation table maps.
 pub const SPAN: Word = abi::TABLE_SPAN;
-/// Where cases map into spaces that they make.
+/// The address at which cases map into their spaces.
 pub const PLACE: Word = 0x4000_0000;
 /// The right to control an object.
 pub const CONTROL: Rights = Rights::CONTROL;
 /// To read and write.
 pub const RW: Rights = Rights(3);
 
-/// Where the threads of a case have their code, in every space: after what cases map at [`PLACE`],
-/// which on PowerPC is where grants end.
+/// The address of the code of a case's threads, in every space: after the mappings at [`PLACE`],
+/// which on PowerPC is the end of grants.
 pub const CODE: Word = image::layout::GRANTS_END as Word + 64 * SPAN;
-/// Where in the component's memory that is: after two spans, of which the first can be a large
+/// The code's offset in the component's memory: after two spans, of which the first can be a large
 /// page.
 const CODE_OFFSET: Word = 2 * SPAN;
 /// Threads in the crowd.
 pub const CROWD: u32 = 1500;
 /// Spaces that Segments are attached to.
 const SPACES: u32 = 1000;
-/// More urgent than the first thread: who is started runs at once, until it waits.
+/// A higher priority than the first thread's: a thread that is started runs at once, until it
+/// waits.
 const URGENT: Word = 110;
 
-/// What a case works with; slots that it takes are emptied after it.
+/// The resources of a case; slots that it takes are emptied after it.
 pub struct Bed {
     /// RAM: two spans that begin at a multiple of one, and the page with the code.
     pub ram: Memory,
@@ -119,7 +120,7 @@ impl Bed {
         Ok(&self.crowd)
     }
 
-    /// As [`Bed::gather`], and before each thread the urgent `partner` starts with code of its own.
+    /// Like [`Bed::gather`]; before each thread the urgent `partner` starts with its own code.
     pub fn meet(&mut self, partner: Thread, its: &Code, code: &Code, state: Word) -> Result<()> {
         for thread in &self.crowd {
             self.start(partner, its, 0)?;
@@ -140,7 +141,7 @@ impl Bed {
         Ok((space, thread))
     }
 
-    /// Gives a native space what [`Bed::dwelling`] says.
+    /// Gives a native space the code and the capabilities of [`Bed::dwelling`].
     pub fn furnish(&self, space: Space) -> Result<()> {
         macadamia::cap::copy(QUOTA.0, Some(space), code::OWN_QUOTA, CONTROL, 0)?;
         macadamia::cap::copy(SPACE.0, Some(space), code::OWN_SPACE, CONTROL, 0)?;
@@ -153,8 +154,7 @@ impl Bed {
         map(space, CODE, self.ram, CODE_OFFSET, PAGE, Rights::READ.union(Rights::EXECUTE))
     }
 
-    /// A thread that does not run does what the code says and halts. An error is that of its last
-    /// system call.
+    /// Lets a thread execute the code and halt. An error is that of its last system call.
     pub fn act(&self, thread: Thread, code: &Code) -> Result<()> {
         self.start(thread, code, 0)?;
         match thread.registers()?.word(STATUS) {
@@ -178,14 +178,14 @@ impl Bed {
 
     fn clean(&mut self) {
         case("cleaning");
-        // What a case has deleted is not there; what it has not stopped may stop.
+        // Objects that a case has deleted are missing; threads that it has not stopped may stop.
         (self.first..self.next).for_each(|slot| _ = delete(slot));
         self.crowd.iter().for_each(|thread| _ = thread.stop());
         self.next = self.first;
     }
 }
 
-/// An error if a case is not what it should be.
+/// An error if a condition of a case does not hold.
 pub fn expect(holds: bool) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::BadState) }
 }

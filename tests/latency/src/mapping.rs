@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mapping much at once, and mapping where much is mapped.
+//! Mapping many pages at once, and mapping where many are mapped.
 
 use crate::code::Code;
 use crate::{Bed, CODE, Case, PAGE, PLACE, QUOTA, RW, SELF, SPAN, batches, expect};
@@ -74,8 +74,8 @@ fn attach(bed: &mut Bed, space: Space) -> Result<Memory> {
     first.ok_or(abi::Error::BadState)
 }
 
-/// A whole batch of the memory that the kernel may look for longest; where that has no table yet;
-/// and a Segment beside it.
+/// A full batch of the memory for which the kernel may search longest; at addresses without a
+/// table; and next to a Segment.
 fn attachments_map(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
     let segment = QUOTA.create_segment(SPAN, bed.slot())?;
@@ -90,7 +90,7 @@ fn attachments_map(bed: &mut Bed) -> Result<()> {
     space.detach(PLACE + 2 * SPAN)
 }
 
-/// The same by the answers to page faults.
+/// The same by answers to page faults.
 fn attachments_answer(bed: &mut Bed) -> Result<()> {
     let (space, reader) = bed.dwelling(4)?;
     let first = attach(bed, space)?;
@@ -121,7 +121,7 @@ fn attachments_answer(bed: &mut Bed) -> Result<()> {
     Ok(())
 }
 
-/// And by the answers to an alien's, of a page each and of many.
+/// And by answers to an alien's page faults, with one page each and with many.
 fn attachments_run(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
     let first = attach(bed, space)?;

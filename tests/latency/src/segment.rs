@@ -22,7 +22,7 @@ pub const CASES: &[Case] = &[
     ("wide_segment_beside_many", wide_segment_beside_many),
 ];
 
-/// So many bytes, or those of the largest Segment: its directory has as many entries as a leaf
+/// This many bytes, or those of the largest Segment: its directory has as many entries as a leaf
 /// table.
 const fn at_most(bytes: Word) -> Word {
     match (SPAN / PAGE).checked_mul(SPAN) {
@@ -38,7 +38,7 @@ fn attached(bed: &mut Bed) -> Result<Segment> {
     Ok(segment)
 }
 
-/// Tables come and go.
+/// Tables are made and deleted.
 fn shared_small_pages(bed: &mut Bed) -> Result<()> {
     let segment = attached(bed)?;
     case("shared_small_pages.map");
@@ -49,7 +49,7 @@ fn shared_small_pages(bed: &mut Bed) -> Result<()> {
     change_spans(segment.0, 0, MapRecord::UNMAP)
 }
 
-/// Large pages come, are split, and go.
+/// Large pages are mapped, split and unmapped.
 fn shared_large_pages(bed: &mut Bed) -> Result<()> {
     let segment = attached(bed)?;
     case("shared_large_pages.map");
@@ -78,8 +78,8 @@ fn shared_pages(bed: &mut Bed) -> Result<()> {
     Ok(())
 }
 
-/// Pages that nobody has touched, in as many spaces as are flushed one by one, and as many pages as are
-/// flushed page by page: first in one record, then in records of a batch. Each space has run.
+/// Untouched pages: as many spaces as are flushed one by one, and as many pages as are flushed page
+/// by page; first in one record, then in records of a batch. Each space has run.
 fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
     // MIPS flushes pairs of pages.
     const PAGES: Word = if Word::BITS == 64 { 32 } else { 20 };
@@ -90,7 +90,7 @@ fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
     let mut runners = Vec::new();
     for (space, slot) in spaces.iter().zip(slots) {
         space.attach(PLACE, segment, RW)?;
-        // Something else is there, so each space has translations of its own.
+        // Another page is mapped, so that each space has its own translations.
         map(*space, PLACE + SPAN, bed.ram, 0, PAGE, RW)?;
         runners.push(Alien::create(QUOTA, *space, slot, SELF)?.1);
     }
@@ -101,7 +101,8 @@ fn shared_untouched_pages(bed: &mut Bed) -> Result<()> {
     ];
     for count in [1, MapRecord::MAX as Word] {
         for (name, operation) in steps {
-            // A space is entered before it has anything that could be flushed: this ends by a fault.
+            // A space has to be entered before it has translations to flush: this ends with a
+            // fault.
             for handle in &mut runners {
                 *handle = ipc::run(*handle)?.handle;
             }
@@ -159,9 +160,8 @@ fn wide_segment(bed: &mut Bed) -> Result<()> {
     delete(segment.0)
 }
 
-/// Nearly all addresses of a space, or as many as a Segment can have: attached, used, detached,
-/// where many small ones are attached besides, among whose records that of the large one is looked
-/// for.
+/// Nearly all addresses of a space, or as many as a Segment can have: attached, used, detached.
+/// Many small ones are attached, too, and the large one's record is searched among theirs.
 fn wide_segment_beside_many(bed: &mut Bed) -> Result<()> {
     const BYTES: Word = at_most(11 << 28);
     const SMALL: Word = 64;

@@ -35,7 +35,7 @@ fn full(bed: &mut Bed) -> Result<(Space, Space)> {
     Ok((home, space))
 }
 
-/// It moves in and out, and is refused once all that is beyond its size was looked at.
+/// It becomes small and large, and is refused after everything beyond its size was checked.
 fn moves(bed: &mut Bed) -> Result<()> {
     let (home, space) = full(bed)?;
     case("small_move.attach");
@@ -50,12 +50,12 @@ fn moves(bed: &mut Bed) -> Result<()> {
     let other = QUOTA.create_space(0, bed.slot())?;
     map(other, last, bed.ram, 0, PAGE, RW)?;
     expect(home.take_in(SIZE, other, SPAN) == Err(Error::Occupied))?;
-    // A part of the home is looked at to its end.
+    // The home is checked up to its end.
     map(home, 3 * SIZE - PAGE, bed.ram, 0, PAGE, RW)?;
     expect(home.take_in(2 * SIZE, space, SIZE) == Err(Error::Occupied))
 }
 
-/// The Space ends in its home, and a home ends with it.
+/// A home is deleted that has the Space, and the Space is deleted while it is small.
 fn ends(bed: &mut Bed) -> Result<()> {
     let (home, space) = full(bed)?;
     home.take_in(0, space, SIZE)?;
@@ -67,7 +67,7 @@ fn ends(bed: &mut Bed) -> Result<()> {
     delete(space.0)
 }
 
-/// A Segment that fills a small Space comes and goes.
+/// A Segment that fills a small Space is attached and detached.
 fn segment(bed: &mut Bed) -> Result<()> {
     let (home, space) = (QUOTA.create_home(bed.slot())?, QUOTA.create_space(0, bed.slot())?);
     let segment = QUOTA.create_segment(SIZE, bed.slot())?;
@@ -99,7 +99,7 @@ fn crowd(bed: &mut Bed) -> Result<()> {
         space.attach(0, segment, RW)?;
         home.take_in(address, *space, SPAN)?;
     }
-    // Its table comes and goes, with all pages in it.
+    // Its table is made and deleted, with all pages in it.
     case("small_crowd.map");
     batches([MapRecord::new(MapRecord::MAP, segment.0, 0, bed.ram.0, PAGE, SPAN, RW)])?;
     case("small_crowd.protect");

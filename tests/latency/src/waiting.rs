@@ -50,7 +50,7 @@ fn misfits(bed: &mut Bed) -> Result<()> {
     expect(ipc::poll().err() == Some(Error::WouldBlock))
 }
 
-/// Somebody more urgent comes after all, becomes less urgent and more urgent again.
+/// A more urgent thread comes after all others, becomes less urgent and more urgent again.
 fn priorities(bed: &mut Bed) -> Result<()> {
     let (target, late) = (target(bed)?, target(bed)?);
     bed.gather(&send_to(target), SENDS)?;
@@ -63,7 +63,8 @@ fn priorities(bed: &mut Bed) -> Result<()> {
     late.set_priority(URGENT + 5, URGENT)
 }
 
-/// All are due at the same moment; one is set that is due later, and one that is due before.
+/// All alarms are due at the same moment; then one is set that is due later, and one that is due
+/// earlier.
 fn alarms(bed: &mut Bed) -> Result<()> {
     const BIT: Word = 1;
     const MILLISECOND: u64 = 1_000_000;
@@ -107,7 +108,7 @@ fn death_of_a_replier(bed: &mut Bed) -> Result<()> {
     delete(target.0)
 }
 
-/// Of an alien nothing but its queue is looked through.
+/// Of an alien only its queue is walked.
 fn death_of_an_alien(bed: &mut Bed) -> Result<()> {
     let space = QUOTA.create_space(0, bed.slot())?;
     let (alien, _) = Alien::create(QUOTA, space, bed.slot(), SELF)?;

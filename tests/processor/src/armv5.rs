@@ -42,13 +42,13 @@ pub const INVALID_BYTES: u32 = 4;
 pub const BREAKPOINT: u32 = abi::frame::vector::BREAKPOINT;
 /// The exception by which a thread learns that an address is the kernel's.
 pub const KERNEL_REFUSED: [u32; 1] = [abi::frame::vector::PAGE_FAULT];
-/// The error of a write to a page that a user may only read.
+/// The error of a write to a page that a user can only read.
 pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
-/// The error of a write to a page that is not there.
+/// The error of a write to a missing page.
 pub const WRITE_MISSED: u32 = abi::frame::fault::WRITE;
 
-/// Code of a native thread that answers each message with the first three of its words, where a test
-/// needs that.
+/// Code of a native thread that answers each message with the message's first three words, on
+/// processors where a test needs that.
 pub const ANSWERS: Option<fn() -> Vec<u8>> = None;
 
 /// Machine code. A thread starts with its UTCB's address in r0 and the argument in r1, all else
@@ -65,9 +65,9 @@ pub mod code {
         read: "ldr r2, [r1]";
         /// Writes a zero there, if the thread has just started.
         write: "str r2, [r1]";
-        /// Reads there, tells it by an invalid instruction, and again.
+        /// Reads there and executes an invalid instruction, repeatedly.
         reads: "1: ldr r2, [r1]", "udf #0", "b 1b";
-        /// Writes there, tells it by an invalid instruction, and again.
+        /// Writes there and executes an invalid instruction, repeatedly.
         writes: "1: str r2, [r1]", "udf #0", "b 1b";
         /// Gives the registers of the number and of the first argument the value 0x1234.
         values: "mov r7, #0x1200", "orr r7, r7, #0x34", "mov r0, r7";
@@ -75,12 +75,12 @@ pub mod code {
         system_call: "swi #0";
         /// Number 20 and arguments 1 to 6.
         arguments: "mov r7, #20", "mov r0, #1", "mov r1, #2", "mov r2, #3", "mov r3, #4", "mov r4, #5", "mov r5, #6";
-        /// System calls of an alien for ever.
+        /// An alien's system calls, for ever.
         system_calls: "1: swi #0", "b 1b";
         /// The same, and before each it uses its thread pointer: the kernel's helper at 0xffff0fe0
         /// reads it.
         system_calls_with_pointer: "1: mvn r0, #0xf000", "mov lr, pc", "sub pc, r0, #31", "swi #0", "b 1b";
-        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        /// An alien writes 7 at the address in its first argument, and makes a system call.
         writes_seven: "mov r1, #7", "str r1, [r0]", "swi #0";
         /// An alien writes its fifth argument to where the first says.
         stores: "str r4, [r0]";
@@ -92,19 +92,19 @@ pub mod code {
 
     // For cases that are this processor's own.
     code! {
-        /// Reads a coprocessor register that tells of the memory management: control.
+        /// Reads a coprocessor register of the memory management: control.
         read_control: "mrc p15, 0, r2, c1, c0, 0";
-        /// Writes it as it is zero: the memory management would be off.
+        /// Writes zero to it: memory management would be off.
         write_control: "mcr p15, 0, r2, c1, c0, 0";
-        /// Writes what says which domains may be used.
+        /// Writes the domain access register.
         write_domains: "mcr p15, 0, r2, c3, c0, 0";
-        /// `fmrx r2, fpscr`: an instruction of the FPU that there is not.
+        /// `fmrx r2, fpscr`: an instruction of the FPU, which the processor does not have.
         float: ".inst 0xeef12a10";
-        /// Tries supervisor mode with interrupts off, and reads the status to r2.
+        /// Tries supervisor mode with interrupts disabled, and reads the status to r2.
         try_supervisor: "msr cpsr_c, #0xd3", "mrs r2, cpsr";
         /// Reads the status to r2.
         read_status: "mrs r2, cpsr";
-        /// Reads a halfword from where the argument says.
+        /// Reads a halfword at the argument.
         read_half: "ldrh r2, [r1]";
         /// Writes a halfword there.
         write_half: "strh r2, [r1]";
@@ -118,14 +118,14 @@ pub mod code {
         write_multiple: "stmia r1, {{r2, r3}}";
         /// Writes a byte there.
         write_byte: "strb r2, [r1]";
-        /// Goes on at the argument, in Thumb state if its bit 0 is set.
+        /// Jumps to the argument, in Thumb state if its bit 0 is set.
         branch: "bx r1";
         /// The helper that reads the thread pointer, to r2.
         thread_pointer: "mvn r2, #0xf000", "mov lr, pc", "sub pc, r2, #31", "mov r2, r0";
         /// The helper that compares and exchanges: 0 at the argument becomes 5; r3 is 0 if it did.
         compare_and_exchange: "mov r2, r1", "mov r0, #0", "mov r1, #5", "mvn r3, #0xf000", "mov lr, pc", "sub pc, r3, #63", "mov r3, r0", "mov r1, r2";
-        /// The helper that does so with 64 bits: those wanted are at the argument, then the new
-        /// ones, then those that may change; r3 is 0 if they did.
+        /// The helper that does the same with 64 bits: the expected value is at the argument, then
+        /// the new one, then the one that may be changed; r3 is 0 if it was.
         compare_and_exchange_64:
             "mov r0, r1",
             "add r1, r0, #8",
@@ -151,10 +151,10 @@ pub mod code {
             "b 1b";
         /// The number of the helpers' version, to r2.
         helper_version: "mvn r2, #0xf000", "ldr r2, [r2, #-3]";
-        /// Adds 1 to the word at the argument, which is in r2 then, tells it by an invalid
-        /// instruction, and again.
+        /// Adds 1 to the word at the argument, with the result in r2, and executes an invalid
+        /// instruction, repeatedly.
         increments: "1: ldr r2, [r1]", "add r2, r2, #1", "str r2, [r1]", "udf #0", "b 1b";
-        /// The same of an alien, which tells it by a system call.
+        /// The same for an alien, with a system call.
         increments_and_calls: "1: ldr r2, [r1]", "add r2, r2, #1", "str r2, [r1]", "swi #0", "b 1b";
         /// A native system call with the registers as they are, then reads word 40 of the UTCB,
         /// which r10 names, to r2.
@@ -190,7 +190,7 @@ pub mod code {
         (0xea00_0000 | distance.wrapping_sub(8) >> 2 & 0x00ff_ffff_u32).to_le_bytes().into()
     }
 
-    /// Loads a value, which lies after the branch, to a register.
+    /// Loads a value, which is after the branch, to a register.
     fn load(register: u32, value: u32) -> Vec<u8> {
         // ldr register, [pc]; b after; the value
         [0xe59f_0000 | register << 12, 0xea00_0000, value].map(u32::to_le_bytes).concat()
@@ -205,7 +205,7 @@ pub mod code {
         code
     }
 
-    /// Writes a word of the UTCB. To come before any system call.
+    /// Writes a word of the UTCB. It must be before any system call.
     #[must_use]
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         const SCRATCH: u32 = 12;

@@ -47,17 +47,17 @@ pub const INVALID: u32 = abi::frame::vector::INVALID_OPCODE;
 pub const INVALID_BYTES: u32 = 2;
 /// The exception of [`code::breakpoint`].
 pub const BREAKPOINT: u32 = 3;
-/// The exceptions by which a thread learns that an address is the kernel's: by its page, or by the
-/// limit of its segment where the kernel relies on that.
+/// The exceptions of a thread that accesses an address of the kernel: by its page, or by the limit
+/// of its segment if the kernel relies on that.
 pub const KERNEL_REFUSED: [u32; 2] =
     [abi::frame::vector::PAGE_FAULT, abi::frame::vector::GENERAL_PROTECTION];
-/// The error of a write to a page that a user may only read.
+/// The error of a write to a page that a user can only read.
 pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
-/// The error of a write to a page that is not there.
+/// The error of a write to a missing page.
 pub const WRITE_MISSED: u32 = abi::frame::fault::USER | abi::frame::fault::WRITE;
 
-/// Code of a native thread that answers each message with the first three of its words, where a test
-/// needs that.
+/// Code of a native thread that answers each message with the message's first three words, on
+/// processors where a test needs that.
 pub const ANSWERS: Option<fn() -> Vec<u8>> = None;
 
 /// Machine code.
@@ -73,9 +73,9 @@ pub mod code {
         read: "mov eax, [esi]";
         /// Writes a zero there, if the thread has just started.
         write: "mov [esi], eax";
-        /// Reads there, tells it by an invalid instruction, and again.
+        /// Reads there and executes an invalid instruction, repeatedly.
         reads: "1: mov eax, [esi]", "ud2", "jmp 1b";
-        /// Writes there, tells it by an invalid instruction, and again.
+        /// Writes there and executes an invalid instruction, repeatedly.
         writes: "1: mov [esi], eax", "ud2", "jmp 1b";
         /// Gives the registers of the number and of the first argument the value 0x1234.
         values: "mov eax, 0x1234", "mov ebx, eax";
@@ -83,13 +83,13 @@ pub mod code {
         system_call: "int 0x80";
         /// Number 20 and arguments 1 to 6.
         arguments: "mov eax, 20", "mov ebx, 1", "mov ecx, 2", "mov edx, 3", "mov esi, 4", "mov edi, 5", "mov ebp, 6";
-        /// System calls of an alien for ever.
+        /// An alien's system calls, for ever.
         system_calls: "1: int 0x80", "jmp 1b";
         /// The same, and before each it uses its thread pointer.
         system_calls_with_pointer: "1: mov eax, 0x33", "mov gs, ax", "int 0x80", "jmp 1b";
-        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        /// An alien writes 7 at the address in its first argument, and makes a system call.
         writes_seven: "mov dword ptr [ebx], 7", "int 0x80";
-        /// An alien writes its fifth argument to where the first says.
+        /// An alien writes its fifth argument at the address in the first.
         stores: "mov [ebx], edi";
         /// Counts in the register of an alien's number, for ever.
         counts: "1: inc eax", "jmp 1b";
@@ -116,7 +116,7 @@ pub mod code {
         code
     }
 
-    /// Writes a word of the UTCB. To come before any system call.
+    /// Writes a word of the UTCB. It must be before any system call.
     #[must_use]
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         // mov dword [ebx + offset], value: EBX names the UTCB at the start

@@ -76,7 +76,7 @@ pub trait Words {
     /// Changes it.
     fn set(&mut self, offset: usize, value: Word);
 
-    /// Goes on after the invalid instruction at which it stopped.
+    /// Continues after the invalid instruction at which it stopped.
     fn skip_invalid(&mut self) {
         self.set(PC, self.word(PC) + INVALID_BYTES);
     }
@@ -93,7 +93,7 @@ impl Words for Frame {
     }
 }
 
-/// A frame of zeros but for these.
+/// A frame of zeros, except for these.
 #[must_use]
 pub fn frame(pc: Word, sp: Word) -> Frame {
     let mut frame = Frame::default();

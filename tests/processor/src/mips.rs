@@ -40,20 +40,20 @@ pub const INVALID: Word = abi::frame::vector::RESERVED;
 pub const INVALID_BYTES: Word = 4;
 /// The exception of [`code::breakpoint`].
 pub const BREAKPOINT: Word = abi::frame::vector::BREAKPOINT;
-/// The exceptions by which a thread learns that an address is the kernel's: nobody has a page there,
-/// or it is no user's.
+/// The exceptions of a thread that accesses an address of the kernel: there is no page, or it is
+/// not a user's address.
 pub const KERNEL_REFUSED: [Word; 2] = [abi::frame::vector::PAGE_FAULT, abi::frame::vector::ADDRESS];
-/// The error of a write to a page that a user may only read.
+/// The error of a write to a page that a user can only read.
 pub const WRITE_REFUSED: Word = WRITE_MISSED | abi::frame::fault::PROTECTION;
-/// The error of a write to a page that is not there.
+/// The error of a write to a missing page.
 pub const WRITE_MISSED: Word = abi::frame::fault::WRITE;
 
-/// Code of a native thread that answers each message with the first three of its words, where a test
-/// needs that.
+/// Code of a native thread that answers each message with the message's first three words, on
+/// processors where a test needs that.
 pub const ANSWERS: Option<fn() -> Vec<u8>> = None;
 
 /// Machine code. A thread starts with its UTCB's address in $4 and the argument in $5, all else
-/// zero. The assembler has something that does nothing after each branch.
+/// zero. The assembler puts an instruction without effect after each branch.
 pub mod code {
     code! {
         /// Raises the exception [`INVALID`](super::INVALID).
@@ -66,9 +66,9 @@ pub mod code {
         read: "lw $6, 0($5)";
         /// Writes zeros there, if the thread has just started.
         write: "sw $6, 0($5)";
-        /// Reads there, tells it by an invalid instruction, and again.
+        /// Reads there and executes an invalid instruction, repeatedly.
         reads: "1: lw $6, 0($5)", ".4byte 0x0000000e", "b 1b";
-        /// Writes there, tells it by an invalid instruction, and again.
+        /// Writes there and executes an invalid instruction, repeatedly.
         writes: "1: sw $6, 0($5)", ".4byte 0x0000000e", "b 1b";
         /// Gives the registers of the number and of the first argument the value 0x1234.
         values: "li $2, 0x1234", "li $4, 0x1234";
@@ -76,11 +76,11 @@ pub mod code {
         system_call: "syscall";
         /// Number 20 and arguments 1 to 6.
         arguments: "li $2, 20", "li $4, 1", "li $5, 2", "li $6, 3", "li $7, 4", "li $8, 5", "li $9, 6";
-        /// System calls of an alien for ever.
+        /// An alien's system calls, for ever.
         system_calls: "1: syscall", "b 1b";
         /// The same, and before each it uses its thread pointer, which it has given itself.
         system_calls_with_pointer: "lui $23, 1", "1: move $6, $23", "syscall", "b 1b";
-        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        /// An alien writes 7 at the address in its first argument, and makes a system call.
         writes_seven: "li $5, 7", "sw $5, 0($4)", "syscall";
         /// An alien writes 32 bits of its fifth argument to where the first says.
         stores: "sw $8, 0($4)";
@@ -96,46 +96,47 @@ pub mod code {
         read_status: "mfc0 $6, $12";
         /// See [`read_status`].
         write_status: "mtc0 $6, $12";
-        /// See [`read_status`]: the 32 bits of the counter, which nobody reads for a user.
+        /// See [`read_status`]: the 32 bits of the counter, which the kernel does not read for a
+        /// user.
         read_count: "mfc0 $6, $9";
         /// See [`read_status`].
         write_count: "dmtc0 $6, $9";
         /// An entry of the TLB, written.
         write_tlb: "tlbwr";
-        /// An entry of the TLB, looked for.
+        /// An entry of the TLB, searched.
         probe_tlb: "tlbp";
         /// The return from an exception.
         return_from_exception: "eret";
-        /// A line of a cache, dropped: `cache 0, 0($5)`.
+        /// A line of a cache, invalidated: `cache 0, 0($5)`.
         drop_line: ".4byte 0xbca00000";
         /// An instruction of the FPU.
         uses_fpu: ".4byte 0x46000000";
-        /// Reads 64 bits where the argument says.
+        /// Reads 64 bits at the argument.
         read_wide: "ld $6, 0($5)";
         /// Writes them.
         write_wide: "sd $6, 0($5)";
-        /// Goes on at the argument.
+        /// Jumps to the argument.
         branch: "jr $5";
-        /// Reads the counter, twice, and tells it.
+        /// Reads the counter twice, and executes an invalid instruction.
         reads_count: "dmfc0 $6, $9", "dmfc0 $7, $9", ".4byte 0x0000000e";
         /// Traps.
         traps: "teq $0, $0";
         /// Overflows.
         overflows: "lui $6, 0x7fff", "add $6, $6, $6";
-        /// Reads a byte from the port that the argument says, and tells it; writes it, and tells
-        /// it.
+        /// Reads a byte from the port in the argument, and writes it; an invalid instruction is
+        /// after each.
         uses_port: "lbu $6, 0($5)", ".4byte 0x0000000e", "sb $6, 0($5)", ".4byte 0x0000000e";
-        /// Reads a byte there by an instruction that nobody makes for a component.
+        /// Reads a byte there by an instruction that the kernel does not carry out for a component.
         uses_port_wrongly: "lb $6, 0($5)";
-        /// Makes words of a message of what it has in $16 to $23.
+        /// Answers with the values of $16 to $23 as words of a message.
         shows_kept:
             "move $5, $16", "move $6, $17", "move $7, $18", "move $8, $19",
             "move $9, $20", "move $10, $21", "move $11, $22", "move $12, $23";
-        /// And of $30, $31, `hi` and `lo`; the other four are zero.
+        /// And with those of $30, $31, `hi` and `lo`; the other four are zero.
         shows_others:
             "move $5, $30", "move $6, $31", "mfhi $7", "mflo $8",
             "move $9, $0", "move $10, $0", "move $11, $0", "move $12, $0";
-        /// Branches over an invalid instruction, and on the way reads what the argument says.
+        /// Branches over an invalid instruction, and reads at the argument in the delay slot.
         reads_on_the_way:
             ".set push", ".set noreorder",
             "b 1f",
@@ -143,7 +144,7 @@ pub mod code {
             ".4byte 0x0000000e",
             "1: break",
             ".set pop";
-        /// The same, and on the way it writes there.
+        /// The same, but it writes there in the delay slot.
         writes_on_the_way:
             ".set push", ".set noreorder",
             "b 1f",
@@ -151,7 +152,7 @@ pub mod code {
             ".4byte 0x0000000e",
             "1: break",
             ".set pop";
-        /// The same with a system call on the way.
+        /// The same with a system call in the delay slot.
         calls_on_the_way:
             ".set push", ".set noreorder",
             "b 1f",
@@ -159,7 +160,7 @@ pub mod code {
             ".4byte 0x0000000e",
             "1: break",
             ".set pop";
-        /// The same with an access to a port.
+        /// The same with an access to a port in the delay slot.
         uses_port_on_the_way:
             ".set push", ".set noreorder",
             "b 1f",
@@ -172,7 +173,8 @@ pub mod code {
             ".set push", ".set noreorder",
             "b .",
             ".set pop";
-        /// Adds up a word of each page from the argument on, 300 of them, and tells it.
+        /// Adds up a word of each of 300 pages from the argument on, and executes an invalid
+        /// instruction.
         adds_pages:
             "li $7, 300",
             "1: lw $8, 0($5)",
@@ -222,7 +224,7 @@ pub mod code {
         code
     }
 
-    /// Writes 32 bits of the UTCB. To come before any system call.
+    /// Writes 32 bits of the UTCB. It must be before any system call.
     #[must_use]
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         const SCRATCH: u32 = 3;
@@ -237,7 +239,7 @@ pub mod code {
     use super::Vec;
 }
 
-/// Gives a thread a thread pointer: that is a register as any other here, and programs load it
+/// Gives a thread a thread pointer: here that is a register like any other, and programs load it
 /// themselves.
 ///
 /// # Errors

@@ -10,9 +10,8 @@ use macadamia::{Result, Thread};
 const R0: usize = offset_of!(Frame, gpr);
 /// This many instructions of a nanosecond are this many ticks of the time base: it has 25 MHz.
 pub const INSTRUCTIONS: (u64, u64) = (40, 1);
-/// Where a measurement has its pages, in each of its spaces: in the second segment, as most
-/// components have all that they have in the lowest two. What such a component is granted begins
-/// there, and is small.
+/// The address of a measurement's pages in each of its spaces: in the second segment, because most
+/// components use only the lowest two. The grants of such a component begin there, and are small.
 #[must_use]
 pub fn measured() -> u32 {
     macadamia::map::grants().start + (128 << 20)
@@ -43,13 +42,13 @@ pub const INVALID_BYTES: u32 = 4;
 pub const BREAKPOINT: u32 = abi::frame::vector::PROGRAM;
 /// The exception by which a thread learns that an address is the kernel's.
 pub const KERNEL_REFUSED: [u32; 1] = [abi::frame::vector::PAGE_FAULT];
-/// The error of a write to a page that a user may only read.
+/// The error of a write to a page that a user can only read.
 pub const WRITE_REFUSED: u32 = WRITE_MISSED | abi::frame::fault::PROTECTION;
-/// The error of a write to a page that is not there.
+/// The error of a write to a missing page.
 pub const WRITE_MISSED: u32 = abi::frame::fault::WRITE;
 
-/// Code of a native thread that answers each message with the first three of its words, where a test
-/// needs that.
+/// Code of a native thread that answers each message with the message's first three words, on
+/// processors where a test needs that.
 pub const ANSWERS: Option<fn() -> Vec<u8>> = None;
 
 /// Machine code. A thread starts with its UTCB's address in r3 and the argument in r4, all else
@@ -66,9 +65,9 @@ pub mod code {
         read: "lwz 5, 0(4)";
         /// Writes a zero there, if the thread has just started.
         write: "stw 5, 0(4)";
-        /// Reads there, tells it by an invalid instruction, and again.
+        /// Reads there and executes an invalid instruction, repeatedly.
         reads: "1: lwz 5, 0(4)", ".long 0", "b 1b";
-        /// Writes there, tells it by an invalid instruction, and again.
+        /// Writes there and executes an invalid instruction, repeatedly.
         writes: "1: stw 5, 0(4)", ".long 0", "b 1b";
         /// Gives the registers of the number and of the first argument the value 0x1234.
         values: "li 0, 0x1234", "li 3, 0x1234";
@@ -76,11 +75,11 @@ pub mod code {
         system_call: "sc";
         /// Number 20 and arguments 1 to 6.
         arguments: "li 0, 20", "li 3, 1", "li 4, 2", "li 5, 3", "li 6, 4", "li 7, 5", "li 8, 6";
-        /// System calls of an alien for ever.
+        /// An alien's system calls, for ever.
         system_calls: "1: sc", "b 1b";
         /// The same, and before each it uses its thread pointer, which it has given itself.
         system_calls_with_pointer: "lis 2, 1", "1: mr 5, 2", "sc", "b 1b";
-        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        /// An alien writes 7 at the address in its first argument, and makes a system call.
         writes_seven: "li 4, 7", "stw 4, 0(3)", "sc";
         /// An alien writes its fifth argument to where the first says.
         stores: "stw 7, 0(3)";
@@ -100,7 +99,7 @@ pub mod code {
         read_segment: "mfsr 5, 1";
         /// See [`read_segment`].
         write_segment: "mtsr 1, 5";
-        /// A register of the kernel's own.
+        /// A special-purpose register of the kernel.
         read_special: "mfspr 5, 273";
         /// See [`read_special`].
         write_special: "mtspr 272, 5";
@@ -108,12 +107,12 @@ pub mod code {
         return_from_exception: "rfi";
         /// Drops a translation.
         drop_page: "tlbie 4";
-        /// Drops a line of the data cache, and what was written to it.
+        /// Invalidates a line of the data cache without a write-back.
         drop_line: "dcbi 0, 4";
-        /// Reserves the word at the argument, which is not to be aligned.
+        /// Reserves the word at the argument, which must not be aligned.
         reserve: "lwarx 5, 0, 4";
         /// Reserves the word at the argument, spins 33 million times, and stores 1 more there if it
-        /// has its reservation still: r7 is 1 then, else 2.
+        /// still has its reservation: then r7 is 1, otherwise 2.
         reserves_long:
             "lis 6, 0x200",
             "mtctr 6",
@@ -127,33 +126,33 @@ pub mod code {
             "2: .long 0";
         /// Adds 1 to the word at the argument for ever, by reservations; how often is in r8.
         counts_atomically: "1: lwarx 5, 0, 4", "addi 5, 5, 1", "stwcx. 5, 0, 4", "bne 1b", "addi 8, 8, 1", "b 1b";
-        /// Loads the FPU's first and last register from the argument, and tells it by an invalid
-        /// instruction; then stores both 16 bytes after that, and so on.
+        /// Loads the FPU's first and last register from the argument, then stores both 16 bytes
+        /// after it, repeatedly, with an invalid instruction after each.
         floats: "lfd 0, 0(4)", "lfd 31, 8(4)", ".long 0", "1: stfd 0, 16(4)", "stfd 31, 24(4)", ".long 0", "b 1b";
-        /// Adds the double at the argument to that after it, into the next one.
+        /// Adds the double at the argument and the one after it, and stores the sum after both.
         adds: "lfd 1, 0(4)", "lfd 2, 8(4)", "fadd 3, 1, 2", "stfd 3, 16(4)", ".long 0";
-        /// Gives all registers but r1, r2 and those of a system call a value of their own, makes a
-        /// system call with the latter as they are, and ends by an invalid instruction.
+        /// Makes a system call with the registers as they are, and ends with an invalid
+        /// instruction.
         calls: "sc", ".long 0";
-        /// Reads a byte from the port that the argument says, and tells it; writes it, and tells
-        /// it.
+        /// Reads a byte from the port in the argument, and writes it; an invalid instruction is
+        /// after each.
         uses_port: "lis 6, 0xfe00", "lbzx 5, 6, 4", ".long 0", "stbx 5, 6, 4", ".long 0";
         /// Reads a byte there by an instruction that the kernel does not execute for a component.
         uses_port_wrongly: "lis 6, 0xfe00", "add 6, 6, 4", "lbz 5, 0(6)", ".long 0";
-        /// Two instructions, each a step.
+        /// Three instructions, each a step.
         steps: "li 5, 1", "li 6, 2", "li 7, 3", ".long 0";
         /// A function that returns 1 in r5, and one that returns 2.
         one: "li 5, 1", ".long 0";
         /// See [`one`].
         two: "li 5, 2", ".long 0";
-        /// Goes on at the argument.
+        /// Jumps to the argument.
         branch: "mtctr 4", "bctr";
         /// Adds 1 to the word at the argument.
         adds_word: "lwz 5, 0(4)", "addi 5, 5, 1", "stw 5, 0(4)";
-        /// The same of the word that r12 names.
+        /// The same for the word that r12 names.
         adds_far: "lwz 6, 0(12)", "addi 6, 6, 1", "stw 6, 0(12)";
-        /// Reads the word at the argument, and tells it by a system call; then writes it there, and
-        /// tells it.
+        /// Reads the word at the argument, and makes a system call; then writes it there, and makes
+        /// another one.
         reads_and_writes: "lwz 5, 0(4)", "sc", "stw 5, 0(4)", "sc";
         /// Reads the word that r12 names.
         loads_far: "lwz 6, 0(12)";
@@ -165,10 +164,10 @@ pub mod code {
         stores_float: "stfd 1, 0(4)";
         /// Uses the FPU.
         uses_fpu: "fmr 1, 1";
-        /// The handle that a system call has, and has given, changes places with that in the
-        /// register of the stack.
+        /// Exchanges the handle of the last system call and the next one with that in the stack
+        /// pointer.
         swaps_handles: "mr 5, 4", "mr 4, 1", "mr 1, 5";
-        /// Reads the time base, which users may.
+        /// Reads the time base, which users may read.
         reads_time: "mftb 5", ".long 0";
     }
 
@@ -199,7 +198,7 @@ pub mod code {
         code
     }
 
-    /// Writes a word of the UTCB. To come before any system call.
+    /// Writes a word of the UTCB. It must be before any system call.
     #[must_use]
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         const SCRATCH: u32 = 12;
@@ -214,7 +213,7 @@ pub mod code {
     use super::Vec;
 }
 
-/// Gives a thread a thread pointer: that is a register as any other here, and programs load it
+/// Gives a thread a thread pointer: here that is a register like any other, and programs load it
 /// themselves.
 ///
 /// # Errors

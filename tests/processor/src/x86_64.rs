@@ -42,17 +42,17 @@ pub const INVALID: Word = abi::frame::vector::INVALID_OPCODE;
 pub const INVALID_BYTES: Word = 2;
 /// The exception of [`code::breakpoint`].
 pub const BREAKPOINT: Word = 3;
-/// The exceptions by which a thread learns that an address is the kernel's: by its page, or as it
-/// is no address at all.
+/// The exceptions of a thread that accesses an address of the kernel: by its page, or because the
+/// address is not canonical.
 pub const KERNEL_REFUSED: [Word; 2] =
     [abi::frame::vector::PAGE_FAULT, abi::frame::vector::GENERAL_PROTECTION];
-/// The error of a write to a page that a user may only read.
+/// The error of a write to a page that a user can only read.
 pub const WRITE_REFUSED: Word = WRITE_MISSED | abi::frame::fault::PROTECTION;
-/// The error of a write to a page that is not there.
+/// The error of a write to a missing page.
 pub const WRITE_MISSED: Word = abi::frame::fault::USER | abi::frame::fault::WRITE;
 
-/// Code of a native thread that answers each message with the first three of its words, where a test
-/// needs that.
+/// Code of a native thread that answers each message with the message's first three words, on
+/// processors where a test needs that.
 pub const ANSWERS: Option<fn() -> Vec<u8>> = Some(code::answers);
 
 /// Machine code. A thread starts with its UTCB's address in rdi and the argument in rsi, all else
@@ -69,9 +69,9 @@ pub mod code {
         read: "mov eax, [rsi]";
         /// Writes zeros there, if the thread has just started.
         write: "mov [rsi], eax";
-        /// Reads there, tells it by an invalid instruction, and again.
+        /// Reads there and executes an invalid instruction, repeatedly.
         reads: "1: mov eax, [rsi]", "ud2", "jmp 1b";
-        /// Writes there, tells it by an invalid instruction, and again.
+        /// Writes there and executes an invalid instruction, repeatedly.
         writes: "1: mov [rsi], eax", "ud2", "jmp 1b";
         /// Gives the registers of the number and of the first argument the value 0x1234.
         values: "mov eax, 0x1234", "mov edi, eax";
@@ -79,11 +79,11 @@ pub mod code {
         system_call: "syscall";
         /// Number 20 and arguments 1 to 6.
         arguments: "mov eax, 20", "mov edi, 1", "mov esi, 2", "mov edx, 3", "mov r10d, 4", "mov r8d, 5", "mov r9d, 6";
-        /// System calls of an alien for ever.
+        /// An alien's system calls, for ever.
         system_calls: "1: syscall", "jmp 1b";
         /// The same, and before each it uses its thread pointer.
         system_calls_with_pointer: "1: mov rdx, fs:[0]", "syscall", "jmp 1b";
-        /// An alien writes 7 to where its first argument says, and tells it by a system call.
+        /// An alien writes 7 at the address in its first argument, and makes a system call.
         writes_seven: "mov dword ptr [rdi], 7", "syscall";
         /// An alien writes 32 bits of its fifth argument to where the first says.
         stores: "mov [rdi], r8d";
@@ -111,59 +111,61 @@ pub mod code {
         swap_base: "swapgs";
         /// See [`halt`].
         return_from_call: "sysretq";
-        /// A port that only the kernel has.
+        /// A port that only the kernel may use.
         read_port: "in al, 0x60";
         /// An interrupt that is not for users.
         interrupt: "int 0x41";
         /// See [`halt`].
         read_counts: "rdpmc";
-        /// What users have no leave for.
+        /// An instruction that is disabled for users.
         read_base: "rdfsbase rax";
-        /// The way into the kernel that processes of 32 bits have.
+        /// The way into the kernel for 32-bit processes.
         other_call: "sysenter";
-        /// Reads the time-stamp counter, then 64 bits at the argument by GS, and tells it.
+        /// Reads the time-stamp counter, then 64 bits at the argument by GS, and executes an
+        /// invalid instruction.
         reads_by_gs: "rdtsc", "mov rdx, gs:[rsi]", "ud2";
-        /// The argument is where it goes on.
+        /// Jumps to the argument.
         branch: "jmp rsi";
-        /// Makes a system call as the last instruction of users' addresses would be, whose return
-        /// has no address.
+        /// A system call, as the last instruction of users' addresses: its return address is beyond
+        /// them.
         last_call: "syscall";
-        /// Reads what FS begins with, and tells it by an invalid instruction, for ever.
+        /// Reads the first word by FS and executes an invalid instruction, repeatedly.
         reads_pointer: "1: mov rdx, fs:[0]", "ud2", "jmp 1b";
-        /// Loads a selector into FS, and tells it by an invalid instruction.
+        /// Loads a selector into FS and DS, and executes an invalid instruction.
         loads_selector: "mov eax, 0x23", "mov fs, eax", "mov ds, eax", "ud2";
-        /// Loads a selector into DS, then reads what FS begins with, and tells it.
+        /// Loads a selector into DS, makes a system call, reads the first word by FS, and executes
+        /// an invalid instruction.
         loads_data_selector: "mov eax, 0x23", "mov ds, eax", "xor eax, eax", "syscall", "mov rdx, fs:[0]", "ud2";
         /// Loads CS, which no processor allows and QEMU 10 does; then a system call from there.
         loads_code_selector: "xor eax, eax", ".byte 0x8e, 0xc8", "syscall", "ud2";
-        /// Goes on with what is on the stack, in words of 32 bits.
+        /// Returns (`iret`) with the 32-bit words on the stack.
         returns_by_stack: ".byte 0xcf";
-        /// Writes the selector of SS to where the argument says, and tells it by an invalid
-        /// instruction; then loads it from there, and makes a system call at once.
+        /// Writes the selector of SS at the argument, and executes an invalid instruction; then
+        /// loads it from there, and makes a system call at once.
         loads_stack_selector: "mov eax, ss", "mov [rsi], ax", "ud2", "mov ss, [rsi]", "syscall", "ud2";
-        /// Reads the selectors of DS and FS, and tells it.
+        /// Reads the selectors of DS and FS, and executes an invalid instruction.
         reads_selectors: "xor eax, eax", "xor edx, edx", "mov eax, fs", "mov edx, ds", "ud2";
-        /// Asks what the processor can do, and tells it by an invalid instruction.
+        /// Reads the processor's features, and executes an invalid instruction.
         features: "mov eax, 1", "cpuid", "ud2";
-        /// As [`floats`] with a register of AVX, and 32 bytes.
+        /// Like [`floats`] with a register of AVX, and 32 bytes.
         wide_floats: "vmovups ymm7, [rsi]", "ud2", "1: vmovups [rsi + 32], ymm7", "ud2", "jmp 1b";
-        /// Loads a register of SSE from the argument, and tells it by an invalid instruction; then
-        /// stores it 16 bytes after that, and tells it, for ever.
+        /// Loads a register of SSE from the argument, then stores it 16 bytes after it, repeatedly,
+        /// with an invalid instruction after each.
         floats: "movups xmm7, [rsi]", "ud2", "1: movups [rsi + 16], xmm7", "ud2", "jmp 1b";
     }
 
-    // For servers. `DATA` of theirs is what rsp is a page above at first.
+    // For servers. Their stack pointer starts one page above their `DATA`.
     code! {
-        /// Its code segment, its stack segment and its flags.
+        /// Reads its code segment, its stack segment and its flags.
         tells_its_ring: "mov eax, cs", "mov ebx, ss", "pushfq", "pop rsi", "ud2";
         /// Writes zeros at the argument.
         writes_there: "mov qword ptr [rsi], 0";
-        /// Goes on at the argument, up to three times if that leads back.
+        /// Jumps to the argument, up to three times if that returns here.
         branches_three_times: "inc dword ptr [rip + 3f]", "cmp dword ptr [rip + 3f], 3", "ja 2f", "jmp rsi", "2: ud2", "3: .long 0";
-        /// A system call of a native thread that there is not.
+        /// An unknown system call of a native thread.
         invalid_call: "mov eax, 0x3f", "syscall";
-        /// Fills the page at the argument, and makes a system call that there is not; then again,
-        /// with what is in rax finally.
+        /// Fills the page at the argument, and makes an unknown system call; then loads rax, and
+        /// executes an invalid instruction.
         scribbles: "mov rdi, rsi", "mov ecx, 4096", "mov al, 0xa5", "cld", "rep stosb", "mov eax, 0x3f", "syscall", "mov eax, 0x1234", "ud2";
         /// The argument becomes its stack pointer.
         moves_stack: "mov rsp, rsi";
@@ -171,9 +173,9 @@ pub mod code {
         sets_flags: "push rsi", "popfq";
         /// Counts in rbx and makes a system call, for ever.
         counts_calls: "1: inc rbx", "syscall", "jmp 1b";
-        /// The same with all flags that a user can set but those of steps.
+        /// The same with all flags that a user can set except those of steps.
         counts_calls_with_flags: "1: inc rbx", "push 0x254cd5", "popfq", "syscall", "jmp 1b";
-        /// The same with a stack pointer that is no address.
+        /// The same with a stack pointer that is not canonical.
         counts_calls_with_stack: "mov rsp, 0x8000000000000000", "1: inc rbx", "syscall", "jmp 1b";
         /// The same with selectors.
         counts_calls_with_selectors: "1: inc rbx", "mov eax, 0x23", "mov ds, eax", "mov es, eax", "mov fs, eax", "mov gs, eax", "syscall", "jmp 1b";
@@ -187,32 +189,32 @@ pub mod code {
         waits: "1: jmp 1b";
         /// Uses its stack for ever.
         pushes: "1: push 8", "pop rax", "jmp 1b";
-        /// Goes on at the argument at ring 3, with its stack there.
+        /// Continues at the argument in ring 3, with its stack there.
         leaves_to_ring_3: "push 0x23", "push rsi", "push 0x202", "push 0x2b", "push rsi", "iretq";
-        /// Serves its alien as the orders at the start of the data say: handle, frame, count, where
-        /// the alien begins, the tag of `run`. Tells rbx of the alien.
+        /// Serves its alien by the orders at the start of the data: handle, frame, count, the
+        /// alien's start address, the tag of `run`. Ends with the alien's rbx in rax.
         serves: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
             "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
             "mov rdi, [rsp - 0x1000]",
             "1: mov rax, [rsp - 0xfe0]", "syscall", "dec qword ptr [rsp - 0xff0]", "jnz 1b",
             "mov rbp, [rsp - 0xff8]", "mov rax, [rbp + 8]", "ud2";
-        /// The same for ever, and after each event makes a system call that there is not.
+        /// The same for ever, with an unknown system call after each event.
         serves_and_calls: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
             "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
             "mov rdi, [rsp - 0x1000]",
             "1: mov rax, [rsp - 0xfe0]", "syscall", "mov rbp, rdi", "mov eax, 0x3f", "syscall", "mov rdi, rbp", "jmp 1b";
-        /// The same once, and goes on with what follows.
+        /// The same once, and continues with the code after it.
         serves_once: "mov rbp, [rsp - 0xff8]", "mov rax, [rsp - 0xfe8]",
             "mov [rbp + 128], rax", "mov [rbp + 16], rax", "mov qword ptr [rbp + 136], 0x202", "mov qword ptr [rbp + 80], 0x202", "add rax, 4096", "mov [rbp + 120], rax",
             "mov rdi, [rsp - 0x1000]", "mov rax, [rsp - 0xfe0]", "syscall";
         /// Then the same again.
         runs_again: "mov rax, [rsp - 0xfe0]", "syscall";
-        /// Uses an FPU register of its own, runs its alien again, and tells rbx of it.
+        /// Changes an FPU register, runs its alien again, and ends with the alien's rbx in rax.
         computes_and_runs: "mov eax, 0x5ec4e7", "movq xmm0, rax", "mov rax, [rsp - 0xfe0]", "syscall",
             "mov rbp, [rsp - 0xff8]", "mov rax, [rbp + 8]", "ud2";
-        /// Has an FPU register in rbx at each system call but the first, for ever.
+        /// Has an FPU register in rbx at each system call except the first, for ever.
         tells_fpu: "syscall", "1: movq rbx, xmm0", "syscall", "jmp 1b";
-        /// Writes the last of the orders to where rsi says, and runs its alien again.
+        /// Writes the last of the orders at rsi, and runs its alien again.
         forges_and_runs: "mov rax, [rsp - 0xfd8]", "mov [rsi], rax", "mov rax, [rsp - 0xfe0]", "syscall", "ud2";
     }
 
@@ -238,7 +240,7 @@ pub mod code {
         code
     }
 
-    /// Writes 32 bits of the UTCB. To come before any system call.
+    /// Writes 32 bits of the UTCB. It must be before any system call.
     #[must_use]
     pub fn set_utcb(offset: usize, value: u32) -> Vec<u8> {
         // mov dword [rdi + offset], value: rdi names the UTCB at the start
@@ -248,7 +250,7 @@ pub mod code {
     /// A native thread answers each message with the first three of its words.
     #[must_use]
     pub fn answers() -> Vec<u8> {
-        // xor edi, edi: there is nobody to answer yet. mov eax, tag
+        // xor edi, edi: there is no caller yet. mov eax, tag
         let tag = Tag::new(Op::ReplyWait, 3, 0).0.to_le_bytes();
         let answers = [&[0xb8][..], &tag, system_call()].concat();
         [&[0x31, 0xff][..], &answers, &jump((answers.len() as u64).wrapping_neg())].concat()
