@@ -2,7 +2,7 @@
 //! Tells the linker where the loader is placed.
 
 fn main() {
-    // Cargo looks from the package's folder, the linker runs in the workspace's.
+    // Paths are relative to the package's folder for Cargo, and to the workspace's for the linker.
     println!("cargo:rerun-if-changed=bootm.ld");
     println!("cargo:rustc-link-arg-bins=-Ttests/bootm/bootm.ld");
 }

@@ -2,7 +2,7 @@
 //! Images in U-Boot's format (its `image.h`): a header of 64 bytes, words with the high byte first,
 //! and the data.
 
-/// What an image holds.
+/// The kind of an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A kernel.
@@ -13,17 +13,17 @@ pub enum Kind {
 
 /// An image that has passed all checks.
 pub struct Image<'a> {
-    /// Where it wants to lie.
+    /// The address for which it was made.
     pub load: u32,
-    /// Where it is entered.
+    /// Its entry point.
     pub entry: u32,
-    /// What it holds.
+    /// Its kind.
     pub data: &'a [u8],
 }
 
 const HEADER_BYTES: usize = 64;
 const MAGIC: u32 = 0x2705_1956;
-/// Where the header's own checksum is: it is zero when that is computed.
+/// The offset of the header's own checksum: it counts as zero when that is computed.
 const CHECKSUM: core::ops::Range<usize> = 4..8;
 const SYSTEM: usize = 28;
 const LINUX: u8 = 5;
@@ -35,7 +35,7 @@ const COMPRESSION: usize = 31;
 /// The image at the beginning of these bytes.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If the image is wrong.
 pub fn check(bytes: &[u8], kind: Kind) -> Result<Image<'_>, &'static str> {
     let (header, rest) =
         bytes.split_first_chunk::<HEADER_BYTES>().ok_or("it is shorter than a header")?;

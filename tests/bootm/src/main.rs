@@ -3,7 +3,7 @@
 //! checks headers and checksums, copies both to their places, leaves a list of tags, and enters the
 //! kernel with r0 to r2 set and caches off. It prints a sentence if it refuses an image.
 //!
-//! It knows nothing of this kernel but the format of its images.
+//! It knows nothing of this kernel except the format of its images.
 #![no_std]
 #![no_main]
 
@@ -14,15 +14,15 @@ use core::panic::PanicInfo;
 use image::{Image, Kind, check};
 use versatilepb::{system, uart};
 
-/// Where the kernel's image was loaded, as if from a disk, and the RAM disk's. There is room for 16
-/// MiB each.
+/// The addresses at which the kernel's image and the RAM disk's were loaded, as if from a disk.
+/// There is room for 16 MiB each.
 const KERNEL: u32 = 0x0200_0000;
 /// See [`KERNEL`].
 const RAM_DISK: u32 = 0x0300_0000;
 const ROOM: u32 = 16 << 20;
-/// Where the RAM disk goes.
+/// The address for the RAM disk.
 const RAM_DISK_PLACE: u32 = 0x0400_0000;
-/// Where the list of tags goes.
+/// The address for the list of tags.
 const TAGS: u32 = 0x100;
 /// Bytes of the board's RAM.
 const RAM: u32 = 128 << 20;
@@ -54,7 +54,7 @@ fn say(text: &str) {
     }
 }
 
-/// Says why there is nothing to start, and ends the machine.
+/// Prints why there is nothing to start, and ends the machine.
 fn refuse(what: &str, why: &str) -> ! {
     ["bootm: ", what, " refused: ", why, "\r\n"].into_iter().for_each(say);
     write(system::REGISTERS + system::LOCK, system::KEY);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine model counts: the fast paths of IPC, aliens, notifications and page faults,
-//! each in an interval (numbers below; limits in `tests/systems/fast-paths.toml`).
+//! Work for the machine model to count: the fast paths of IPC, aliens, notifications and page
+//! faults, each in an interval (numbers below; limits in `tests/systems/fast-paths.toml`).
 //!
 //! Interval 1 is different: the program counts it, too, by the time-stamp counter, which counts
 //! instructions under QEMU's `-icount shift=0`, or by a slower counter. The line `ticks 1 N R`
@@ -31,7 +31,7 @@ macadamia::main!(start);
 /// Repetitions of each interval: the first ones are slower, and medians are tested.
 const REPETITIONS: u32 = 50;
 
-/// What every component has.
+/// Capabilities that every component has.
 const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
 const SPACE: Space = Space(image::slot::SPACE as Word);
 const SELF: Thread = Thread(image::slot::THREAD as Word);
@@ -70,7 +70,7 @@ fn share(words: &Region) -> ! {
     }
 }
 
-/// Calls to who shares memory with this component, with a look at it from both sides.
+/// Calls to the thread that shares memory with this component; both access the memory.
 fn shared<const ID: u32>(to: Thread, words: &Region) {
     for _ in 0..REPETITIONS {
         let before = words.read(0);
@@ -98,7 +98,7 @@ fn calls<const ID: u32>(to: Thread, count: u32) {
     }
 }
 
-/// The same with as many words as travel in registers.
+/// The same with as many words as registers carry.
 fn full_calls<const ID: u32>(to: Thread) {
     let rest = 3..REGISTER_WORDS as usize;
     for _ in 0..REPETITIONS {
@@ -114,7 +114,7 @@ fn full_calls<const ID: u32>(to: Thread) {
     }
 }
 
-/// A space with this many slots, and this code at the place that is returned.
+/// A space with this many slots, and this code at the returned address.
 fn space_with(env: &mut Env, slots: Word, code: &[u8]) -> Result<(Space, Word)> {
     let (place, ram) = (processor::measured(), env.memory("ram"));
     let window = Window::open(place, ram, 0, abi::PAGE_SIZE, Rights(3))?;
@@ -155,7 +155,7 @@ fn alien<const ID: u32>(env: &mut Env, has_pointer: bool) -> Result<()> {
     Ok(())
 }
 
-/// Two aliens with thread pointers of their own in turn: visit 0 is `run` of the other than the
+/// Two aliens with their own thread pointers in turn: visit 0 is `run` of the one that did not run
 /// last, visit 1 its system call.
 fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     let mut handles = Vec::new();
@@ -176,8 +176,8 @@ fn aliens_in_turn<const ID: u32>(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
-/// Page faults of a thread in a space of its own, answered by a page each: visit 0 is the answer,
-/// which resumes it, visit 1 its next fault.
+/// Page faults of a thread in its own space, each answered by a page: visit 0 is the answer, which
+/// resumes it, visit 1 its next fault.
 fn pager<const ID: u32>(env: &mut Env) -> Result<()> {
     let ((space, code), ram) = (space_with(env, 1, code::reads_pages())?, env.memory("ram"));
     let (thread, _) = QUOTA.create_thread(space, env.free_slot(), None)?;
@@ -241,9 +241,10 @@ fn notified(
     Ok(to)
 }
 
-/// Notifications within this space. `NOTED`: visit 0 notifies the own thread, visit 1 takes that.
-/// `PEERS`: visit 0 notifies a waiting thread of the own priority, visit 1 waits, and lets that
-/// run. `URGENT`: visit 0 notifies a more urgent one, which runs at once, visit 1 is its waiting.
+/// Notifications within this space. `NOTED`: visit 0 notifies this thread itself, visit 1 takes the
+/// notification. `PEERS`: visit 0 notifies a waiting thread of the same priority, visit 1 waits,
+/// and lets that thread run. `URGENT`: visit 0 notifies a more urgent thread, which runs at once,
+/// visit 1 is its next receive.
 fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(
     env: &mut Env,
 ) -> Result<()> {
@@ -269,12 +270,12 @@ fn notifications<const NOTED: u32, const PEERS: u32, const URGENT: u32>(
     Ok(())
 }
 
-/// Bytes of a table that is looked up again and again.
+/// Bytes of a table that is read repeatedly.
 const TABLE: usize = 2048;
-/// Bytes of other memory that is read between: more than a cache has.
+/// Bytes of other memory that is read in between: more than a cache has.
 const OTHER: usize = 64 << 10;
 
-/// A table is read after much else was. Its lines are locked, if the processor can do that.
+/// A table is read after much other memory. Its lines are locked, if the processor can do that.
 fn table<const ID: u32>() -> Result<()> {
     let memory: Vec<AtomicU32> =
         (0..(OTHER + 2 * PAGE) / WORD).map(|_| AtomicU32::new(1)).collect();
@@ -332,7 +333,8 @@ fn round<const ID: u32>(to: &[Thread]) {
     }
 }
 
-/// A ring of this space and 99 others, in each of which a thread answers with the words that come.
+/// A ring of this space and 99 others, in each of which a thread answers with the words that it
+/// gets.
 fn hundred<const ID: u32>(env: &mut Env, answers: &[u8]) -> Result<()> {
     let mut servers = Vec::new();
     for _ in 0..99 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends malformed frames into the network, by a seed: of random lengths, with random bytes from
 //! some byte on, for all stations, for a group, for the first or the second client, or for no
-//! station. Many look like IPv4, IPv6 or ARP. Now and then a length is impossible.
+//! station. Many look like IPv4, IPv6 or ARP. Sometimes a length is impossible.
 //!
-//! Arguments: `frames=N`, `seed=N`. With `witness=N` instead, it counts what others send through
-//! the network card: when a datagram for it arrives, at least N frames must have come.
+//! Arguments: `frames=N`, `seed=N`. With `witness=N` instead, it counts the frames that others send
+//! through the network card: when a datagram for it arrives, at least N frames must have come.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -33,9 +33,9 @@ impl Random {
     }
 }
 
-/// Beginnings of what clients understand, from the type on.
+/// Starts of frames that clients understand, from the type on.
 const KNOWN: [&[u8]; 8] = [
-    // IPv4: ICMP, TCP, UDP, a fragment; all of them for 10.0.2.15, or for who has the frame.
+    // IPv4: ICMP, TCP, UDP, a fragment; all of them for 10.0.2.15, or for the frame's receiver.
     &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15],
     &[8, 0, 0x45, 0, 0, 60, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15],
     &[8, 0, 0x46, 0, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 2, 2, 10, 0, 2, 15],
@@ -66,7 +66,7 @@ fn run(env: Env) {
 /// The counters of the card's port: frames that were taken, malformed, refused.
 const COUNTERS: [u32; 3] = [0, 5, 6];
 
-/// Waits for a datagram, answers it, and says how many frames have come.
+/// Waits for a datagram, answers it, and reports how many frames have come.
 fn witness(env: &Env) -> macadamia::net::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:9")?;
     let (_, from) = socket.recv_from(&mut [0; 1])?;
@@ -91,7 +91,7 @@ fn flood(port: &Port, frames: u32, random: &mut Random) -> Result<()> {
     let memory = port.memory();
     let mut sent = 0;
     while sent < frames {
-        // What comes is of no interest.
+        // The received frames are ignored.
         while rings.input.available(memory).map_err(|_| Error::BadState)? > 0 {
             let slot = rings.input.slot(memory, 0).map_err(|_| Error::BadState)?;
             rings.input.take();
@@ -142,7 +142,7 @@ fn fill(memory: &impl Shared, slot: u32, own: Address, random: &mut Random) {
     if known.starts_with(&[8, 0]) {
         head[33] = CLIENTS[usize::from(client)];
     }
-    // Random from some byte on.
+    // Random bytes from some byte on.
     let sound = 12 + random.below(24) as usize;
     head[sound..].iter_mut().for_each(|byte| *byte = random.draw() as u8);
     for (word, part) in (0..).zip(head.chunks_exact(4)) {

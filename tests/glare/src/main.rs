@@ -3,8 +3,8 @@
 //!
 //! `hostile` breaks every rule of the protocol by a seed and never stops. `flood` does the same for
 //! a while, and asks the component `rhythm` whether it was late meanwhile. `messages` sends the
-//! server a million messages of random words. `frames` says how many of its frames were shown.
-//! `killer` kills others when keys tell it to, and shows how often it has killed the server.
+//! server a million messages of random words. `frames` reports how many of its frames were shown.
+//! `killer` kills others at certain keys, and shows how often it has killed the server.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -22,14 +22,14 @@ use macadamia::{Env, Result, Thread, Word, ipc, println, result, time};
 macadamia::main!(run);
 
 const MILLISECOND: u64 = 1_000_000;
-/// Frames whose time is taken.
+/// Frames that are timed.
 const FRAMES: u32 = 30;
-/// What the killer shows: red, and the number of kills.
+/// The colour of the killer's screen, red, and the number of kills.
 const KILLS: u32 = 0x40_0000;
 /// Keys of the killer, as Linux numbers them: K for the server, X for a client.
 const SERVER: u16 = 37;
 const CLIENT: u16 = 45;
-/// Rounds of the hostile one until it says that it lives.
+/// Rounds of the hostile client until it reports that it lives.
 const ROUNDS: u32 = 1_000;
 /// Rounds of a flood.
 const FLOOD: u32 = 15_000;
@@ -93,7 +93,7 @@ fn killer(env: &Env) -> Result<()> {
     }
 }
 
-/// It jumps to nowhere.
+/// It jumps to an unmapped address.
 fn kill(thread: Thread) -> Result<()> {
     thread.stop()?;
     let mut registers = thread.registers()?;
@@ -101,7 +101,7 @@ fn kill(thread: Thread) -> Result<()> {
     thread.set_registers(&registers, true)
 }
 
-/// Numbers that follow from a seed (G. Marsaglia, *Xorshift RNGs*, 2003).
+/// Pseudo-random numbers from a seed (G. Marsaglia, *Xorshift RNGs*, 2003).
 struct Random(u32);
 
 impl Random {
@@ -123,8 +123,8 @@ impl Random {
     }
 }
 
-/// Calls with any words, among which are requests that there are, and notifications; every now and
-/// then words of the memory that the server reads are other ones.
+/// Calls with any words, among them valid requests, and notifications; sometimes it changes words
+/// of the memory that the server reads.
 fn messages(env: &Env) -> Result<()> {
     const MESSAGES: u32 = 1_000_000;
     let (Some(surface), server, bell) =
@@ -154,7 +154,7 @@ fn messages(env: &Env) -> Result<()> {
     }
 }
 
-/// Breaks the rules for a while. Who is more urgent than the server must not notice.
+/// Breaks the rules for a while. Threads that are more urgent than the server must not notice.
 fn flood(env: &Env) -> Result<()> {
     hostile(env, FLOOD)?;
     let [beats, missed, latest] = env.thread("rhythm").ask([REPORT, 0, 0])?;
@@ -182,7 +182,8 @@ fn hostile(env: &Env, rounds: u32) -> Result<()> {
     let mut produced = 0_u32;
     for round in 1..=rounds {
         match random.draw() % 8 {
-            // As many rectangles as there may be, of any size: by the rules but for what they say.
+            // As many rectangles as are allowed, of any size: a valid message, except for its
+            // contents.
             0..=2 => {
                 for word in (0..MOST_RECTANGLES * RECTANGLE).step_by(4) {
                     surface.write(RECTANGLES + word, random.word());

@@ -6,8 +6,8 @@
 //! Microprocessors*, chapter 8). Bits are counted from the right. The code accesses only words, so
 //! the order of bytes does not matter. It runs with translation off.
 //!
-//! It owns the registers and what an instruction does to them. It does not know what the code is
-//! for.
+//! It owns the registers and what an instruction does to them. It does not know the purpose of the
+//! code.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -18,7 +18,7 @@ pub trait Memory {
     /// The word at an address; nothing if there is none.
     fn get(&self, address: u32) -> Option<u32>;
 
-    /// Writes a word that is there. False if it is not.
+    /// Writes a word. False if there is none.
     fn set(&mut self, address: u32, value: u32) -> bool;
 }
 
@@ -35,13 +35,13 @@ pub struct User {
     pub xer: u32,
     /// Condition register.
     pub cr: u32,
-    /// Where it goes on.
+    /// Program counter.
     pub pc: u32,
     /// Machine state.
     pub msr: u32,
 }
 
-/// What the processor has besides a user's registers.
+/// The processor's state besides a user's registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct System {
     /// Segment registers.
@@ -50,19 +50,19 @@ pub struct System {
     pub sprg: [u32; 4],
     /// Why an access failed.
     pub dsisr: u32,
-    /// Which address it wanted.
+    /// The address of that access.
     pub dar: u32,
     /// Whether a word is reserved.
     pub reserved: bool,
     /// The time base.
     pub time_base: u64,
-    /// What is added to it each time that a half of it is read.
+    /// The number that is added to it each time that one of its halves is read.
     pub passes: u64,
 }
 
 /// A processor in supervisor mode, and its memory.
 pub struct Machine<M> {
-    /// The user's registers; where it goes on and its machine state are SRR0 and SRR1.
+    /// The user's registers; its program counter and machine state are SRR0 and SRR1.
     pub user: User,
     /// The others.
     pub system: System,
@@ -70,16 +70,16 @@ pub struct Machine<M> {
     pub memory: M,
 }
 
-/// Where the next instruction is.
+/// How execution continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Here.
+    /// At this address.
     At(u32),
     /// In user mode, or with translation on: `rfi`.
     Return,
 }
 
-/// In the fixed-point exception register: what an addition carries.
+/// In the fixed-point exception register: the carry.
 const CARRY: u32 = 1 << 29;
 
 /// A field of an instruction: its lowest bit, and how many there are.
@@ -92,7 +92,7 @@ const fn signed(instruction: u32) -> u32 {
     (instruction as u16).cast_signed() as i32 as u32
 }
 
-/// The bits from one to another, counted from the left, which may go round.
+/// The mask from one bit to another, counted from the left, which may wrap.
 const fn mask(begin: u32, end: u32) -> u32 {
     let (from, to) = (u32::MAX >> begin, u32::MAX << (31 - end));
     if begin <= end { from & to } else { from | to }
@@ -170,8 +170,8 @@ impl<M: Memory> Machine<M> {
         })
     }
 
-    /// A half of the time base, which then goes on; nothing if it is not read. The assembler reads
-    /// it as a special-purpose register.
+    /// A half of the time base, which then advances; nothing if the instruction does not read it.
+    /// The assembler reads it as a special-purpose register.
     const fn time_base(&mut self, instruction: u32) -> Option<u32> {
         let shift = match field(instruction, 16, 5) | field(instruction, 11, 5) << 5 {
             268 => 0,
@@ -183,7 +183,7 @@ impl<M: Memory> Machine<M> {
         Some(half)
     }
 
-    /// Writes the sum of two words and a carry, and what it carries.
+    /// Writes the sum of two words and a carry, and the new carry.
     fn add(&mut self, number: u32, a: u32, b: u32, carry: u32, records: bool) {
         let sum = u64::from(a) + u64::from(b) + u64::from(carry);
         self.user.xer = self.user.xer & !CARRY | if sum >> 32 == 0 { 0 } else { CARRY };
@@ -196,7 +196,7 @@ impl<M: Memory> Machine<M> {
         let records = instruction & 1 != 0;
         let [of_d, of_a, of_b] = [d, a, b].map(|number| *self.gpr(number));
         let carry = u32::from(self.user.xer & CARRY != 0);
-        // Of more than 31 nothing is left.
+        // A shift by more than 31 gives 0.
         let distance = of_b & 0x3f;
         let product = u64::from(of_a) * u64::from(of_b);
         match field(instruction, 1, 10) {
@@ -255,7 +255,7 @@ impl<M: Memory> Machine<M> {
     /// Executes the instruction that is at an address.
     ///
     /// # Errors
-    /// It is not known, or accesses what is not there.
+    /// If the instruction is not known, or accesses a missing word.
     pub fn execute(&mut self, instruction: u32, at: u32) -> Result<Next> {
         let [d, a, b] = [21, 16, 11].map(|low| field(instruction, low, 5));
         let (immediate, upper) = (instruction & 0xffff, instruction << 16);
@@ -322,7 +322,7 @@ impl<M: Memory> Machine<M> {
     /// Whether the condition of a branch is met.
     ///
     /// # Errors
-    /// It is of a kind that is not known.
+    /// If it is of an unknown kind.
     pub fn is_met(&self, instruction: u32) -> Result<bool> {
         let (how, bit) = (field(instruction, 21, 5), field(instruction, 16, 5));
         ensure!(

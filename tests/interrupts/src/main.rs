@@ -15,12 +15,12 @@ macadamia::main!(run);
 const CLOCK: u32 = 1;
 const MOUSE: u32 = 2;
 const ALARM: u32 = 4;
-/// This many interrupts of the clock are waited for, a quarter of a second.
+/// The test waits for this many interrupts of the clock, a quarter of a second.
 const TICKS: u32 = 2048;
-/// The longest that it may take, in nanoseconds.
+/// The longest time that it may take, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 
-/// Registers of the real-time clock (MC146818), and what is set there.
+/// Registers of the real-time clock (MC146818), and their values.
 const STATUS_A: u8 = 10;
 const STATUS_B: u8 = 11;
 const STATUS_C: u8 = 12;
@@ -61,8 +61,8 @@ struct Devices {
 }
 
 impl Devices {
-    /// Has both interrupt until there were enough of the clock's, or for too long. How many there
-    /// were of each.
+    /// Lets both interrupt until there were enough of the clock's, or until the time is up. Returns
+    /// how many there were of each.
     fn count(&self, clock: Irq, mouse: Irq) -> macadamia::Result<[u32; 2]> {
         self.set(STATUS_A, OFTEN);
         self.set(STATUS_B, PERIODIC);
@@ -84,7 +84,7 @@ impl Devices {
             if bits & MOUSE != 0 {
                 others += 1;
                 let _ = read8(self.keyboard);
-                // The next one waits already when the line is open again.
+                // The next one is already pending when the line is enabled again.
                 self.tell(FROM_MOUSE, 0);
                 mouse.acknowledge()?;
             }

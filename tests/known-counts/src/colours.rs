@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A reader whose lines stay in the second-level cache, or do not, while other components read more
-//! than the cache holds: this shows what colours of frames separate (docs/systems.md, *Colours*).
+//! than the cache holds: this shows the effect of page colours (docs/systems.md, *Colours*).
 
 use crate::lines::{PAGE, REPETITIONS, WORD, read};
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use macadamia::{Env, Thread, Word, result};
 
 /// Lines of the cache that the reader reads: 64 KiB, half of what four of eight colours hold.
 const LINES: usize = 1024;
-/// Lines that another one reads in between, when it is to: twice the cache.
+/// Lines that another component reads in between, if it is asked to: twice the cache.
 const MORE: usize = 8192;
 /// Bytes of a line.
 const LINE: usize = 64;
 
-/// Memory that has this many lines after the place where reading begins.
+/// Memory that has this many lines after the start of reading.
 fn memory(lines: usize) -> Vec<AtomicU32> {
     (0..(lines * LINE + 2 * PAGE) / WORD).map(|_| AtomicU32::new(0)).collect()
 }
@@ -38,8 +38,8 @@ pub fn spoil() -> ! {
     }
 }
 
-/// Reads the same lines again and again. In between a component reads that has other colours: none,
-/// or all; then one that has frames of all colours.
+/// Reads the same lines repeatedly. In between a component with other colours reads no lines, or
+/// all; then one with frames of all colours.
 pub fn stay(env: &Env) {
     let memory = memory(LINES);
     between::<40>(&memory, env.thread("apart"), 0);

@@ -3,15 +3,14 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Repetitions of each interval: the first ones find nothing in TLBs and caches, medians are
-/// tested.
+/// Repetitions of each interval: the first ones miss in TLBs and caches, medians are tested.
 pub const REPETITIONS: u32 = 21;
-/// Bytes of what is read at a time.
+/// Bytes of one read.
 pub const WORD: usize = size_of::<AtomicU32>();
 /// Bytes of a page.
 pub const PAGE: usize = abi::PAGE_SIZE as usize;
 
-/// Where in a page reading begins: away from the stack's lines in the cache.
+/// The offset in a page at which reading begins: away from the stack's lines in the cache.
 const OFFSET: usize = 1024;
 
 /// Reads a word each `stride` bytes, `count` of them, from the first page boundary in `memory` and

@@ -26,10 +26,10 @@ macadamia::main!(start);
 
 /// Pages that the alien's code is on.
 const CODE_PAGES: u32 = 40;
-/// Where a small space of as many bytes lies in its home.
+/// The address in its home of a small space of as many bytes.
 const HIGHER: u32 = 16 << 20;
 
-/// Reads again and again.
+/// Reads repeatedly.
 fn reads<const ID: u32>(memory: &[AtomicU32], count: usize, stride: usize) {
     let mut sum = 0_u32;
     // Not unrolled: the same code is executed each time.
@@ -54,8 +54,7 @@ fn system_calls<const ID: u32>(count: u32) {
 }
 
 /// An alien whose code jumps through [`CODE_PAGES`] pages, one instruction on each, and back to the
-/// first through the handler. If this is a small space, the alien's is one, too, in a home of its
-/// own.
+/// first through the handler. If this is a small space, the alien's is one, too, in its own home.
 fn jumps<const ID: u32>(env: &mut Env) -> Result<()> {
     let place = own().start;
     let ram = env.memory("ram");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client of a disk that is slow, or does not answer. It writes a block of its range that no
-//! other client writes, reads it again, and so on; it reports answers that take long, and blocks
-//! that are wrong. The argument `mark=N` distinguishes its blocks from those of others. With the
-//! capability `control` it ends a disk server that refuses everything, as a person would do.
+//! A client of a disk that is slow, or does not answer. It repeatedly writes a block of its range
+//! that no other client writes, and reads it again; it reports answers that take long, and wrong
+//! blocks. The argument `mark=N` distinguishes its blocks from those of others. With the capability
+//! `control` it ends a disk server that refuses everything, as a person would do.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -15,16 +15,16 @@ macadamia::main!(run);
 
 /// Sectors of a block.
 const SECTORS: u32 = 8;
-/// Its only slot.
+/// The only slot that it uses.
 const SLOT: u32 = 0;
 /// Notification bit of the alarm.
 const ALARM: u32 = 1;
-/// The longest pause between two looks for an answer, in nanoseconds. In the machine's own time it
-/// is how fast that runs while all wait for the disk.
+/// The longest pause between two checks for an answer, in nanoseconds. It also bounds how fast the
+/// machine's own time runs while all wait for the disk.
 const LOOK: u64 = 1_000_000;
-/// An answer that takes longer is told of.
+/// An answer that takes longer is reported.
 const LONG: u64 = 1_000_000_000;
-/// For so long a server refuses everything before it is ended.
+/// How long a server refuses everything before it is ended.
 const REFUSES: u64 = 5_000_000_000;
 
 struct Late {
@@ -38,14 +38,14 @@ fn run(env: Env) {
     let control = env.given("control").map(|given| Thread(given.slot as Word));
     let client = attach(&disk);
     let mut late = Late { disk, client, mark: env.number("mark") };
-    // Since when the server refuses all.
+    // The time since which the server refuses everything.
     let mut refused = None;
     for version in 0_u32.. {
         late.fill(version);
         while let Err(status) = late.ask(Request::Write { first: 0, count: SECTORS }) {
             late.is_refused(&mut refused, status, control);
         }
-        // What a read leaves as it is must not look right.
+        // Data that a read leaves unchanged must not look right.
         late.fill(!version);
         while let Err(status) = late.ask(Request::Read { first: 0, count: SECTORS }) {
             late.is_refused(&mut refused, status, control);
@@ -94,7 +94,7 @@ impl Late {
         Self::words().for_each(|index| memory.write(data + index * 4, self.word(version, index)));
     }
 
-    /// A word of the block that is not that of the version.
+    /// A word of the block that is not the version's.
     fn wrong(&self, version: u32) -> Option<u32> {
         let (memory, data) = (self.disk.memory(), self.disk.layout().data(SLOT));
         Self::words()
@@ -102,8 +102,8 @@ impl Late {
             .find_map(|(found, right)| (found != right).then_some(found))
     }
 
-    /// A request was refused: it is asked for again after a while, and, if that has been so for
-    /// long, of the server's next life.
+    /// A request was refused: it is made again after a while, and, if the server has refused for
+    /// long, to the server's next life.
     fn is_refused(&self, since: &mut Option<u64>, status: u32, control: Option<Thread>) {
         let now = time::now();
         if since.is_none() {
@@ -115,14 +115,14 @@ impl Late {
             && let Some(server) = control
         {
             println!("the server is ended");
-            // One that is stopped sends no heartbeat.
+            // A stopped server sends no heartbeat.
             let _ = server.stop();
             *since = Some(now);
         }
         rest(LOOK);
     }
 
-    /// Asks until there is an answer: of a life of the server that ends before, the next one.
+    /// Asks until there is an answer; if the server dies before, it asks the next life.
     fn ask(&mut self, request: Request) -> Result<(), u32> {
         let (began, mut is_long) = (time::now(), false);
         loop {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests whether all RAM that it was given exists, and no two pieces are the same.
 //!
-//! It maps all pieces at once, writes a word here and there, and reads all words only when all are
+//! It maps all pieces at once, writes words at some addresses, and reads them only after all are
 //! written: a physical address that lost its upper bits would lead to another word. If it has the
 //! shared memory `far`, it prints the physical address of that memory.
 #![no_std]
@@ -13,17 +13,18 @@ use macadamia::{Env, Memory, Rights, Space, Word, map, println};
 
 macadamia::main!(run);
 
-/// Where the first piece is mapped, and how far it is to the next.
+/// The address of the first piece, and the distance to the next.
 const PLACE: Word = 1 << 40;
 const STEP: Word = 4 << 30;
-/// Between two words: not a multiple of a large page, so that words are at many places of a page.
+/// The distance of two words: not a multiple of a large page, so that words are at many offsets in
+/// a page.
 const STRIDE: Word = (256 << 20) - 4096 + 8;
 
-/// A piece of RAM that is mapped: where, and its bytes.
+/// A mapped piece of RAM: its address, and its bytes.
 struct Piece(Word, Word);
 
 impl Piece {
-    /// Where its words are: the last is the piece's last.
+    /// The addresses of its words: the last is the piece's last.
     fn words(&self) -> impl Iterator<Item = Word> {
         let Self(start, bytes) = *self;
         let last = bytes - size_of::<Word>() as Word;

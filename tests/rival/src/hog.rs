@@ -16,7 +16,7 @@ pub fn run() {
         let milliseconds: u64 = received.text().parse().unwrap_or(0);
         let end = time::now() + milliseconds * MILLISECOND;
         while time::now() < end {}
-        // Who asked may be gone by now.
+        // The caller may be gone now.
         let _ = reply(received.handle, Message::text(0, b"done\n"));
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! * `hog` computes for as many milliseconds as a message asks;
 //! * `readers` leaves dead readers at the console, and writes results that are not its own;
-//! * `mute` answers when it likes, or never;
-//! * `witness` sees what came of it.
+//! * `mute` answers at once, late, or never;
+//! * `witness` reports the result.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]

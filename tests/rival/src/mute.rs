@@ -16,7 +16,7 @@ pub fn run() {
     loop {
         let Ok(received) = receive(None) else { continue };
         if received.kind == MessageKind::Notification {
-            // Who asked may be gone by now.
+            // The caller may be gone now.
             let _ = reply(owed, Message::text(0, b"too late"));
         } else if received.text() == "late" {
             owed = received.handle;

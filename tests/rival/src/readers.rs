@@ -7,21 +7,21 @@ use macadamia::start::{self, Usage, components};
 use macadamia::{Env, Error, Result, Thread, cap, console, result, slot, thread};
 
 const CONSOLE: Thread = Thread(slot::CONSOLE);
-/// Readers that die while they wait: just their handles are more than the console's heap.
+/// Readers that die while they wait: their handles by themselves are more than the console's heap.
 const DEAD: u32 = 20_000;
 /// One more than may wait.
 const CROWD: u32 = console::READERS + 1;
-/// Above the first thread: when that goes on, a reader waits.
+/// Above the first thread: when that continues, a reader waits.
 const PRIORITY: u32 = 101;
 
-/// Readers that did not wait, as there were too many.
+/// Readers that did not wait, because there were too many.
 static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn reader(_: u32) -> ! {
     while console::read() != Err(Error::BadState) {}
     REFUSED.fetch_add(1, Ordering::Relaxed);
     loop {
-        // For ever: nobody notifies it.
+        // For ever: it is never notified.
         let _ = ipc::wait(0);
     }
 }
@@ -34,7 +34,7 @@ fn waiting(env: &mut Env) -> Result<Thread> {
 }
 
 fn attack(env: &mut Env) -> Result<()> {
-    // What comes is not to be answered, and there is nobody to answer.
+    // The input needs no answer, and no thread waits for one.
     for _ in 0..DEAD {
         send(CONSOLE, Message::new([console::READ, 0, 0]))?;
     }
@@ -51,7 +51,7 @@ fn attack(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
-/// Attacks, and lets the witness say what came of it.
+/// Attacks, and lets the witness report the result.
 pub fn run(mut env: Env) {
     result!("not ok rival.results: a component writes results that the description does not let");
     let watched = start::status("console").map(|_| ()).or(Usage::of_root().map(|_| ()));

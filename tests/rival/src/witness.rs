@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sees what the attack did.
+//! Reports the result of the attack.
 
 use macadamia::console::{self, RAW};
 use macadamia::ipc::{Message, call, receive, reply};
@@ -8,7 +8,7 @@ use macadamia::{Error, Thread, Word, println, result, slot, start};
 /// How many readers were refused when there was one too many.
 const REFUSED: u32 = 1;
 
-/// Waits for the end of the attack, and says whether the console lives.
+/// Waits for the end of the attack, and reports whether the console lives.
 pub fn run() {
     let received = match receive(None) {
         Ok(received) => received,
@@ -27,11 +27,11 @@ pub fn run() {
     );
     result!("{} rival.terminal", if has_no_terminal() { "ok" } else { "not ok" });
     result!("done");
-    // Who attacked waits for nothing but this.
+    // The attacker waits only for this.
     let _ = reply(received.handle, Message::default());
 }
 
-/// Whether it may neither read nor write to the terminal as it is, as its description does not let
+/// Whether it may neither read nor write to the terminal, because its description does not allow
 /// it.
 fn has_no_terminal() -> bool {
     let raw = call(Thread(slot::CONSOLE), Message::text(RAW as Word, b"painted"))

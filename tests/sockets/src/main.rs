@@ -92,7 +92,7 @@ fn datagrams(place: &Place) -> Verdict {
         )?;
     }
     fails(one.send_to(&[0; 1473], (place.address, 5000)), Error::InvalidInput)?;
-    // What does not fit is lost, and the next one is whole.
+    // The rest of a datagram that does not fit is lost, and the next one is whole.
     one.send_to(b"longer", (place.address, 5000))?;
     one.send_to(b"next", (place.address, 5000))?;
     ensure(two.recv_from(&mut buffer[..3])?.0 == 3 && &buffer[..3] == b"lon", "another part")?;
@@ -120,7 +120,7 @@ fn connections(place: &Place) -> Verdict {
         poll(&mut list, None)?;
         let ready = list.map(|entry| entry.ready());
         if ready[0] != 0 {
-            // An odd number of bytes, so that they lie anywhere.
+            // An odd number of bytes, so that they have any alignment.
             let part: Vec<u8> = (sent..BYTES.min(sent + 2999)).map(byte).collect();
             sent += from.write(&part)?;
         }
@@ -181,7 +181,7 @@ fn quota(_: &Place) -> Verdict {
             Err(error) => break error,
         }
     };
-    // Those of tests before that have not ended yet count.
+    // Sockets of earlier tests that have not ended yet count.
     ensure(
         error == Error::QuotaExceeded && all.len() <= SOCKETS,
         format_args!("{} sockets, {error}", all.len()),
@@ -191,8 +191,8 @@ fn quota(_: &Place) -> Verdict {
     Ok(())
 }
 
-/// Sockets that were closed take nothing from later ones: all of these together are more than the
-/// server's heap, and the kernel memory of each component on the way is what it was.
+/// Closed sockets leave all resources to later ones: together these need more than the server's
+/// heap, and each involved component uses as much kernel memory as before.
 fn many(place: &Place) -> Verdict {
     let memory = || -> Vec<_> {
         components().map(|component| (component.name, component.status.used)).collect()
@@ -207,7 +207,7 @@ fn many(place: &Place) -> Verdict {
     ensure(before == after, format_args!("kernel memory was {before:?} and is {after:?}"))
 }
 
-/// Ends the server as a jump to nowhere does.
+/// Ends the server like a jump to an unmapped address.
 fn kill(server: Thread) -> Verdict {
     let killed = server.stop().and_then(|()| server.registers()).and_then(|mut registers| {
         registers.words_mut()[INSTRUCTION] = 0;
@@ -231,7 +231,7 @@ fn deaths(place: &Place) -> Verdict {
         again.write_all(b"again")?;
         ensure(other.read(&mut [0; 5])? == 5, "another answer")?;
         let took = time::now() - begun;
-        // One that dies again soon is started later.
+        // A server that dies again soon is started later.
         result!("# death {death}: sockets work again after {} ms", took / 1_000_000);
         ensure(
             took < 2 * SECOND,

@@ -13,9 +13,9 @@ use macadamia::{Env, Error, ipc, println};
 
 macadamia::main!(run);
 
-/// What it would leave.
+/// The data that it would leave there.
 const MARK: u32 = 0x0bad_0bad;
-/// Notification bit by which it is told to go on.
+/// Notification bit by which it is told to continue.
 const GO: u32 = 1;
 
 fn run(env: Env) {
@@ -36,7 +36,7 @@ fn run(env: Env) {
     }
 }
 
-/// Asks for sectors beyond the range. How often.
+/// Asks for sectors beyond the range. Returns how often.
 fn by_the_rules(disk: &Disk, mut client: Client, sectors: u64) -> Result<u32, Error> {
     let mut refused = 0;
     let firsts =
@@ -56,7 +56,7 @@ fn by_the_rules(disk: &Disk, mut client: Client, sectors: u64) -> Result<u32, Er
     Ok(refused)
 }
 
-/// What the server says to a request through slot 0. A life of the server that ends before is
+/// The server's answer to a request through slot 0. A life of the server that ends before is
 /// followed by another.
 fn answer(disk: &Disk, client: &mut Client, request: Request) -> Result<u32, Error> {
     let submit = |client: &mut Client| {
@@ -76,8 +76,8 @@ fn answer(disk: &Disk, client: &mut Client, request: Request) -> Result<u32, Err
     }
 }
 
-/// Writes words that make no sense, and some that nearly do, into all that it shares but the slots'
-/// data.
+/// Writes words that make no sense, and some that nearly do, into all shared memory except the
+/// slots' data.
 fn by_any_means(disk: &Disk, paced: bool) -> Result<(), Error> {
     let mut state = 1_u64;
     let mut next = move || {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What PowerPC's memory management costs, by the machine model: each case in an interval (numbers
-//! below).
+//! The costs of PowerPC's memory management, by the machine model: each case in an interval
+//! (numbers below).
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -18,10 +18,10 @@ use processor::code;
 
 macadamia::main!(run);
 
-/// A round of calls to 99 servers in spaces of their own.
+/// A round of calls to 99 servers in their own spaces.
 const RING: u32 = 100;
-/// An unmap of [`PAGES`] pages of a space that has touched them, and one of as many in a space that
-/// nobody runs in.
+/// An unmap of [`PAGES`] pages of a space that has touched them, and one of as many in a space in
+/// which no thread runs.
 const UNMAP: u32 = 110;
 const UNMAP_ALONE: u32 = 111;
 /// A page fault and its answer: visit 0 is the answer, visit 1 the next fault.
@@ -34,8 +34,8 @@ const OTHER_ALIEN: u32 = 131;
 
 /// A thread reads [`PAGES`] pages, each for the first time.
 const RELOAD: u32 = 140;
-/// What was read before is read again, after pages were to be cleared while nobody ran; such pages,
-/// cleared here unless they are already, are written to.
+/// Memory that was read before is read again, after pages should have been cleared in the idle
+/// loop; such pages are written to, and cleared here unless they already are.
 const WORK: u32 = 150;
 const USE: u32 = 151;
 
@@ -45,16 +45,16 @@ const SERVERS: u32 = 99;
 const PAGES: u32 = 1000;
 /// How often each is done.
 const REPETITIONS: u32 = 50;
-/// And what takes long.
+/// And how often long cases are done.
 const FEW: u32 = 10;
-/// Where spaces have their code: in the lowest segment.
+/// The address of spaces' code: in the lowest segment.
 const CODE: u32 = 0x0800_0000;
-/// Where they have pages.
+/// The address of their pages.
 const FIRST: u32 = CODE + TABLE_SPAN;
-/// Where this component maps: fast paths switch between spaces that use the two lowest segments
-/// only.
+/// The address at which this component maps: fast paths switch only between spaces that use only
+/// the two lowest segments.
 const PLACE: u32 = 0x1200_0000;
-/// Other memory that is read between: twice what a cache has, which has lines of this many bytes.
+/// Other memory that is read in between: twice a cache's size; lines have this many bytes.
 const OTHER: u32 = PLACE + TABLE_SPAN;
 const OTHER_BYTES: u32 = 64 << 10;
 const LINE: usize = 32;
@@ -75,7 +75,7 @@ fn put(env: &Env, page: u32, code: &[u8]) -> Result<()> {
     OWN.cache(PLACE, PAGE_SIZE, CacheOp::SyncCode)
 }
 
-/// A server in a space of its own, which answers with the words that came, and a capability to call
+/// A server in its own space, which answers with the words that it gets, and a capability to call
 /// it.
 fn server(env: &mut Env) -> Result<Thread> {
     let space = QUOTA.create_space(1, env.free_slot())?;
@@ -104,8 +104,8 @@ fn ring(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
-/// A thread in a space of its own that reads a page after the other, from its argument on, until
-/// there is none.
+/// A thread in its own space that reads one page after the other, from its argument on, until there
+/// is none.
 fn reader(env: &mut Env) -> Result<(Space, Thread)> {
     put(env, 1, code::reads_pages())?;
     let space = QUOTA.create_space(1, env.free_slot())?;
@@ -118,8 +118,8 @@ fn reader(env: &mut Env) -> Result<(Space, Thread)> {
     Ok((space, thread))
 }
 
-/// It reads [`PAGES`] pages. After that nothing but what this component has read is in the cache of
-/// data.
+/// It reads [`PAGES`] pages. Then this component reads memory until the data cache has nothing
+/// else.
 fn touch(thread: Thread) -> Result<()> {
     thread.start(CODE, 0, FIRST)?;
     let received = receive(None)?;
@@ -158,7 +158,7 @@ fn unmaps(env: &mut Env) -> Result<()> {
     Ok(())
 }
 
-/// Nobody runs for a while.
+/// No thread runs for a while.
 fn idle() -> Result<()> {
     time::alarm(time::now() + IDLE, 1)?;
     macadamia::ipc::wait(1).map(drop)
@@ -195,7 +195,7 @@ fn clears(env: &mut Env) -> Result<()> {
         )
     };
     for _ in 0..REPETITIONS {
-        // Where nobody clears pages all are cleared here.
+        // If the kernel clears no pages, all are cleared here.
         let is_wanted = OWN.clear_later(PLACE, CLEARED * PAGE_SIZE).is_ok();
         read();
         read();
@@ -251,8 +251,8 @@ fn write(at: u32, value: u32) -> Vec<u8> {
     [code::load(12, at), code::load(6, value), code::stores_far().into()].concat()
 }
 
-/// An alien in a space of its own that shows the server, whose thread handles it. It has used its
-/// FPU, and makes system calls.
+/// An alien in its own space that shows the server, whose thread handles it. It has used its FPU,
+/// and makes system calls.
 fn process(env: &mut Env, server: Space, handler: Thread) -> Result<Bound> {
     let space = QUOTA.create_space(0, env.free_slot())?;
     space.show(WINDOW, server)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The load of section 7 of Dougan, Mackerras, Yodaiken 1999: programs start, access their pages
-//! and end, and now and then the processor is idle. Each program is a mapping of so many pages that
+//! and end, and sometimes the processor is idle. Each program is a mapping of so many pages that
 //! its end gives the space another context, and leaves zombies.
 //!
 //! Its arguments say how many pages a program has, and how many programs there are.
@@ -18,8 +18,8 @@ use macadamia::{Env, Memory, counts, result, time};
 
 macadamia::main!(run);
 
-/// Pages of a program; programs between two times of idleness. Together they have more pages than
-/// the table has entries for 128 MiB of RAM.
+/// Pages of a program; programs between two idle times. Together they have more pages than the
+/// hashed table for 128 MiB of RAM has entries.
 const USUAL: [u32; 2] = [2000, 11];
 /// How often that happens.
 const ROUNDS: u32 = 20;
@@ -43,8 +43,8 @@ fn run(env: Env) {
     result!("done");
 }
 
-/// Programs come and go, and then there is nothing to do. In how many nanoseconds they touched
-/// their pages.
+/// Programs start and end, and then the processor is idle. Returns in how many nanoseconds they
+/// touched their pages.
 fn round(ram: Memory, [count, programs]: [u32; 2]) -> u64 {
     let mut took = 0;
     for _ in 0..programs {
