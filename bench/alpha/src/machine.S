@@ -41,7 +41,7 @@ end:
     .endr
     hw_mfpr $8, exc_addr
     hw_stq/p $8, 336($9)
-    // The emulator goes on for a while.
+    // The emulator continues for a while.
     hw_mtpr $31, {qemu_halt}
 halted:
     br halted

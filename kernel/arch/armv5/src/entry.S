@@ -85,7 +85,7 @@ leave_kernel:
     EXCEPTION data_entry, {data}, 8, data_fault
     EXCEPTION interrupt_entry, {interrupt}, 4, enter
 
-// From the kernel itself, where LR is, in the exception's mode: at a word that a user may have taken away, at a frame whose domain is not
+// From the kernel itself, where LR is, in the exception's mode: at a word that a user may have unmapped, at a frame whose domain is not
 // open (`fast/alien.S`), or a bug.
 from_kernel:
     ldr r0, =frame_read
@@ -111,13 +111,13 @@ from_kernel:
     mov r11, #0
     bl {bug}
 
-// A word that a user can read, or 0 if it cannot read it any more.
+// A word that a user can read, or 0 if it no longer can.
 .global read_user
 read_user:
     ldr r0, [r0]
     mov pc, lr
 
-// What should never come: reset, the exception that no processor has, and a fast interrupt.
+// Exceptions that should never come: reset, the one that no processor has, and a fast interrupt.
 .global never
 never:
     ldr sp, ={panic_stack} + {panic_stack_bytes}

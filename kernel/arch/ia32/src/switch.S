@@ -35,7 +35,7 @@
 
 // Gives ring 3 the segments of a small space. Destroys ESP.
 .macro SMALL_SEGMENTS space
-    // The descriptor of the data lies above that of the code.
+    // The data descriptor is above the code descriptor.
     mov esp, offset {gdt} + {small_data_offset} + 8
     push dword ptr ss:[\space + {region_high}]
     push dword ptr ss:[\space + {region_low}]
@@ -44,7 +44,7 @@
     push dword ptr ss:[\space + {region_low}]
 .endm
 
-// Those of large spaces, also under the names that small ones have, which a thread may have kept.
+// The segments of large spaces, also under the selectors of small ones, which a thread may have kept.
 .macro LARGE_SEGMENTS scratch
     xor \scratch, \scratch
     USER_SEGMENTS {code_access}, {data_access}, \scratch
@@ -62,7 +62,7 @@
     shl edx, 16
     .byte 0x66, 0x8c, 0xe2                              // mov dx, fs: the assembler would move 32 bits
     mov [esp + {fs_gs}], edx
-    // A load is slow, also of null, which FS mostly is.
+    // A load is slow, also that of null, which FS mostly has.
     test dx, dx
     mov edx, 0
     jz 9f
@@ -75,11 +75,10 @@
 
 .section .text.fast, "ax", @progbits
 
-// Ways into a space, of a thread that entered by `sysenter` and goes on (`Space::hw`). The thread is in EDX, its
-// space in ECX, the thread that goes in ESP. EAX, EBX, ESI, EDI and EBP are results.
+// Ways into a space, for a thread that entered by `sysenter` and continues (`Space::hw`). The thread is in EDX, its space in ECX, the
+// thread that stops in ESP. EAX, EBX, ESI, EDI and EBP are results.
 //
-// To ring 3, by `sysexit`. Where both have one space, the tables are its own. Who comes from a small space has neither DS
-// nor ES flat.
+// To ring 3, by `sysexit`. If both have one space, its tables are loaded. A thread of a small space has neither DS nor ES flat.
 .macro ENTER_LARGE
     cmp ecx, [esp + {space}]
     je 4f
@@ -106,8 +105,8 @@
     jmp 5b
 .endm
 
-// To a server, by `iret` from the words that its context has. The processor has no thread's rarely loaded state: it is
-// an event's way that puts an alien's away.
+// To a server, by `iret` from the words in its context. No thread's rarely loaded state is in the processor: the way of an event removes
+// an alien's.
 .balign 32
 .global enter_server
 enter_server:
@@ -141,9 +140,9 @@ server_iret:
 .global enter_server_end
 enter_server_end:
 
-// To a small space, by `iret`. If one of its home runs, only the segments of ring 3 are to be changed: to ask whether that is
-// the same one would cost the others a cache line. Of a space that has become small, waiting threads have the selectors of a large one in
-// their context: one byte tells all that there are.
+// To a small space, by `iret`. If a space of the same home runs, only the segments of ring 3 have to be changed: a test whether that is
+// the same space would cost the others a cache line. If a space has become small, its waiting threads have the selectors of a large one
+// in their context: one byte distinguishes all selectors.
 .balign 32
 .global enter_small
 enter_small:

@@ -41,7 +41,7 @@ leave_kernel:
     lui $27, %hi({hot} + {current})
     li $26, {closed}
     lw $27, %lo({hot} + {current})($27)
-    // Hazards (`regs.rs`): EXL is there before the mode is that of a user.
+    // Hazards (`regs.rs`): EXL is set before the mode becomes user mode.
     mtc0 $26, $12
     ld $8, {hi}($27)
     ld $9, {lo}($27)

@@ -55,5 +55,5 @@ not_here:
     j save_all
     nop
     .balign 0x80
-    // 0x180: all else (`fast/ipc.S`).
+    // 0x180: all other exceptions (`fast/ipc.S`).
 .set pop

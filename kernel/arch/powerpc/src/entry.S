@@ -48,7 +48,7 @@
     MISSED store_missed, tlbld, data
     REST_OF_MISSES
 
-// r31: the thread; r30: the number. All general registers are saved but r31, which is in SPRG2.
+// r31: the thread; r30: the number. All general registers are saved except r31, which is in SPRG2.
 enter:
     mfspr 0, 274
     stw 0, {gpr} + 31 * 4(31)
@@ -84,7 +84,7 @@ enter_rust:
     mtlr 3
     rfi
 
-// From the kernel itself: it waits for an interrupt, which it looks for itself after that; or a bug.
+// From the kernel itself: an interrupt for which it waits, and which it finds by polling after that; or a bug.
 from_kernel:
     cmpwi 30, {interrupt}
     beq 1f
@@ -115,10 +115,10 @@ leave_kernel:
     addi 3, 3, {cpu}@l
     lwz 31, {current}(3)
     mtspr 273, 31
-    // Whatever was reserved is not any more.
+    // Ends any reservation.
     addi 3, 31, {reservation}
     stwcx. 3, 0, 3
-// The same, to the thread in r31, which SPRG1 has already, and nothing is reserved.
+// The same, to the thread in r31, which is already in SPRG1, without a reservation.
 leave_to:
     lwz 3, {msr}(31)
     mtspr 27, 3

@@ -10,7 +10,7 @@
 //
 // r27: the address; r28: the second word; r30: the first word; r31: the group.
 
-// Writes the entry, and goes on where it was missed.
+// Writes the entry, and continues where it was missed.
 .macro PUT place
     stw 28, \place * 8 + 4(31)
     // The processor is the only one, so it finds both words or none.
@@ -60,7 +60,7 @@ insert_found:
     rlwimi 30, 29, 7, 1, 24
     xor 31, 31, 29
     oris 30, 30, {valid} >> 16
-    // Boot writes where the table is, and how large, into the next two.
+    // Boot writes the table's address and size into the next two.
 .global hash_groups
 hash_groups:
     rlwinm 31, 31, 6, 0, 25
@@ -110,9 +110,9 @@ other_places:
     sync
     PUT 0
 
-// Not found, but nothing can be put in; or another failure. The address is in r27.
+// Not found, but nothing can be inserted; or another failure. The address is in r27.
 insert_failed:
-    // Only of a fetch this has the reason.
+    // Only for a fetch this has the reason.
     mfspr 26, 27
     andis. 26, 26, {not_found}
     beq- data_failed
@@ -131,7 +131,7 @@ failed:
     beq- page_slow
     b page_failed
 
-// The tables of the space that runs have a table there, and no page.
+// The space that runs has a table there, but no page.
 page_absent:
     mfspr 26, 27
     andis. 26, 26, {not_found}

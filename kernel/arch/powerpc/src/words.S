@@ -45,8 +45,8 @@
     rfi
 .endm
 
-// `tables=uncached`: the same as a 603's miss, but the tables are read past the cache: by a BAT that shows all RAM so, with the translation of
-// data on meanwhile.
+// `tables=uncached`: the same as a 603's miss, but the tables are read without the cache: through a BAT that maps all RAM like that, with
+// translation of data enabled meanwhile.
 .macro MISS_UNCACHED name, address
 \name\()_uncached:
     mfmsr 1
@@ -77,7 +77,7 @@
     b \name\()_rare
 .endm
 
-// The machine model knows handlers of misses by their place (`model/core/src/powerpc/counter.rs`).
+// The machine model recognises handlers of misses by their addresses (`model/core/src/powerpc/counter.rs`).
 .section .vectors, "ax"
     .org {handlers}
     SEARCH fetch_missed, 980, 981, tlbli
@@ -90,7 +90,7 @@
 
 .section .text.words, "ax"
 
-// The same where an entry is put into the hashed table. The table itself stays cached: the processor searches it by its cache.
+// The same where an entry is inserted into the hashed table. The table itself stays cached: the processor searches it through its cache.
 insert_uncached:
     mfmsr 26
     ori 26, 26, {data_translated}
@@ -139,8 +139,8 @@ enter_preloading:
     mfspr 0, 274
     b enter + 4
 
-// `server-bat`: where a fast path opens a server's window, a BAT of code and one of data show a block of its memory, too; and where it
-// shuts the window, nothing. The way to user mode orders accesses.
+// `server-bat`: when a fast path opens a server's window, a BAT of code and one of data also map a block of its memory; when it closes the
+// window, they map nothing. The way to user mode orders accesses.
 .macro OPEN_BLOCK name
 \name\()_shows:
     lwz 5, {block}@l(0)
@@ -158,7 +158,7 @@ resume_hiding:
     lis 16, {shut}
     b resume_by_window + 4
 
-// Of each word the places that it changes, and where they go instead.
+// For each word, the instructions that it replaces, and the targets of the jumps.
 .section .rodata.words, "a"
 .balign 4
 .global search_jumps

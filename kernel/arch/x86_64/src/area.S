@@ -120,7 +120,7 @@ area_debug:
     jb 1f
     cmp word ptr [rsp + 24], {kernel_code}
     jne 1f
-    // In virtual 8086 mode the word is anything.
+    // In virtual 8086 mode this word may have any value.
     test dword ptr [rsp + 32], {vm_flag}
     jnz 1f
     and qword ptr [rsp + 32], ~{trap_flag}
@@ -172,7 +172,7 @@ area_vectors:
 .noaltmacro
 .global area_text_end
 area_text_end:
-// Nothing else of the kernel's is in its page.
+// Its page has nothing else of the kernel.
 .balign 4096
 
 // In the kernel.

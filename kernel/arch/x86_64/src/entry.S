@@ -73,7 +73,7 @@ entered_saved:
     lea rax, [rsp + {pushed}]
     cmp eax, [{current}]
     jne from_kernel
-    // QEMU 10 lets users have the I/O privilege and virtual 8086 mode, and `iretq` and `sysretq` take the first from here.
+    // QEMU 10 lets users set the I/O privilege and virtual 8086 mode, and `iretq` and `sysretq` load the first from here.
     and qword ptr [rsp + {rflags}], {user_flags}
     or qword ptr [rsp + {rflags}], {fixed_flags}
     // Flags that the user had set, and an interrupt keeps: AC would open users' pages to the kernel.
@@ -87,8 +87,8 @@ entered_last:
     test rax, rax
     jnz leave_by_area
 
-// To user mode, with the saved registers of the thread in `Cpu::current`, whose RIP is a user's. If rcx and r11 are what `sysretq`
-// makes of them, it does it.
+// To user mode, with the saved registers of the thread in `Cpu::current`, whose RIP is a user's. It uses `sysretq` if rcx and r11 have the
+// values that `sysretq` gives them.
 .global leave_kernel
 leave_kernel:
     mov rsp, [{stack_of_ring_0}]
@@ -111,7 +111,7 @@ leave_kernel:
     add rsp, 16
     iretq
 
-// The same by an entry area, whose tables RAX has: it begins with the way out.
+// The same through an entry area, whose tables are in RAX: the area begins with the way out.
 leave_by_area:
     mov rdi, rax
     mov rax, {area}
@@ -143,14 +143,14 @@ machine:
     PUSH_ALL
     jmp bug
 
-// A debug exception, on a stack of its own. In the kernel it is the user's single step, which strikes at the first instruction of an
-// entry on some processors, or the user's breakpoint at a word from which SS was loaded right before it: the kernel has no
-// breakpoint. It is over then. From user mode it is as any other exception, and goes on with the words that it would have pushed at
+// A debug exception, on a stack of its own. In the kernel it is the user's single step, which takes effect at the first instruction of an
+// entry on some processors, or the user's breakpoint at a word from which SS was loaded right before: the kernel has no breakpoint. Then
+// the exception is over. From user mode it is like any other exception, and continues with the words that it would have pushed at
 // `Cpu::current`.
 debug:
     cmp word ptr [rsp + 24], {kernel_code}
     jne 1f
-    // In virtual 8086 mode the word is anything.
+    // In virtual 8086 mode this word may have any value.
     test dword ptr [rsp + 32], {vm_flag}
     jnz 1f
     and qword ptr [rsp + 32], ~{trap_flag}

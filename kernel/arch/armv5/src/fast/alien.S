@@ -82,7 +82,7 @@ slow:
     ldr r10, [lr, #{top}]
     cmp r10, r11                                        // A4
     bhi slower
-    // It was fetched there, by these domains, since the tables changed last: it can be read.
+    // It was fetched from there with these domains since the last change of the tables: so it can be read.
     ldr r10, [sp, #{pc}]
     ldr r11, [r10, #-4]
     ldr r10, [r12, #{space}]
@@ -112,7 +112,7 @@ frame_write:
     mov r2, r8
     mov r4, r9
     orr r0, r0, r10
-    // As in `ipc.S`, but for the domains.
+    // As in `ipc.S`, except for the domains.
     mov r11, #{gate_ready}
     ldr r10, [r12, #{space}]
     str r11, [r12, #{gate}]
@@ -126,7 +126,7 @@ frame_write:
     nop
     movs pc, lr
 
-// All that is not saved yet of the user's registers, and on to the portable kernel.
+// Saves the rest of the user's registers, and goes to the portable kernel.
 slower:
     add lr, sp, #{r0}
     stmia lr, {{r0-r9}}

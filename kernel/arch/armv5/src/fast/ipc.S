@@ -71,7 +71,7 @@ swi_entry:
     str r12, [sp, #{partner}]
     str r11, [sp, #{gate}]
 
-// To the thread in r12, whose r0 to r9 are those of the processor. LR becomes `Cpu`, or is it already.
+// To the thread in r12, whose r0 to r9 are already in the processor. LR becomes `Cpu`, if it is not already.
 goes_on:
     ldr lr, ={cpu}
 goes_on_by_cpu:

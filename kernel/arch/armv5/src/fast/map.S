@@ -39,8 +39,8 @@ map_reply:
     stmia r10, {{r0-r9}}
     mov r5, #{page}
 
-// Carries out the record whose words are in r2 to r5; then the thread in r12 goes on, as the tag in r0 says, or of `map` the same. All
-// registers of the user are saved.
+// Carries out the record whose words are in r2 to r5; then the thread in r12 continues, by the tag in r0, or for `map` the same thread.
+// All registers of the user are saved.
 map_pages:
     ldr r10, [sp, #{space}]
     ldr r6, [sp, #{cap_limit}]
@@ -78,7 +78,7 @@ map_pages:
     add r2, r10, r2, lsl #{slot_shift}
     add r2, r2, #{slots}
     ldmia r2, {{r2, r8}}
-    // The word of kind and badge: neither has a badge.
+    // The word of kind and badge: neither capability has a badge.
     cmp r8, #{space_kind}                               // M5
     cmpne r8, #{segment_kind}
     bne saved
@@ -116,7 +116,7 @@ map_pages:
     tst r3, #{uncached}
     bicne r11, r11, #{cached} | {buffered}
     orr r4, r4, r11
-    // From now on r6 is the entry's address, r4 what it becomes.
+    // From now on r6 is the entry's address, r4 its new value.
     teq r5, #{page}
     bne several
     ldr r10, [r6]
@@ -149,7 +149,7 @@ carried_out:
     ldrne r9, [r9, #{upper}]
     b 1b
 
-// `map` was one record, and that is what it says.
+// `map` carried out one record, which is its result.
 3:
     add r10, sp, #{r0}
     ldmia r10, {{r0-r9}}
@@ -159,7 +159,7 @@ carried_out:
     ldr r10, [sp, #{space}]
     b goes_back
 
-// The capability has all rights, if only the flag is left, which is no right.
+// The capability has all rights if only the flag is left, which is no right.
 uncached_page:
     teq r8, #{uncached}                                 // M3
     bne saved
@@ -205,7 +205,7 @@ replace:
     mov r3, r3, lsl #12
     cmp r8, #{segment_kind}
     bne 8f
-    // A Segment: all that have it attached have the page at one such address.
+    // A Segment: all spaces that have it attached have the page at one such address.
     ldr r7, [r2, #{uses}]
     teq r7, #0                                          // M9
     beq saved
@@ -253,7 +253,7 @@ replace:
     bne 10b
     mcr p15, 0, r3, c7, c5, 6
 12:
-    // Before the entry is another one all that was dirty is in memory.
+    // Before the entry changes, all dirty lines are in memory.
     mcr p15, 0, r3, c7, c10, 4
     sub r5, r5, #{page}
     str r4, [r6]

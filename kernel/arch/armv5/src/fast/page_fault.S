@@ -57,7 +57,7 @@
 
 .section .text.fast, "ax", %progbits
 
-// It is no matter whether the section is in the directory: once there is a page, it comes by another fault.
+// It does not matter whether the section is in the directory: when there is a page, another fault brings it.
 fetch_fault:
     ldr r3, [sp, #{pc}]
     ldr r6, [sp, #{space}]
@@ -98,7 +98,7 @@ data_fault:
     moveq r8, #0
     teq r8, r5                                          // F3
     beq enter
-    // Some processors report the address as it is relocated. An indifferent space's is not, whatever the processor has.
+    // Some processors report the relocated address. That of an indifferent space is not relocated, whatever the process identifier is.
     ldr r7, [r6, #{pid}]
     eor r7, r7, r3
     cmp r7, #{slot_bytes}
@@ -111,7 +111,7 @@ data_fault:
     bhs enter
     ldr r10, ={all_domains}
     mcr p15, 0, r10, c3, c0, 0
-    // It was fetched there since the tables changed last: it can be read.
+    // It was fetched from there since the last change of the tables: so it can be read.
     ldr r10, [r8]
     and r4, r4, #{status_protection}
     and r11, r10, #{class}
@@ -159,7 +159,7 @@ page_failed:
     mov r9, #0
     b goes_on
 
-// Of an alien.
+// For an alien.
 1:
     bics r12, r12, #{rights}                            // A2
     beq enter

@@ -64,7 +64,7 @@
     rsb \table, \word, \table, lsl #2
 .endm
 
-// The address that caches and TLB know a space's by. Destroys the space's register and `word`.
+// The address by which caches and TLB find a space's. Destroys the space's register and `word`.
 .macro RELOCATE address, space, word
     cmp \address, #{slot_bytes}
     bhs 99f

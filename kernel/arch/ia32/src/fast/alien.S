@@ -44,14 +44,14 @@
 //  5 | the TLS segment descriptor is the same, or another that is     | `load_tls`
 //    | present                                                        |
 //
-//  P | test at `run` by a server, of an alien whose state is put away | portable form
+//  P | test at `run` by a server, of an alien whose state was removed | portable form
 // ---|----------------------------------------------------------------|------------------------
-//  1 | FS and GS null; some alien's state is put away, none of it     | `lazy`
+//  1 | FS and GS null; some alien's state was removed, none of it     | `lazy`
 //    | private, the FPU closed, no step pending                       |
 //  2 | R1, R3 to R5; or S1, S3, R4 and R5                             |
 //  3 | of the other, FS and GS are null; or the first TLS segment     | `load_tls`,
-//    | descriptor is present, and they are as the one's that is put   | `checked_selectors`
-//    | away, or FS is null and GS names that segment                  |
+//    | descriptor is present, and they are as the one's that was      | `checked_selectors`
+//    | removed, or FS is null and GS names that segment               |
 //  4 | R7, R8                                                         |
 //
 // The alien's FS, GS and TLS stay in the processor while its handler runs. The handler may see them. If it loads other selectors,
@@ -97,8 +97,8 @@
     jne \refused
 .endm
 
-// An event of this vector, for which the processor pushed so many bytes: SS, ESP, EFLAGS, CS, EIP,
-// and the error code of a page fault.
+// An event of this vector, for which the processor pushed this many bytes: SS, ESP, EFLAGS, CS, EIP, and the error code of a page
+// fault.
 .macro EVENT vector, pushed
     .if {kdb}
     jmp 8f
@@ -166,8 +166,8 @@ event:
     RUN ecx
     mov edx, ss:[ecx + {space}]
     jmp ss:[edx + {event_way}]
-// The way of an event into the space of a large handler, which is in EDX: as `enter_large`, but the space is another, and
-// DS and ES are flat already. What is pushed destroys a saved selector of the alien, which needs none.
+// The way of an event into the space of a large handler, which is in EDX: like `enter_large`, but the space is always another
+// one, and DS and ES are already flat. The pushes destroy a saved selector of the alien, which needs none.
 .global event_large
 event_large:
     LOAD_TABLES edx
@@ -263,7 +263,7 @@ alien_sysenter:
     mov eax, [esp + {saved_eip}]
     mov ss:[edx + {f_edx}], eax
     mov ss:[edx + {f_eip}], eax
-    // The tests above changed the arithmetic flags: they are not the alien's any more.
+    // The tests above changed the arithmetic flags: they are no longer the alien's.
     pushfd
     pop eax
     and eax, {control_flags}
@@ -291,7 +291,7 @@ alien_sysenter:
     mov esi, ss:[edx + {f_esi}]
     jmp slow
 
-// From the thread in ESP to the alien in EDX, whose frame is at EAX. A `server` may have run by the alien's tables.
+// From the thread in ESP to the alien in EDX, whose frame is at EAX. A `server` may have run with the alien's tables.
 .macro TO_ALIEN server
     mov ecx, es                                         // R7
     shl ecx, 16
@@ -350,7 +350,7 @@ alien_sysenter:
     and ecx, {user_flags}
     or ecx, {fixed_flags} ^ {interrupt_flag}
     .if \server
-    // What is pushed destroys a saved selector, which the alien needs no more, but a server's thread does.
+    // The pushes destroy a saved selector, which the alien no longer needs, but a server's thread does.
     mov esp, edx
     .endif
     push ecx
@@ -379,7 +379,7 @@ slow_run:
     mov eax, {op_run}
     jmp slow
 
-// By a server: what the alien has to load is put away.
+// By a server: the state that the alien has to load was removed.
 .balign 32
 run_away:
     cmp eax, {op_run}                                   // R1
@@ -411,7 +411,7 @@ resume_away:
     mov eax, ss:[{top}]
     cmp eax, ss:[ecx + {priority}]
     ja \refused
-    // S3. What of the loaded one is private is a flag in EDX, so it has none.
+    // S3. A private state of the loaded one would be a flag in EDX: so it has none.
     test dword ptr ss:[ecx + {lazy}], {more_lazy}
     jnz \refused
     mov eax, ss:[ecx + {space}]
@@ -471,7 +471,7 @@ run_other:
     mov edi, [esp + {scratch_2}]
     jmp slow_run
 
-// The same by a server, for which the state of the one in EDX is put away.
+// The same by a server, for which the state of the one in EDX was removed.
 .balign 32
 run_other_away:
     OTHER_WAITS slow_run, run_other_small

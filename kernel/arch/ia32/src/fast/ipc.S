@@ -33,7 +33,7 @@
 
 .section .text.fast, "ax", @progbits
 
-// The thread in EDX, which waited without any flag in its gate, goes on: ECX becomes its space.
+// The thread in EDX, which waited without any flag in its gate, continues: ECX becomes its space.
 .macro GOES_ON
     mov byte ptr ss:[edx + {gate}], {gate_ready}
     mov ecx, ss:[edx + {space}]
@@ -87,8 +87,8 @@ sysenter_entry:
     mov ecx, [esp + {space}]
     shl ebx, 4
     mov edx, ss:[ecx + ebx + {slots}]
-    // Not `test dl`: with three bytes more, `fast_switch` starts a cache line. So it does with long jumps to
-    // `slow_call`, and with a test of all of EAX above.
+    // Not `test dl`: the three additional bytes let `fast_switch` start a cache line. So do long jumps to `slow_call`,
+    // and a test of all of EAX above.
     test edx, {call_right}                              // T4
     jz slow_slot
     and edx, ~{rights}
@@ -154,8 +154,8 @@ slow:
     mov ecx, [esp + 20]
     jmp save_registers
 
-// `reply_wait` to a thread that waits for the end of its exception: all registers are its own, so it
-// goes on by `iret`.
+// `reply_wait` to a thread that waits for the end of its exception: all registers are its own, so it continues by
+// `iret`.
 reply_to_exception:
     cmp dword ptr ss:[edx + {gate}], {gate_exception}   // T8
     jne slow_reply
@@ -167,7 +167,7 @@ resume_exception:
     RUN edx
     mov ecx, ss:[edx + {space}]
     mov eax, [esp + {space}]
-    // With care if one of the spaces is small, or was when the thread stopped: then DS or ES is a small space's still.
+    // With care if one of the spaces is small, or was when the thread stopped: then DS or ES is still a small space's.
     mov ebx, ss:[eax + {region_low}]
     or ebx, ss:[ecx + {region_low}]
     jnz leave_kernel_with_care

@@ -181,7 +181,7 @@ no_map_reply:
     xor eax, {op_reply_wait}
     jmp try_notify
 
-// The page of an answer to the alien in EDX, whose frame is at EAX; then to `resume`. With `away` the alien's state is put away.
+// The page of an answer to the alien in EDX, whose frame is at EAX; then to `resume`. With `away` the alien's state was removed.
 // To 5 with a lost EAX.
 .macro ANSWER away, resume
     cmp dword ptr ss:[eax + {f_ds_es}], {flat}          // R7

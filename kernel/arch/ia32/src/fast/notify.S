@@ -66,7 +66,7 @@
     jb \refused
 .endm
 
-// It begins.
+// The slice begins.
 .macro BEGIN_SLICE
     mov ss:[{kernel} + {slice_end}], ecx
     mov ss:[{kernel} + {slice_end} + 4], edx
@@ -100,7 +100,7 @@
     or dword ptr ss:[\thread + {thread_flags}], {brief}
 .endm
 
-// The saved DS and ES of a thread that goes on after a system call.
+// The saved DS and ES of a thread that continues after a system call.
 .macro FLAT_IN_CONTEXT thread
     mov dword ptr ss:[\thread + {saved_ds}], {user_data}
     mov dword ptr ss:[\thread + {saved_es}], {user_data}
@@ -108,7 +108,7 @@
 
 .section .text.fast, "ax", @progbits
 
-// `notify`: from `map_reply`. ESP is the thread, the others are as the user had them, but ECX and EDX.
+// `notify`: from `map_reply`. ESP is the thread, the other registers are as the user had them, except ECX and EDX.
 .balign 32
 .global try_notify
 try_notify:
@@ -137,7 +137,7 @@ try_notify:
     je 1f
     cmp dword ptr ss:[edx + {gate}], {gate_reply}
     jne slow_notify
-    // It learns of the bits later.
+    // The thread learns of the bits later.
 1:
     mov ss:[edx + {signals}], ecx
     mov ss:[eax + {pending_bits}], ecx
@@ -157,7 +157,7 @@ to_self:
     mov esi, ss:[edx + {priority}]
     cmp esi, [esp + {priority}]                         // N5
     ja 3f
-    // It goes on when its turn comes.
+    // The thread continues when its turn comes.
     mov edi, ss:[eax + {accept}]
     and edi, ecx
     xor ecx, edi
@@ -173,7 +173,7 @@ to_self:
     FLAT_IN_CONTEXT edx
     ENQUEUE edx, esi, eax, ecx, 0
     jmp notified
-    // It goes on now, and this thread when it is the most urgent again.
+    // The thread continues now, and this one when it is the most urgent again.
 3:
     mov [esp + {saved_ebx}], ebx
     mov [esp + {saved_edi}], edi
@@ -218,7 +218,7 @@ slow_notify:
     mov eax, {op_notify}
     jmp slow
 
-// `receive`, likewise.
+// `receive`, in the same way.
 .balign 32
 try_receive:
     mov ecx, eax                                        // W1
@@ -238,7 +238,7 @@ try_receive:
 1:
     test eax, {poll}
     jnz 5f
-    // It waits.
+    // The thread waits.
     mov edx, ss:[{top}]
     mov ecx, ss:[{kernel} + {heads} + edx * 4]
     test ecx, ecx                                       // W4
@@ -281,12 +281,12 @@ try_receive:
     mov edi, ss:[edx + {saved_edi}]
     mov ebp, ss:[edx + {saved_ebp}]
     jmp fast_switch
-    // There is nothing.
+    // There are no bits.
 5:
     mov eax, {delivery_would_block}
     xor esi, esi
     jmp 2f
-    // It takes what is there.
+    // The thread takes the bits.
 4:
     mov esi, ecx
     xor ecx, [esp + {signals}]

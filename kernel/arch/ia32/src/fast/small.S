@@ -39,7 +39,7 @@
     LARGE_SEGMENTS esi
     jmp 6b
 4:
-    // A selector that it kept since its space was small.
+    // A selector that the thread kept since its space was small.
     test dword ptr ss:[\frame + {f_ds_es}], {small_bits}
     jnz \refused
     LOAD_DATA {user_data}, esi

@@ -40,7 +40,7 @@ general:
     lw $26, %lo({hot} + {loaded})($27)
     bnez $26, not_fast
     lw $26, %lo({hot} + {current})($27)
-    // A native thread's system call. $26: the thread; $27: where the hot words are.
+    // A native thread's system call. $26: the thread; $27: the address of the hot words.
     dmfc0 $13, $14
     xori $15, $2, {op_call}                             // T2
     sltiu $24, $15, {words} + 1
@@ -78,7 +78,7 @@ general:
     lwu $4, {handle}($26)
     li $28, {gate_reply}
     sw $24, {partner}($26)
-// From the thread in $26, which gets the gate in $28 and goes on at $13, to the one in $24, of the space in $25, whose ASID is in $14.
+// From the thread in $26, which gets the gate in $28 and continues at $13, to the one in $24, of the space in $25, whose ASID is in $14.
 goes_on:
     sw $28, {gate}($26)
     sd $13, {pc}($26)
@@ -134,7 +134,7 @@ no_call: // reply_wait
     b goes_on
     move $4, $0
 
-// Not for the fast path: what a system call of a native thread loses has nothing of the kernel.
+// Not for the fast path: the registers that a system call of a native thread loses have no value of the kernel.
 slow:
     move $1, $0
     move $3, $0

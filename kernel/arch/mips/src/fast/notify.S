@@ -25,7 +25,7 @@
 .set noreorder
 .set noat
 
-// From T2 of `ipc.S`: the thread is in $26, its tag less that of a reply in $15, where it goes on in $13, the hot words at $27.
+// From T2 of `ipc.S`: the thread is in $26, its tag minus that of a reply in $15, its program counter in $13, the hot words at $27.
 no_reply:
     xori $24, $15, {op_reply_wait} ^ {op_notify}        // N1
     bnez $24, try_receive
@@ -81,7 +81,7 @@ notifies_who_waits:
     sltu $3, $3, $28                                    // N5
     bnez $3, slow
     xor $1, $1, $25
-    // It goes on when its turn comes.
+    // The thread continues when its turn comes.
     li $3, {gate_ready}
     sw $1, {signals}($24)
     sw $1, {pending_bits}($14)

@@ -36,8 +36,8 @@
 // At an event the handler gets the words of the message and its own r1 and r2. The other registers keep the alien's values: the handler has
 // all of them in the frame, too. None has a word of the kernel.
 
-// All registers to the frame at r11, which is the alien's; r12 is the handler. Afterwards r3 is the alien and all others but r12 are free;
-// r27 is the machine state that any thread without flags of its own has.
+// All registers to the frame at r11, which is the alien's; r12 is the handler. Afterwards r3 is the alien and all others except r12 are
+// free; r27 is the machine state of a thread without its own flags.
 .macro SAVE_FRAME
     mfspr 31, 274
     stmw 0, 0(11)
@@ -59,7 +59,7 @@
     rlwinm 27, 27, 0, {below_flags}, {above_flags}
 .endm
 
-// The event is told to the handler, in r12. The alien is in r3.
+// The handler, in r12, gets the event. The alien is in r3.
 .macro TELL
     lwz 4, {handle}(3)
     li 26, {gate_alien}
@@ -71,7 +71,7 @@
     ori 3, 3, {delivery_alien}
 .endm
 
-// Leaves to the handler. What the frame has of the event is its message: the number, the address, the error.
+// Leaves to the handler. The frame's words of the event are its message: the number, the address, the error.
 .macro TO_HANDLER
     lwz 11, {pc}(12)
     lwz 1, {r1}(12)
@@ -152,7 +152,7 @@ run:
     cmplw 22, 19                                        // R7
     bne- run_elsewhere
 resume_by_window:
-    // It shuts.
+    // The window closes.
     lis 16, {shut}
     mtsr {window}, 16
     mtsr {window} + 1, 16
@@ -208,7 +208,7 @@ resume_by_another_window:
 slow:
     CLEAR
     mtspr 274, 31
-// An alien loses r11 and r12 only. Its r31 is in SPRG2.
+// An alien loses only r11 and r12. Its r31 is in SPRG2.
 alien_slow:
     mr 31, 11
     li 11, 0

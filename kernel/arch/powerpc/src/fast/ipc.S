@@ -31,7 +31,7 @@
 //
 // r11 is the thread, r18 its space, r20 the other thread, r19 that one's space.
 
-// What a system call does not keep, but for r11.
+// Clears the registers that a system call does not keep, except r11.
 .macro CLEAR
     li 0, 0
     .irp n, 12,13,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
@@ -43,7 +43,7 @@
     mtxer 0
 .endm
 
-// T11, for the thread in r20. CR5 says whether both spaces are one.
+// T11, for the thread in r20. CR5 says whether both threads have one space.
 .macro MAY_SWITCH
     lwz 19, {space}(20)
     cmplw 5, 18, 19
@@ -55,7 +55,7 @@
 1:
 .endm
 
-// What lies at the vector.
+// The code at the vector.
 .macro SYSTEM_CALL
     .org 0xc00
     .if {kdb}
@@ -116,7 +116,7 @@ arrive:
     lwz 13, {pc}(20)
     lwz 1, {r1}(20)
     lwz 2, {r2}(20)
-    // SRR1 is that of any thread with nothing of its own in the machine state (T1).
+    // SRR1 is that of any thread without its own bits in the machine state (T1).
     mtspr 26, 13
     CLEAR
     li 11, 0

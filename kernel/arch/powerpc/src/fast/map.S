@@ -181,7 +181,7 @@ mapped:
     beq 7, resume_by_another_window
     b resume_elsewhere
 
-// Of `map` the record is in the UTCB, too.
+// For `map` the record is in the UTCB, too.
 map:
     xoris 22, 3, {op_map_high}
     cmplwi 3, 22, {op_map_low}                          // M1

@@ -87,7 +87,7 @@ has_left\@:
     bne- slow
 .endm
 
-// It begins. r22 is 0 afterwards.
+// The slice begins. r22 is 0 afterwards.
 .macro BEGIN_SLICE
     li 22, 0
     stw 28, {slice_end}(25)
@@ -208,7 +208,7 @@ notifies_who_waits:
     KERNEL
     andc 17, 17, 16
     bgt more_urgent
-    // It goes on when its turn comes.
+    // The thread continues when its turn comes.
     li 22, {gate_ready}
     li 23, 0
     stw 17, {signals}(20)
@@ -223,7 +223,7 @@ notifies_who_waits:
     ENQUEUE 20, 26, 0
     b notified
 
-// It goes on now, and this thread when it is the most urgent again.
+// The thread continues now, and this one when it is the most urgent again.
 more_urgent:
     MAY_SWITCH
     END_OF_SLICE
@@ -250,7 +250,7 @@ more_urgent:
     NO_OTHER_WORDS
     b goes_on
 
-// `receive`, likewise.
+// `receive`, in the same way.
 try_receive:
     andi. 22, 3, {poll} | {notifications_only}
     xor 23, 3, 22
@@ -271,7 +271,7 @@ try_receive:
 takes_bits_alone:
     andi. 24, 3, {poll}
     bne finds_nothing
-    // It waits.
+    // The thread waits.
     lwz 26, {cpu}@l + {top}(0)
     KERNEL
     slwi 22, 26, 2
@@ -345,7 +345,7 @@ no_priority:
     stw 22, {cpu}@l + {top}(0)
     b goes_on_briefly
 
-// There is nothing.
+// There are no bits.
 finds_nothing:
     lis 3, {would_block_high}
     ori 3, 3, {would_block_low}

@@ -105,7 +105,7 @@ page_missing:
     cmplw 30, 31                                        // F8
     bne- page_slow
 native_failed:
-    // All registers are saved, and are the message of the handler in r20.
+    // All registers are saved. They are the message to the handler, in r20.
     lwz 31, {utcb}(29)
     stmw 0, {gpr}(26)
     stmw 0, {message}(31)
@@ -153,7 +153,8 @@ native_told:
     lwz 2, {r2}(20)
     mtspr 26, 5
     li 5, {page_fault}
-    // The rest of the message's words in registers; the frame is in the UTCB. What else the thread had stays, and no word of the kernel.
+    // The rest of the message's words in registers; the frame is in the UTCB. The other registers keep the thread's values; none has a
+    // word of the kernel.
     li 8, 0
     li 9, 0
     li 10, 0

@@ -70,7 +70,7 @@
     stw 13, {pc}(11)
 .endm
 
-// A thread runs from now on. What is reserved is not any more: if the store happens, then of the same word. Destroys `word`.
+// A thread runs from now on. Ends any reservation: if the store happens, it is to the same word. Destroys `word`.
 .macro RUN thread, word
     li \word, {gate_ready}
     stw \word, {gate}(\thread)
@@ -79,8 +79,8 @@
     mtspr 273, \thread
 .endm
 
-// To a space that shows the server whose window is known, from another one that does (R7). The window is shut after that. Destroys r17
-// and r22 to r24.
+// To a space that shows the server whose window is known, from another one that shows it (R7). The window is closed after that. Destroys
+// r17 and r22 to r24.
 .macro LOAD_BELOW space
     lwz 22, {vsid_0}(\space)
     lis 24, {scatter_high}
@@ -97,7 +97,7 @@
     mtspr 272, 17
 .endm
 
-// To a space that uses the two lowest segments only, from another one (T11). Destroys the other registers.
+// To a space that uses only the two lowest segments, from another one (T11). Destroys the other registers.
 .macro LOAD_SPACE space, low, high, directory
     lwz \low, {vsid_0}(\space)
     lwz \high, {vsid_1}(\space)

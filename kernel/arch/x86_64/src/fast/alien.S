@@ -34,9 +34,9 @@
 //    | see                                                            |
 //
 // `Cpu::loaded` says A1 and R2: it is the alien, without `SLOW` (`lazy.rs`). The alien's base of FS and its selectors stay in the processor
-// while its handler runs. With the flag `FPU`, so do its registers of the FPU, but that is shut.
+// while its handler runs. With the flag `FPU`, so do its registers of the FPU, but the FPU is disabled.
 //
-// The handler finds the words of the message in registers, and what else the alien had: it has all that in the frame.
+// The handler gets the words of the message in registers; the others keep the alien's values, which the frame has, too.
 //
 // The frame is hostile: the handler writes it. Only registers and masked flags are taken from it.
 
@@ -53,7 +53,7 @@
     ja \refused
 .endm
 
-// Pushes a frame: what is not in a register as the alien had it is in these words. Of a fault the address is in the scratch word.
+// Pushes a frame: these words have the registers that no longer have the alien's values. The address of a fault is in the scratch word.
 .macro PUSH_FRAME is_fault, rflags, rip, rsp, r11, rcx
     movsxd rsp, dword ptr [r11 + {utcb}]
     add rsp, {frame_bytes}
@@ -83,8 +83,8 @@
     push rax
 .endm
 
-// From the alien in R11 to its handler in RCX, with the vector in RSI, the address in RDX, and the error in R8. With `fpu` the alien has
-// the FPU open.
+// From the alien in R11 to its handler in RCX, with the vector in RSI, the address in RDX, and the error in R8. With `fpu` the FPU is
+// enabled for the alien.
 .macro TO_HANDLER fpu
     .if \fpu
     mov rax, cr0
@@ -109,7 +109,7 @@
     sysretq
 .endm
 
-// The alien's `syscall`: R11 is the alien, and its own is in the scratch words.
+// The alien's `syscall`: R11 is the alien; the alien's R11 is in the scratch words.
 .macro CALL fpu
     mov [{scratch}], rsp
     mov [{scratch} + 16], rcx
@@ -121,7 +121,7 @@
     TO_HANDLER \fpu
 .endm
 
-// The alien's page fault: R11 is the alien, and its own and its RCX are where the vector and r15 would be.
+// The alien's page fault: R11 is the alien; the alien's R11 and RCX are saved where the vector and r15 would be.
 .macro FAULT fpu
     HANDLER_WAITS refuse_fault
     and qword ptr [r11 + {saved_rflags}], {user_flags}
@@ -151,8 +151,8 @@
     ja \refused
 .endm
 
-// The alien goes on, and the thread in R11 waits for its next event. `how` says what is loaded besides: 1 the FPU, 2 the base of FS. In the
-// latter case the alien is in RBX. Afterwards all registers but `alien`, RSP and RBP are free.
+// The alien continues, and the thread in R11 waits for its next event. `how` says what else is loaded: 1 the FPU, 2 the base of FS. In the
+// latter case the alien is in RBX. Afterwards all registers except `alien`, RSP and RBP are free.
 .macro SWITCH_TO_ALIEN alien, low, how
     mov qword ptr [r11 + {saved_rflags}], {fixed_flags}
     mov [r11 + {partner}], \low
@@ -224,7 +224,7 @@ loaded_call:
     jne handler_call
     CALL 0
 
-// A thread whose own state is not what is loaded, or not only that.
+// A thread that `Cpu::loaded` does not name, or names with a flag.
 .balign 32
 handler_call:
     mov [r11 + {saved_rip}], rcx
@@ -294,7 +294,7 @@ page_fault:
     jne refuse_fault
     FAULT 1
 
-// Not for the fast path: all is as the user had it.
+// Not for the fast path: all registers are as the user had them.
 refuse_fault:
     lea rsp, [r11 + {saved_r15}]
     pop r11
@@ -310,7 +310,7 @@ refuse_loaded:
     mov rcx, [r11 + {saved_rip}]
     mov r11, [{scratch} + 8]
     jmp save_call
-// But for what a system call of a native thread loses.
+// The same, except registers that a system call of a native thread loses.
 slow_run:
     mov qword ptr [r11 + {saved_rflags}], {fixed_flags}
     mov rsp, r11
@@ -318,7 +318,7 @@ slow_run:
 .global alien_end
 alien_end:
 
-// The addresses at which users go on end here.
+// The end of addresses at which users continue.
 .section .rodata
 .balign 8
 user_end:

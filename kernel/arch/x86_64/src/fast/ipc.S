@@ -122,7 +122,7 @@ syscall_entry:
     mov dword ptr [rsp + {gate}], {gate_open}
     SWITCH
 
-// Not for the fast path: registers that a system call keeps, and its arguments, get back what the user had in them.
+// Not for the fast path: registers that a system call keeps, and its arguments, get back the user's values.
 slow_slot:
     shr edi, {slot_shift}
 slow_call:
@@ -130,7 +130,7 @@ slow_call:
     jmp slow
 slow_reply:
     xor rax, {op_reply_wait}
-// As `save_call` would have entered; RIP, RSP and RFLAGS are saved.
+// Enters like `save_call`; RIP, RSP and RFLAGS are saved already.
 slow:
     xor ebx, ebx
     xor ebp, ebp

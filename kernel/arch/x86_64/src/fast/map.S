@@ -42,7 +42,7 @@
 .endm
 
 // Carries out the record of one page, whose words are in RSI, RDX and R8, of the thread in RSP. Keeps RAX, RBX and RDI, and R9 on. With
-// `replaces` a mapping may stand there, and RBX is an alien that goes on then. Where it goes to 9 it has changed nothing but registers.
+// `replaces` a mapping may exist there, and RBX is an alien that continues then. If it goes to 9 it has changed only registers.
 .macro MAP_PAGE replaces
     movsxd rbp, dword ptr [rsp + {space}]               // M2
     mov r11d, [rsp + {cap_limit}]

@@ -55,7 +55,7 @@
     jb \refused
 .endm
 
-// It begins.
+// The slice begins.
 .macro BEGIN_SLICE
     mov [{kernel} + {slice_end}], rax
     mov dword ptr [rbx + {slice_left}], 0
@@ -126,7 +126,7 @@ try_notify:
     je 1f
     cmp dword ptr [rbx + {gate}], {gate_reply}
     jne slow
-    // It learns of the bits later.
+    // The thread learns of the bits later.
 1:
     mov [rbx + {signals}], r15d
     mov [rbp + {pending_bits}], r15d
@@ -150,7 +150,7 @@ to_self:
     mov r11d, [rbx + {priority}]
     cmp r11d, [rsp + {priority}]                        // N5
     ja 3f
-    // It goes on when its turn comes.
+    // The thread continues when its turn comes.
     xor r15d, ecx
     mov [rbx + {signals}], r15d
     mov [rbp + {pending_bits}], r15d
@@ -163,7 +163,7 @@ to_self:
     .endr
     ENQUEUE rbx, ebx, 0
     jmp notified
-    // It goes on now, and this thread when it is the most urgent again: with its own words, which a `notify` leaves as they are.
+    // The thread continues now, and this one when it is the most urgent again: with its own words, which `notify` does not change.
 3:
     mov [rsp + {saved_rdx}], rdx
     mov [rsp + {saved_r8}], r8
@@ -205,7 +205,7 @@ to_self:
     mov eax, {op_notify}
     jmp slow
 
-// `receive`, likewise.
+// `receive`, in the same way.
 .balign 32
 try_receive:
     mov rcx, rax                                        // W1
@@ -225,7 +225,7 @@ try_receive:
 1:
     test eax, {poll}
     jnz 5f
-    // It waits.
+    // The thread waits.
     mov r11d, [{top}]
     movsxd rbx, dword ptr [r11 * 4 + {kernel} + {heads}]
     test ebx, ebx                                       // W4
@@ -267,11 +267,11 @@ try_receive:
     mov r14, [rbx + {saved_r14}]
     xor ebp, ebp
     SWITCH
-    // There is nothing.
+    // There are no bits.
 5:
     mov eax, {delivery_would_block}
     jmp 2f
-    // It takes what is there.
+    // The thread takes the bits.
 4:
     mov r11d, ecx
     xor r11d, [rsp + {signals}]
