@@ -106,7 +106,7 @@ fn a_space_has_as_many_slots_as_the_contract_says() {
     let root =
         kernel.current().and_then(|me| kernel.pool[me].space.get()).expect("the root server runs");
     let space: Ref<Space> = named(&kernel, root, SPACE);
-    // All but one are marked, as so many threads do not fit.
+    // All except one are marked, because more threads do not fit.
     let map = kernel.pool[space].utcb_map.get().expect("it is native");
     for index in 0..SLOTS as usize - 1 {
         kernel.pool[map].0[index / 32] |= 1 << (index % 32);

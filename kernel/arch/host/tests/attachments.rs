@@ -88,7 +88,7 @@ proptest! {
 const SPACES: Word = 300;
 const MEMORY: Word = FIRST + SPACES;
 
-/// A machine with a Segment that many spaces have, and 4 MiB of RAM of its own.
+/// A machine with 4 MiB of RAM and a Segment that many spaces have.
 fn shared() -> Kernel<Host> {
     let mut kernel = boot_with(POOL);
     succeeds(&mut kernel, Op::CreateSegment, [slot::QUOTA, 2 * TABLE_SPAN, SEGMENT, 0]);
@@ -107,8 +107,8 @@ fn seen(kernel: &mut Kernel<Host>) -> BTreeSet<usize> {
     spaces.into_iter().map(|space| pages_of(kernel, space).len()).collect()
 }
 
-/// Begins a `map` of one record in which an interrupt waits at each look; whether it is to be
-/// carried on.
+/// Starts a `map` of one record with an interrupt pending at each check. Returns whether the call
+/// has to be continued.
 fn begin_map(kernel: &mut Kernel<Host>, record: MapRecord) -> bool {
     let me = kernel.current().unwrap();
     set_words(kernel, me, 0, &record.0);
@@ -160,8 +160,8 @@ fn a_revoke_finishes_what_somebody_left() {
     }
 }
 
-/// Threads write by a table that has gone while their spaces' copies of the entry wait to be taken
-/// away: what they have left in caches goes when the last copy has.
+/// Threads write through a removed table while their spaces' copies of its entry still have to be
+/// removed: their cache lines are dropped after the last copy.
 #[test]
 fn what_is_written_by_old_copies_does_not_stay_in_caches() {
     let mut kernel = shared();
@@ -229,7 +229,8 @@ fn a_segment_is_attached_in_steps() {
     succeeds(&mut kernel, Op::Attach, [SPACE, 0, SEGMENT, Rights::READ.0 as Word]);
 }
 
-/// Nobody may rely on a space that is only being attached: its tables do not say yet what there is.
+/// Nothing may rely on a space to which a Segment is still being attached: its tables are not
+/// complete yet.
 #[test]
 fn the_first_use_of_an_entry_is_one_that_has_it() {
     let mut kernel = boot_with(POOL);

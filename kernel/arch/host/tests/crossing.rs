@@ -37,7 +37,8 @@ const IGNORED: u32 = 2;
 const NO_FPU: Word = 7;
 const FRAME_BYTES: u32 = size_of::<Frame>() as u32;
 
-/// The registers of a thread that enters: all but its instruction and its stack are random.
+/// The registers of a thread that enters: all are random, except its program counter and stack
+/// pointer.
 fn registers(numbers: [Word; 3]) -> Frame {
     let [a, b, c] = numbers;
     Frame {
@@ -103,7 +104,7 @@ fn set_frame(kernel: &mut Kernel, alien: Ref<Thread>, frame: &Frame) {
     kernel.pool.bytes_mut(at, FRAME_BYTES).copy_from_slice(bytemuck::bytes_of(frame));
 }
 
-/// A kernel that is not entered if the area's code can do without.
+/// A kernel that is not entered if the area's code can do without it.
 struct Area {
     kernel: Kernel,
     pair: Pair,
@@ -113,7 +114,8 @@ struct Area {
     is_open: bool,
     words: Words,
     crossings: u32,
-    /// Whose registers the FPU has, and whether it is open to who runs.
+    /// The thread whose registers the FPU has, and whether the FPU is enabled for the running
+    /// thread.
     fpu_owner: Link<Thread>,
     is_fpu_open: bool,
 }
@@ -164,7 +166,7 @@ impl Area {
             || self.is_open && self.fpu_owner.is(self.pair.alien);
     }
 
-    /// On the way into it: it does what was not done when the pair crossed.
+    /// At an entry the kernel does what was not done when the pair crossed.
     fn enter(&mut self) {
         if let (Some(believed), Some(found)) = (self.believed, self.runs) {
             commit(&mut self.kernel.pool, self.pair, believed, found, &self.words);
@@ -172,8 +174,8 @@ impl Area {
         }
     }
 
-    /// Who runs uses the FPU. If that is shut, the kernel gives it to it, and true is returned: the
-    /// kernel is to be left.
+    /// The running thread uses the FPU. If it is disabled, the kernel enables it, and this returns
+    /// true: the kernel has to be left.
     fn use_fpu(&mut self) -> bool {
         let Some(who) = self.runs else { return false };
         let me = self.pair.of(who);
@@ -187,7 +189,8 @@ impl Area {
         true
     }
 
-    /// The alien's system call by the area's code, if that may: what the server gets.
+    /// The alien's system call through the area's code, if that is allowed. Returns what the server
+    /// gets.
     fn event(&mut self, at: &Frame) -> Option<[Word; 5]> {
         if !self.is_open || self.runs != Some(Who::Alien) {
             return None;
@@ -237,7 +240,7 @@ fn told(kernel: &Kernel, thread: Ref<Thread>) -> impl PartialEq + core::fmt::Deb
     (gate & !gate::SLOW, partner, handle, priority, signals, flags & !flag::BRIEF, sends)
 }
 
-/// The registers of a thread, but those that a native thread's system call loses.
+/// The registers of a thread, except those that a native thread's system call loses.
 fn kept(mut context: Context, is_native: bool) -> Context {
     if is_native && context[word::VECTOR] == vector::SYSTEM_CALL {
         let [rbx, rbp, r15] = [word::RAX + 1, word::RDI + 1, word::R8 + 7];
@@ -246,7 +249,7 @@ fn kept(mut context: Context, is_native: bool) -> Context {
     context
 }
 
-/// Both kernels are in the same state, as far as a user can find out.
+/// Checks that both kernels are in the same state, as far as a user can see.
 fn check(portable: &mut Kernel, area: &mut Area) {
     let pair = area.pair;
     let current = portable.current();

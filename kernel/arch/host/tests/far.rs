@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Slots: a native space and one of aliens, a segment, and the memories from here on.
+/// Slots: a native space and one of aliens, a Segment, and the Memories from here on.
 const SPACES: [Word; 2] = [slot::FREE, slot::FREE + 1];
 const SEGMENT: Word = slot::FREE + 2;
 const MEMORIES: Word = slot::FREE + 3;
@@ -63,7 +63,7 @@ impl Model {
         RAM.base + (1 + (memory - MEMORIES) * PAGES) * PAGE_SIZE
     }
 
-    /// A space as it is made: what leads to a native's information page is charged with it.
+    /// A space as it is made: the tables to a native's information page are charged with it.
     fn create(&mut self, space: Word) {
         if space == SPACES[0] {
             self.upper.extend(upper_tables(0).map(|table| (space, table)));
@@ -166,7 +166,7 @@ impl Model {
         of(space, 0, Rights::RWX).chain(segments).collect()
     }
 
-    /// Bytes of kernel memory that it costs, in addition to what is always there.
+    /// The kernel memory that it costs in bytes, in addition to what it always costs.
     fn charge(&self) -> u32 {
         let (tables, attachments) =
             (self.tables.len() + self.upper.len(), self.attached.len() + self.places.len());
@@ -199,7 +199,7 @@ fn set_up() -> (Kernel<Host>, Model) {
     (kernel, model)
 }
 
-/// What one step's random numbers mean; the space that is another one afterwards.
+/// Carries out one random step. Returns the space that has changed.
 fn step(kernel: &mut Kernel<Host>, model: &mut Model, numbers: [Word; 5]) -> Option<Word> {
     let [what, a, b, c, d] = numbers;
     let space = SPACES[a as usize % 2];
@@ -310,7 +310,7 @@ proptest! {
     }
 }
 
-/// With any memory that is too little, something is missing at each point on the way.
+/// With too little memory, the call fails at each possible point.
 #[test]
 fn what_cannot_be_made_leaves_nothing() {
     const POOR: Word = MEMORIES + COUNT;
@@ -354,7 +354,7 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(made > 3, "{made} pages were mapped");
 }
 
-/// Steps that a system call takes in which an interrupt waits at each look; it must succeed.
+/// The steps of a system call with an interrupt pending at each check; it must succeed.
 fn steps(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> u32 {
     let mut steps = 0;
     begin(kernel, op, args);
@@ -367,8 +367,7 @@ fn steps(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4]) -> u32 {
     steps
 }
 
-/// What is not there is passed over by the entries of the tables that lack it, as many as there
-/// are.
+/// Unmapped ranges are skipped by the empty entries of all tables, one entry at a time.
 #[test]
 fn what_is_empty_takes_no_time() {
     const MOST: u32 = 100;
@@ -402,7 +401,7 @@ fn what_is_empty_takes_no_time() {
     }
 }
 
-/// A hole is as large as the entry, of whatever level, by which nothing is there.
+/// A hole is as large as the empty entry, of any level.
 #[test]
 fn a_hole_is_told_as_a_whole() {
     let (mut kernel, _) = set_up();

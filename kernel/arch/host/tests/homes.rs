@@ -20,7 +20,7 @@ use mmu::Format;
 use pool::Ref;
 use std::collections::{BTreeMap, HashMap};
 
-/// Slots of what has a name in most tests. The small space is of aliens.
+/// Slots of the objects that most tests use. The small space is one of aliens.
 const PLACE: Word = slot::FREE;
 const SMALL: Word = slot::FREE + 1;
 const NATIVE: Word = slot::FREE + 2;
@@ -107,8 +107,8 @@ fn refused(kernel: &mut Kernel<Host>, op: Op, args: [Word; 4], error: Error) {
     assert_eq!(state(kernel), before, "{op:?} {args:?}");
 }
 
-/// All spaces are as they should be, and each home has what its small spaces have below their
-/// sizes.
+/// Checks that all spaces are correct, and that each home has what its small spaces have below
+/// their sizes.
 fn check_all(kernel: &Kernel<Host>) {
     let spaces: Vec<Ref<Space>> =
         there(kernel).into_iter().map(|slot| space_of(kernel, slot)).collect();
@@ -122,14 +122,15 @@ fn found(kernel: &Kernel<Host>, space: Word) -> Vec<Found> {
     leaves_of(kernel, Owner::Space(space_of(kernel, space)))
 }
 
-/// What there is between two addresses, as from the first one.
+/// The mappings between two addresses, relative to the first one.
 fn part(kernel: &Kernel<Host>, space: Word, start: Word, end: Word) -> Seen {
     let within =
         seen(&found(kernel, space)).into_iter().filter(|(at, _)| (start..end).contains(&at.0));
     within.map(|(at, what)| (UserAddr(at.0 - start), what)).collect()
 }
 
-/// The home has at its place what the small space has, and how many pages that are.
+/// Checks that the home has the small space's mappings at its base. Returns how many pages these
+/// are.
 fn check_home(kernel: &Kernel<Host>, small: Word) -> usize {
     check_all(kernel);
     let own = part(kernel, small, 0, SIZE);
@@ -188,7 +189,7 @@ fn what_changes_is_brought_home() {
     assert_eq!(map(&mut kernel, unmap(SMALL, SIZE - PAGE_SIZE, PAGE_SIZE)), 0);
     assert!(found(&kernel, PLACE).iter().all(|found| !found.large), "it is split");
     assert_eq!(check_home(&kernel, SMALL), 4 + span as usize);
-    // The port knows the place: to flush there is its own business.
+    // The port knows the base, and flushes there itself.
     let home = space_of(&kernel, PLACE).address();
     assert!(
         !kernel.port.invalidated.is_empty()
@@ -224,7 +225,7 @@ fn what_changes_is_brought_home() {
     assert!(HostFormat::decode_table(tables).is_some(), "the table stays, and the home has it");
 }
 
-/// UTCBs of a small native space come and go as any page.
+/// UTCBs of a small native space are mapped and unmapped like any page.
 #[test]
 fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
     let mut kernel = machine();
@@ -253,7 +254,7 @@ fn threads_of_a_small_space_have_their_utcbs_in_its_home() {
     }
 }
 
-/// UTCBs that lie beyond the size of a small space are nowhere in its home.
+/// UTCBs beyond the size of a small space are not mapped in its home.
 #[test]
 fn utcbs_behind_a_size_are_not_brought_home() {
     let mut kernel = boot();

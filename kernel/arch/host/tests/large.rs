@@ -62,7 +62,7 @@ struct Model {
 }
 
 impl Model {
-    /// The pages of an owner from `page` on become what `change` makes of them.
+    /// Changes the pages of an owner from `page` on by `change`.
     fn change(
         &mut self,
         owner: Word,
@@ -357,7 +357,7 @@ proptest! {
     }
 }
 
-/// A part of a large page goes when there is no memory for a table, and nothing else does.
+/// A part of a large page is lost if there is no memory for a table, and nothing else is.
 #[test]
 fn a_part_goes_without_memory() {
     const POOR: Word = MEMORIES + MOST;

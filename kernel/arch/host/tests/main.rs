@@ -29,7 +29,7 @@ mod servers_model;
 mod steps;
 mod windows;
 
-/// A file that is no module here would be no test at all.
+/// A file that is not a module here would not be tested.
 #[test]
 fn each_file_is_a_module() {
     let names = std::fs::read_dir("tests").expect("the folder").map(|file| {

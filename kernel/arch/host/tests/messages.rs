@@ -47,7 +47,7 @@ struct Model {
     handle: Vec<u32>,
     signals: Vec<u32>,
     /// What a thread finds when it runs next: delivery or status, second register, words; `None`:
-    /// whatever.
+    /// any values.
     found: Vec<Option<Found>>,
     queues: BTreeMap<Word, VecDeque<usize>>,
     current: Option<usize>,
@@ -59,7 +59,7 @@ const fn same_space(a: usize, b: usize) -> bool {
     a % 2 == b % 2
 }
 
-/// What a delivery has in the registers; a failure's words are zero.
+/// The registers of a delivery; a failure's words are zero.
 fn found(delivery: Delivery, handle: u32, words: Words) -> Found {
     let mut found = [0; ARGUMENTS];
     let (first, last) = found.split_at_mut(2);
@@ -68,7 +68,7 @@ fn found(delivery: Delivery, handle: u32, words: Words) -> Found {
     found
 }
 
-/// What a notification of bit 0 has, the only one that is accepted.
+/// The registers of a notification of bit 0, the only one that is accepted.
 fn notified() -> Found {
     let words = std::array::from_fn(|i| if i == 0 { 1 } else { 0 });
     found(Delivery::new(MessageKind::Notification, 0, 1, 0), 0, words)
@@ -177,7 +177,7 @@ impl Model {
         let queue = self.queues.entry(self.priority[thread]).or_default();
         if front { queue.push_front(thread) } else { queue.push_back(thread) }
     }
-    /// Which thread runs next: a woken one only if it is more urgent, or if this one waits.
+    /// The thread that runs next: a woken one only if it is more urgent, or if this one waits.
     fn schedule(&mut self) {
         let running = self.current.filter(|me| self.state[*me] == State::Ready);
         let woken = self.woken.take();
@@ -269,7 +269,7 @@ fn check(kernel: &mut Kernel<Host>, model: &mut Model, threads: &[Ref<Thread>]) 
     {
         let found: Found =
             std::array::from_fn(|i| HostRegisters::argument(&kernel.pool[threads[me]].context, i));
-        // A status has three results after it; the other registers mean nothing.
+        // A status has three results after it; the other registers have no meaning.
         let registers = if expected[0] < 32 { 4 } else { ARGUMENTS };
         assert_eq!(found[..registers], expected[..registers], "what thread {me} finds");
     }
@@ -299,7 +299,7 @@ proptest! {
             let Some(me) = model.current else { break };
             let to = a as usize % THREADS;
             let words = std::array::from_fn(|i| [what, a, b, !what, !a, !b, what ^ a, a ^ b][i]);
-            // Mostly a handle that somebody waits under.
+            // Mostly a handle under which a thread waits.
             let waiting: Vec<usize> = (0..THREADS).filter(|t| matches!(model.state[*t], State::Reply(_))).collect();
             let good = waiting.get(a as usize % waiting.len().max(1)).map_or(0, |t| model.handle[*t]);
             let handle = match b % 8 {

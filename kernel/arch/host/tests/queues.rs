@@ -153,8 +153,8 @@ proptest! {
                         let mut due: Vec<u64> = model.iter().flatten().copied().filter(|at| *at <= kernel.port.now).collect();
                         due.sort_unstable();
                         kernel.tick();
-                        // The earliest went off; which of those that are due at one time is not
-                        // said.
+                        // The earliest alarm fired; the order of alarms of the same time is not
+                        // defined.
                         let mut fired = Vec::new();
                         for (i, at) in model.iter_mut().enumerate() {
                             if kernel.pool[threads[i]].flags & flag::ALARM == 0 && let Some(at) = at.take() {
@@ -186,7 +186,7 @@ fn a_receive_steps_over_senders_in_steps() {
     let (server, client) = (threads[0], threads[1]);
     as_thread(&mut kernel, client, tag(Op::Call, 0, 0), [FIRST, 0, 0, 0]);
     let handle = as_thread(&mut kernel, server, tag(Op::Receive, 0, 0), [0; 4])[1];
-    // Capabilities that nobody has: the selectors in their UTCBs are 0.
+    // Capabilities that do not exist: the selectors in their UTCBs are 0.
     for sender in &threads[2..] {
         as_thread(&mut kernel, *sender, tag(Op::Call, 0, 1), [FIRST, 0, 0, 0]);
     }

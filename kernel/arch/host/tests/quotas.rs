@@ -171,14 +171,14 @@ fn free_bytes(kernel: &Kernel<Host>) -> Word {
     kernel.pool.free_bytes() as Word
 }
 
-/// What `quota_info` tells of ranges of locked lines: used, limit.
+/// The ranges of locked lines of `quota_info`: used, limit.
 fn locks(kernel: &mut Kernel<Host>, selector: Word) -> (Word, Word) {
     let [status, used, limit, none, _] = call(kernel, Op::QuotaInfo, [selector, 2, 0, 0]);
     assert_eq!((status, none), (0, 0));
     (used, limit)
 }
 
-/// A component that makes Quotas gets no more ranges by that, and gets back the ranges of those
+/// A component that makes Quotas gets no more ranges by that, and gets back the ranges of Quotas
 /// that end.
 #[test]
 fn locked_ranges_are_divided() {
@@ -233,7 +233,7 @@ proptest! {
                 }
             }
             let (used, threads) = model.used(ROOT);
-            // Pages of UTCBs come and go with the threads of the space.
+            // Pages of UTCBs are allocated and freed with the threads of the space.
             prop_assert_eq!((root(&mut kernel).0 - before.0) % PAGE_SIZE, used % PAGE_SIZE);
             prop_assert_eq!(root(&mut kernel).1 - before.1, threads);
         }
