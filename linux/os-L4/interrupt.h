@@ -17,6 +17,7 @@ struct uml_pt_regs;
 #define L4_IRQ_DISK	2
 #define L4_IRQ_NET_ATTACH	3
 #define L4_IRQ_SCREEN	4
+#define L4_IRQ_FOLDER	5
 #define L4_IRQ_CHANNELS	8
 
 /* Whether notification bits are pending.  The UTCB has a mirror of them. */

@@ -82,6 +82,7 @@ fn qemu(built: &Built, cpu: &str, own_time: bool) -> Command {
     ];
     arguments(&mut command, &built.board.qemu.system, &words);
     command.args(built.screen.iter().flat_map(|screen| &screen.devices));
+    command.args(&built.folders);
     for disk in &built.disks {
         let image = format!("{}{}", disk.image.display(), if own_time { NOT_THROUGH } else { "" });
         arguments(&mut command, disk.drive, &[("image", &image)]);

@@ -25,13 +25,14 @@ mod quotes;
 mod test;
 mod top;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use build::Wire;
 use clap::{Parser, Subcommand};
 use guest::batch;
 use linux::order::LAYOUTS;
 use linux::root::Insert;
 use machine::accel;
+use machine::folders::Folder;
 use machine::network::{Forward, Nic};
 use machine::processor::MOST_MIB;
 use machine::screen::{self, Wanted};
@@ -88,6 +89,11 @@ enum Command {
         /// Put a file of this machine into Linux's root file system.
         #[arg(long, value_name = "HOST:GUEST")]
         file: Vec<Insert>,
+        /// Let Linux see a folder of this machine at a path of its own, read-only, or to be written
+        /// with `:rw`; may be given four times, on `pc` and `pc64` in QEMU. If there are several
+        /// Linuxes, the first one sees it.
+        #[arg(long, value_name = "HOST:GUEST[:ro|rw]")]
+        share: Vec<Folder>,
         /// Run this command in Linux's shell, without a terminal, and end. `run` has its output and
         /// its exit status (124 after --timeout, 125 if Linux failed).
         #[arg(long, value_name = "COMMAND", conflicts_with = "dry_run")]
@@ -349,6 +355,10 @@ impl Run<'_> {
         } else {
             catalogue::system(self.system)?
         };
+        ensure!(
+            options.folders.is_empty() || self.on == Emulator::Qemu,
+            "Bochs shares no folders: leave --share out, or `--on bochs`"
+        );
         let plan = build::plan(&system, options)?;
         // A build may take minutes: first what would end the run after it.
         if let Some(network) = plan.built.network.as_ref().filter(|_| self.on == Emulator::Bochs) {
@@ -426,6 +436,7 @@ fn carry_out() -> Result<u8> {
             words: _,
             kdb,
             file,
+            share,
             batch,
             component,
             get,
@@ -451,6 +462,7 @@ fn carry_out() -> Result<u8> {
                 wire,
                 inserts: &file,
                 screen: screen.as_ref(),
+                folders: &share,
                 ..build::Options::default()
             };
             let run = Run { system: &system, on, accel, component, dry_run, options };

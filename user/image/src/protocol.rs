@@ -142,6 +142,68 @@ pub mod disk {
     pub const REQUEST_FIRST: u32 = 12;
 }
 
+/// Between the folder server and its client (docs/folders.md). Messages of 9P2000.L go through
+/// memory that the two share.
+pub mod folder {
+    /// Request: this client begins again at slot 0 of both rings. Word 1: 0, or [`AGAIN`]. Reply:
+    /// 0, or an error; the folders that there are, a bit each.
+    pub const ATTACH: u32 = 1;
+    /// In word 1 of [`ATTACH`]: the client repeats what was not answered. Otherwise it is a new
+    /// one: of the one before nothing is left.
+    pub const AGAIN: u32 = 1;
+
+    /// Error: no such request, or not of this client.
+    pub const BAD_REQUEST: u32 = 1;
+
+    /// Most folders.
+    pub const MOST_FOLDERS: u32 = 4;
+
+    /// The client notifies the server with this: there are requests.
+    pub const BIT_REQUESTS: u32 = 2;
+    /// The server notifies the client with this: there are answers.
+    pub const BIT_ANSWERS: u32 = 12;
+    /// The server notifies the client with this: attach again.
+    pub const BIT_ATTACH: u32 = 13;
+
+    /// Offset of the words of the ring of answers, which are as those of the network's rings
+    /// (`net`).
+    pub const ANSWERS: u32 = 0;
+    /// Offset of the words of the ring of requests.
+    pub const REQUESTS: u32 = 256;
+    /// Offset of the first answer.
+    pub const FIRST_ANSWER: u32 = 512;
+    /// Offset of the first request.
+    pub const FIRST_REQUEST: u32 = 1024;
+    /// Offset of the first slot.
+    pub const DATA: u32 = 4096;
+
+    /// Most bytes of a message.
+    pub const MESSAGE: u32 = 32768;
+    /// Bytes of a slot: a message to the server, and [`MESSAGE`] bytes after its start the answer.
+    pub const SLOT: u32 = 2 * MESSAGE;
+    /// Most slots; their number is a power of two, and the length of both rings.
+    pub const MOST_SLOTS: u32 = 16;
+    /// Most bytes of a message that writes nothing to a file.
+    pub const HEAD: u32 = 8192;
+    /// A client's numbers of files (fids) are below this.
+    pub const MOST_FIDS: u32 = 65536;
+
+    /// Bytes of an answer: the slot, then the message's bytes; 0 if the request was cancelled.
+    pub const ANSWER: u32 = 8;
+    /// Offset in an answer: the message's bytes.
+    pub const ANSWER_BYTES: u32 = 4;
+
+    /// Bytes of a request: the slot, then what follows.
+    pub const REQUEST: u32 = 16;
+    /// Offset in a request: the folder, from 0 on.
+    pub const REQUEST_FOLDER: u32 = 4;
+    /// Offset in a request: a number that the slot's request before did not have. A request that
+    /// is repeated keeps its own.
+    pub const REQUEST_SERIAL: u32 = 8;
+    /// Offset in a request: the message's bytes.
+    pub const REQUEST_BYTES: u32 = 12;
+}
+
 /// Between the network switch and its clients, `nic` among them (docs/net.md). Frames go through a
 /// port's memory: a switch and a client share it.
 pub mod net {

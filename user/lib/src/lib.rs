@@ -25,6 +25,7 @@ pub mod clock;
 pub mod console;
 pub mod disk;
 pub mod dma;
+pub mod folder;
 pub mod heartbeat;
 pub mod interval;
 pub mod ipc;

@@ -18,6 +18,7 @@ use crate::linux::root::{self, Insert};
 use crate::linux::{Part, building, debian, folder, programs, server};
 use crate::machine::accel::Accel;
 use crate::machine::board::{self, Board, Medium, Qemu};
+use crate::machine::folders::{self, Folder};
 use crate::machine::network::{Forward, Network, Nic, Peer};
 use crate::machine::screen::{Screen, Wanted};
 use crate::process::fresh;
@@ -57,6 +58,8 @@ pub struct Built {
     pub disks: Vec<Disk>,
     /// What its network card is connected to; without a card nothing.
     pub network: Option<Network>,
+    /// QEMU's arguments for the folders of this machine that it sees.
+    pub folders: Vec<String>,
     /// The screen, if it drives that.
     pub screen: Option<Screen>,
     /// MiB of RAM.
@@ -200,6 +203,8 @@ pub struct Options<'a> {
     pub wire: Wire<'a>,
     /// How the screen is shown, which its Linuxes have then, whatever the description says.
     pub screen: Option<&'a Wanted>,
+    /// Folders of this machine that it sees.
+    pub folders: &'a [Folder],
     /// A command that one Linux runs, and that is all that the system is for.
     pub command: Option<Command<'a>>,
     /// Where its components' random numbers begin.
@@ -348,11 +353,8 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
 /// Plans the building of a system's kernel and components: nothing is done yet.
 pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
     let board = board::chosen();
-    let mut description = if options.screen.is_some() {
-        description::read_with_screen(path, board)?
-    } else {
-        description::read(path, board)?
-    };
+    let wanted = description::Wanted { screen: options.screen.is_some(), folders: options.folders };
+    let mut description = description::read_with(path, board, wanted)?;
     if let Some(memory) = options.memory {
         description = description.with_memory(memory, board)?;
     }
@@ -404,6 +406,11 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
                 board.name()
             )
         })?;
+        let without = board.folders().and_then(|folders| folders.without.as_ref());
+        ensure!(
+            options.folders.is_empty() || without != Some(device) || interface != Interface::Virtio,
+            "the virtio disk `{device}` has the interrupt line of shared folders: leave --share out, or add `--disk ata`"
+        );
         Ok(Disk {
             image: board.out().join(&name).join(&medium.image),
             drive,
@@ -419,6 +426,7 @@ pub fn plan(path: &Path, options: Options<'_>) -> Result<Plan> {
         flat: Flat::of(&folder),
         disks: description.disks.iter().map(disk).collect::<Result<_>>()?,
         network: options.wire.network(&description, board, options.nic)?,
+        folders: folders::arguments(options.folders, board)?,
         screen: description.screen_arguments(board).map(|devices| Screen {
             devices,
             bochs: board.display().and_then(|display| display.bochs.clone()),

@@ -138,16 +138,18 @@ pub(super) struct Wishes {
     pub net: Vec<Wish<Key<net::At>>>,
     pub sockets: Vec<Wish<String>>,
     pub disk: Vec<Wish<Key<disk::Part>>>,
+    pub folder: Vec<Wish<bool>>,
     pub screen: Vec<Wish<Key<screen::Part>>>,
 }
 
 impl Wishes {
     /// Notes those of a component.
     fn note(&mut self, component: usize, written: &mut written::Component) {
-        let Self { net, sockets, disk, screen } = self;
+        let Self { net, sockets, disk, folder, screen } = self;
         net.extend(written.net.take().map(|key| Wish { component, key }));
         sockets.extend(written.sockets.take().map(|key| Wish { component, key }));
         disk.extend(written.disk.take().map(|key| Wish { component, key }));
+        folder.extend(written.folder.take().map(|key| Wish { component, key }));
         screen.extend(written.screen.take().map(|key| Wish { component, key }));
     }
 }
@@ -416,19 +418,20 @@ impl Description {
         for i in 0..self.component.len() {
             let Component { window, configuration, .. } = &self.component[i];
             let package = self.component[i].package();
-            // The lean one has no driver of a screen.
-            let screen = self.component[i].has_screen() && server::is_server(package);
-            if window.is_none() && configuration.is_none() && !screen {
+            // The lean one has no driver of a screen, and none of folders.
+            let full = (self.component[i].has_screen() || self.component[i].has_folders())
+                && server::is_server(package);
+            if window.is_none() && configuration.is_none() && !full {
                 continue;
             }
-            let usual = if screen { Configuration::Full } else { Configuration::default() };
+            let usual = if full { Configuration::Full } else { Configuration::default() };
             let wanted = configuration.as_ref().map_or(usual, |wanted| *wanted.get_ref());
             if let Some(said) =
-                configuration.as_ref().filter(|_| screen && wanted == Configuration::Lean)
+                configuration.as_ref().filter(|_| full && wanted == Configuration::Lean)
             {
                 return Err(self.wrong(
                     said,
-                    "a lean Linux has no driver of a screen: leave this out, or `screen`",
+                    "a lean Linux has no driver of a screen or of folders: leave this out, or those",
                 ));
             }
             let sizes = server::sizes(package, wanted, self.processor())?;

@@ -58,6 +58,7 @@ impl<'a> Used<'a, '_> {
         let has_medium = keys.remove("medium").is_some();
         let has_display = keys.remove("display").is_some();
         keys.remove("card");
+        keys.remove("folders");
         let apart: &[&str] = match (has_medium, has_display) {
             (true, _) => &MEDIUM,
             (_, true) => &DISPLAY,

@@ -12,6 +12,7 @@ mod devices;
 mod disk;
 mod explain;
 mod fit;
+mod folders;
 mod key;
 mod net;
 mod parts;
@@ -29,6 +30,7 @@ pub use described::{Component, Description, text_of};
 pub use written::*;
 
 use crate::machine::board::Board;
+use crate::machine::folders::{self as shared, Folder};
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 use sources::{Mistake, Sources, spanned, wrong_toml};
@@ -38,27 +40,51 @@ use toml::de::{DeTable, DeValue};
 
 /// Reads and checks a description.
 pub fn read(path: &Path, board: &Board) -> Result<Description> {
-    parse(path, std::fs::read_to_string(path)?, board)
+    read_with(path, board, Wanted::default())
 }
 
-/// The same, and gives each Linux in it the screen, as if its description said so (`--screen`).
+/// What a run asks for besides.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    /// The screen, for each Linux (`--screen`).
+    pub screen: bool,
+    /// Folders of this machine, for one Linux (`--share`).
+    pub folders: &'a [Folder],
+}
+
+/// The same, and gives each Linux in it the screen, or one of them folders, as if its description
+/// said so.
 ///
 /// # Errors
-/// If the board has no screen, or the description has neither a screen nor a Linux.
-pub fn read_with_screen(path: &Path, board: &Board) -> Result<Description> {
+/// If the board has none, or the description has neither a Linux nor another client.
+pub fn read_with(path: &Path, board: &Board, wanted: Wanted<'_>) -> Result<Description> {
+    let Wanted { screen, folders } = wanted;
     ensure!(
-        board.device.contains_key(screen::SCREEN),
+        !screen || board.device.contains_key(screen::SCREEN),
         "the board `{}` has no card that there is a driver of: leave --screen out, or choose another board by --board",
         board.name()
     );
+    shared::arguments(folders, board)?;
     let text = std::fs::read_to_string(path)?;
     let has_tablet = board.display().is_some_and(|display| display.tablet.is_some());
     let end = text.len();
-    let give = |root: &mut DeTable<'_>| with_screen::give(root, has_tablet, end);
+    let give = |root: &mut DeTable<'_>| {
+        if screen {
+            with_screen::give(root, has_tablet, end);
+        }
+        if !folders.is_empty() {
+            folders::give(root, folders, end);
+        }
+    };
     let description = parse_with(path, text, board, give)?;
     ensure!(
-        description.devices.contains(screen::SCREEN),
+        !screen || description.devices.contains(screen::SCREEN),
         "{} has neither a screen nor a Linux that could have one: leave --screen out",
+        description.name()
+    );
+    ensure!(
+        folders.is_empty() || description.devices.contains(folders::FOLDER),
+        "{} has no Linux that could have a folder: leave --share out",
         description.name()
     );
     Ok(description)
@@ -83,6 +109,7 @@ fn parse_with(
     description.connect(&wishes.net)?;
     description.give_sockets(&wishes.sockets)?;
     description.share_disks(&wishes.disk)?;
+    description.share_folders(&wishes.folder)?;
     description.show_console()?;
     description.share_screen(&wishes.screen, board)?;
     description.fit_screen(board)?;

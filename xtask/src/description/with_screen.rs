@@ -113,6 +113,6 @@ mod tests {
     fn a_lean_linux_is_refused() {
         let text = String::from("memory = \"256M\"\n") + &linux("one", "configuration = \"lean\"");
         let said = parse("pc", &text).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(said.contains("a lean Linux has no driver of a screen"), "{said}");
+        assert!(said.contains("a lean Linux has no driver of a screen or of folders"), "{said}");
     }
 }

@@ -195,6 +195,8 @@ pub(super) struct Component {
     pub sockets: Option<Spanned<String>>,
     /// What it has of a disk.
     pub disk: Option<Spanned<Key<disk::Part>>>,
+    /// Whether it has the folders of the host that a run shares.
+    pub folder: Option<Spanned<bool>>,
     /// What it has of the screen.
     pub screen: Option<Spanned<Key<screen::Part>>>,
     #[serde(default)]

@@ -13,6 +13,7 @@ use crate::linux::root::{self, Insert};
 use crate::linux::{self, files, musl, server};
 use crate::machine::Emulator;
 use crate::machine::board;
+use crate::machine::folders::Folder;
 use crate::machine::network::Nic;
 use crate::process::once::Once;
 use crate::process::patience::Limit;
@@ -114,6 +115,8 @@ pub struct Guest<'a> {
     /// What its network card is connected to: nothing is there that could disturb what a test looks
     /// at, if nobody says otherwise.
     pub wire: Wire<'a>,
+    /// Folders of this machine that it sees.
+    pub folders: Vec<Folder>,
 }
 
 /// Where their files go, below what is made for the board.
@@ -141,6 +144,7 @@ impl Default for Guest<'_> {
             hosts_time: false,
             model: None,
             wire: Wire::default(),
+            folders: Vec::new(),
         }
     }
 }
@@ -157,6 +161,7 @@ impl Guest<'_> {
             interface: self.interface,
             nic: self.nic,
             wire: self.wire,
+            folders: &self.folders,
             folder: Some(FOLDER),
             command: Some(build::Command { component: self.component, inserts: &command }),
             // Instructions that are counted are to be the same each time.

@@ -109,6 +109,9 @@ fn initramfs() -> Result<()> {
     }
     let system = format!("{FILES}/run/systemd/system");
     archive.add("init", FILE | 0o755, &std::fs::read("linux/initramfs/init")?, (0, 0))?;
+    let folders = "folders.sh";
+    let script = std::fs::read(Path::new("linux/root").join(folders))?;
+    archive.add(folders, FILE | 0o644, &script, (0, 0))?;
     for (unit, targets) in
         [("batch.service", &["multi-user"][..]), ("batch-failed.service", &["emergency", "rescue"])]
     {

@@ -199,6 +199,23 @@ pub struct Device {
     pub card: Option<Card>,
     /// That it is a screen, and what emulators have for it.
     pub display: Option<Display>,
+    /// That it is folders of the host, and how QEMU attaches them.
+    pub folders: Option<Folders>,
+}
+
+/// How QEMU attaches folders of the host.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Folders {
+    /// The addresses of their devices on the PCI bus, as QEMU has them, in hexadecimal digits. There
+    /// are no more folders.
+    pub addresses: Vec<String>,
+    /// A disk whose virtio device has the interrupt line that they have: a machine has one of the
+    /// two.
+    pub without: Option<String>,
+    /// QEMU's arguments for one: its `{name}`, `{address}` and `{path}`, and whether it is
+    /// `{read-only}`, `on` or `off`.
+    pub qemu: Vec<String>,
 }
 
 /// A screen with its keyboard and pointer.
@@ -365,6 +382,11 @@ impl Board {
         self.device.values().find_map(|device| device.display.as_ref())
     }
 
+    /// How folders of the host are attached, if they can be.
+    pub fn folders(&self) -> Option<&Folders> {
+        self.device.values().find_map(|device| device.folders.as_ref())
+    }
+
     /// Its name.
     pub fn name(&self) -> String {
         self.file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
@@ -466,6 +488,22 @@ mod tests {
             assert_eq!(here.with(|| chosen().out()), PathBuf::from("a"));
         });
         assert_eq!(here.board.out(), PathBuf::from(OUT));
+    }
+
+    /// What QEMU is told of folders is where their driver looks for them.
+    #[test]
+    fn folders_are_where_their_driver_looks() {
+        for name in ["pc", "pc64"] {
+            let path = Path::new("../boards").join(name).with_extension("toml");
+            let board = Board::read(&path).expect("no mistake");
+            let text: toml::Table = board.text.parse().expect("TOML");
+            let granted = text["device"]["folder"]["pci"].as_array().expect("devices");
+            let granted = granted.iter().map(|pci| pci["device"].as_integer().expect("a number"));
+            let addresses = &board.folders().expect("folders").addresses;
+            let told = addresses.iter().map(|text| i64::from_str_radix(text, 16).expect("digits"));
+            assert_eq!(granted.collect::<Vec<_>>(), told.collect::<Vec<_>>(), "{name}");
+            assert_eq!(addresses.len(), image::protocol::folder::MOST_FOLDERS as usize);
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod board;
 pub mod console;
 pub mod cpus;
 pub mod debugger;
+pub mod folders;
 pub mod monitor;
 pub mod network;
 pub mod processor;

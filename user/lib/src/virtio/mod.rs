@@ -7,10 +7,12 @@
 //! is trusted with all memory.
 
 mod block;
+mod folder;
 mod input;
 mod net;
 
 pub use block::{Block, Place, Request};
+pub use folder::Folder;
 pub use input::Tablet;
 pub use net::Net;
 

@@ -57,6 +57,18 @@ struct Granted<'a> {
     object: Object,
 }
 
+impl Granted<'_> {
+    /// The PCI device that it is, if it has an interrupt line.
+    fn interrupting(&self) -> Option<u8> {
+        match (self.resource, &self.object) {
+            (Resource::Pci { device, .. }, Object::Pci(Some(assigned))) => {
+                assigned.irq().map(|_| *device)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A component that was made.
 pub struct Running<'a> {
     /// Its first thread: survives restarts.
@@ -239,12 +251,11 @@ fn prepare<'a>(
                 Object::Shared(piece.memory.0, if dma { piece.physical } else { 0 }, *segment)
             }
             Resource::Irq { line } => Object::Lent((root_slot::IRQ + line) as Word),
-            Resource::Pci { device, address } => Object::Pci(pci::find(
-                resources,
-                &grant.name,
-                device,
-                address..component.places().grants_end,
-            )),
+            Resource::Pci { device, address } => {
+                let others: Vec<u8> = granted.iter().filter_map(Granted::interrupting).collect();
+                let addresses = address..component.places().grants_end;
+                Object::Pci(pci::find(resources, &grant.name, (device, &others), addresses))
+            }
             Resource::Memory { bytes, behind_image: true } => {
                 let offset = load::image_bytes(component)? as Word;
                 Object::Behind(resources.part(memory.only()?, offset, bytes as Word)?)

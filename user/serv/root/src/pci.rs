@@ -41,12 +41,13 @@ impl Assigned {
     }
 }
 
-/// Finds a device for the grant `name`, whose ranges are mapped at these addresses. `None` if there
-/// is none, or none that can be used, which is said.
+/// Finds a device for the grant `name`, whose ranges are mapped at these addresses. If one of the
+/// `others` with an interrupt line, which the component has already, has the same wire, that line is
+/// for both. `None` if there is no device, or none that can be used, which is said.
 pub fn find(
     resources: &mut Resources,
     name: &str,
-    device: u8,
+    (device, others): (u8, &[u8]),
     addresses: Range<u32>,
 ) -> Option<Assigned> {
     let bus = Bus::open()
@@ -57,7 +58,9 @@ pub fn find(
     }
     let found = pci_bus::find(&bus, device)?;
     // A line that it does not have would be kept from who has it.
-    let line = pci_bus::has_interrupt(&bus, device).then(|| bus.line(resources, device));
+    let has_line = pci_bus::has_interrupt(&bus, device)
+        && !others.iter().any(|other| bus.shares_wire(*other, device));
+    let line = has_line.then(|| bus.line(resources, device));
     let irq = line.map(|line| resources.line(line)).transpose();
     let assigned = irq.and_then(|irq| assign(resources, name, found, (irq, addresses)));
     assigned

@@ -49,6 +49,11 @@ impl Bus {
         Vec::new()
     }
 
+    /// There are no devices.
+    pub const fn shares_wire(&self, _: u8, _: u8) -> bool {
+        false
+    }
+
     /// No line.
     pub const fn line(&self, _: &Resources, _: u8) -> u32 {
         0

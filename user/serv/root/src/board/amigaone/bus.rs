@@ -83,4 +83,9 @@ impl Bus {
     pub const fn line(&self, _: &Resources, device: u8) -> u32 {
         WIRES[(device % 4) as usize].0
     }
+
+    /// Whether two devices have one wire, and so one interrupt line.
+    pub const fn shares_wire(&self, one: u8, two: u8) -> bool {
+        one % 4 == two % 4
+    }
 }

@@ -52,6 +52,11 @@ fn select(device: u8, offset: u8) {
     write32(ADDRESS, ENABLE | u32::from(device) << 11 | u32::from(offset & 0xfc));
 }
 
+/// The wire of a device's first pin, of four.
+fn wire(device: u8) -> u32 {
+    (device.wrapping_sub(1) % 4).into()
+}
+
 impl Bus {
     /// The ports are the root server's since `open`.
     pub const fn open() -> Result<Self> {
@@ -74,6 +79,12 @@ impl Bus {
         spare.filter(|line| *line == found || self.route(device, *line)).unwrap_or(found)
     }
 
+    /// Whether two devices have one wire, and so one interrupt line, wherever that is led to. On a
+    /// machine with another router that is not known.
+    pub fn shares_wire(&self, one: u8, two: u8) -> bool {
+        pci_bus::Bus::read(self, ROUTER, 0) == ROUTER_ID && wire(one) == wire(two)
+    }
+
     /// Leads the interrupts of a device, and of those that share its wire, to another line, which
     /// nothing else uses. Whether the machine can.
     fn route(&self, device: u8, line: u32) -> bool {
@@ -81,7 +92,7 @@ impl Bus {
         if line > 15 || self.read(ROUTER, 0) != ROUTER_ID {
             return false;
         }
-        let shift = u32::from(device.wrapping_sub(1) % 4) * 8;
+        let shift = wire(device) * 8;
         let routes = self.read(ROUTER, ROUTES);
         self.write(ROUTER, ROUTES, routes & !(0xff << shift) | line << shift);
         let port = LEVEL + line as u16 / 8;

@@ -104,4 +104,9 @@ impl Bus {
     pub const fn line(&self, _: &Resources, device: u8) -> u32 {
         board::FIRST_LINE + (device as u32 + board::LINE_OF_0) % board::LINES
     }
+
+    /// Whether two devices have one wire, and so one interrupt line.
+    pub const fn shares_wire(&self, one: u8, two: u8) -> bool {
+        one as u32 % board::LINES == two as u32 % board::LINES
+    }
 }
