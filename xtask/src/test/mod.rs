@@ -17,6 +17,7 @@ mod desk;
 mod desktop;
 mod dialogue;
 mod disk;
+mod folder;
 mod hazards;
 mod image;
 mod ip;
@@ -200,6 +201,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(suites::ALL)
         .chain(alone::ALL)
         .chain(disk::ALL)
+        .chain(folder::ALL)
         .chain(net::ALL)
         .chain(segments::ALL)
         .chain(load::ALL)
