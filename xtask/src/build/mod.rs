@@ -484,7 +484,7 @@ impl Plan {
         }
         std::fs::create_dir_all(built.kernel.parent().context("no folder for what is built")?)?;
         aside(&built.kernel, |file| Ok(std::fs::copy(elf("kernel"), file).map(drop)?))?;
-        let console = root::text_console()?;
+        let (console, mounts) = (root::text_console()?, root::mounts()?);
         let inserts = |name: &str| {
             let own =
                 self.command.iter().filter(|(runs, _)| runs == name).flat_map(|(_, files)| files);
@@ -494,7 +494,9 @@ impl Plan {
                 .iter()
                 .find(|component| component.name.get_ref() == name);
             let console = component.is_some_and(Component::has_shell_on_screen).then_some(&console);
-            console.into_iter().chain(&self.inserts).chain(own).cloned().collect()
+            let mounts =
+                component.is_some_and(Component::has_shell_with_folders).then_some(&mounts);
+            console.into_iter().chain(mounts).chain(&self.inserts).chain(own).cloned().collect()
         };
         let image = pack::image(
             &self.description,

@@ -5,7 +5,7 @@
 use super::clients::Service;
 use super::described::Wish;
 use super::{Description, Peer, Share, SharedMemory, spanned};
-use crate::linux::server;
+use crate::linux::{root, server};
 use crate::machine::folders::Folder;
 use anyhow::Result;
 use image::protocol::folder::{BIT_ANSWERS, BIT_ATTACH, BIT_REQUESTS};
@@ -72,6 +72,11 @@ impl super::Component {
     /// Whether it is the client of the server of folders.
     pub(super) fn has_folders(&self) -> bool {
         self.shares.iter().any(|share| share.label() == GRANTS[2])
+    }
+
+    /// Whether it is a Linux whose shell's root file system has them.
+    pub fn has_shell_with_folders(&self) -> bool {
+        self.has_folders() && self.files.iter().any(|file| root::has_shell(file.from.get_ref()))
     }
 }
 

@@ -55,6 +55,26 @@ pub fn text_console() -> Result<Insert> {
     })
 }
 
+/// What mounts folders of this machine.
+const FOLDERS: &str = "linux/initramfs/folders.sh";
+
+/// What the shell's root file system has besides where there are folders of this machine: they are
+/// mounted as soon as all of its own is.
+pub fn mounts() -> Result<Insert> {
+    const USUAL: &str = "linux/root/rc";
+    const NEXT: &str = "ifconfig lo ";
+    let usual = std::fs::read_to_string(USUAL).context(USUAL)?;
+    let script = std::fs::read_to_string(FOLDERS).context(FOLDERS)?;
+    let at = usual.find(NEXT).with_context(|| format!("{USUAL} has no line `{NEXT}...`"))?;
+    let (before, after) = usual.split_at(at);
+    Ok(Insert {
+        guest: "/etc/rc".into(),
+        contents: format!("{before}{script}mount_folders '' $(cat /proc/cmdline)\n{after}")
+            .into_bytes(),
+        mode: 0o644,
+    })
+}
+
 /// The shell's root file system with more files in it.
 pub fn root_with(inserts: &[Insert]) -> Result<PathBuf> {
     let _building = building(Part::Components)?;
@@ -110,8 +130,7 @@ fn initramfs() -> Result<()> {
     let system = format!("{FILES}/run/systemd/system");
     archive.add("init", FILE | 0o755, &std::fs::read("linux/initramfs/init")?, (0, 0))?;
     let folders = "folders.sh";
-    let script = std::fs::read(Path::new("linux/root").join(folders))?;
-    archive.add(folders, FILE | 0o644, &script, (0, 0))?;
+    archive.add(folders, FILE | 0o644, &std::fs::read(FOLDERS)?, (0, 0))?;
     for (unit, targets) in
         [("batch.service", &["multi-user"][..]), ("batch-failed.service", &["emergency", "rescue"])]
     {
@@ -257,6 +276,16 @@ pub fn with_inserts(from: &str, inserts: &[Insert]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_are_mounted_on_what_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let [rc, script] = ["linux/root/rc", FOLDERS]
+            .map(|file| std::fs::read_to_string(root.join(file)).expect("a script"));
+        let place = rc.find("ifconfig lo ").expect("a line");
+        assert!(rc[..place].ends_with('\n') && rc[..place].contains("-t ext4 /dev/l4a /mnt"));
+        assert!(rc[place..].contains("/run/batch/command") && script.ends_with("}\n"));
+    }
 
     #[test]
     fn files_go_where_they_stay() {

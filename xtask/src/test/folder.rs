@@ -180,7 +180,7 @@ fn linux() -> Result<()> {
         new.mode()
     );
     ensure!(fs::read_to_string(here.join("other/moved"))? == "changed\n", "it was not changed");
-    ensure!(here.join("large").metadata()?.len() == 48 << 20, "a large file is not that large");
+    ensure!(here.join("large").metadata()?.len() == 24 << 20, "a large file is not that large");
     ensure!(!here.join("many").exists(), "ten thousand files are left");
     Ok(())
 }

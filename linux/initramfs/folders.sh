@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Mounts the folders of the host that words of the command line name, folder=NAME:ro|rw:PATH, below the first argument. What
-# the folder has of programs and devices is the host's: nobody gets rights by them.
+# Mounts the folders of the host that words of the command line name, folder=NAME:ro|rw:PATH, below the first argument. In the
+# shell's root file system this is a part of /etc/rc.
 mount_folders() {
     root=$1
     shift
