@@ -20,6 +20,8 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     test("folder.hostile", hostile),
     test("folder.read-only", read_only),
+    test("pc64.folder.hostile", || on_pc64(hostile)),
+    test("pc64.folder.read-only", || on_pc64(read_only)),
     slow("linux.folder", "it builds the full Linux", linux),
     slow("linux.folder.restarts", "it builds the full Linux", restarts),
     slow("linux.folder.debian", "it installs Debian", debian),
