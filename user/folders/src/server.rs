@@ -181,7 +181,7 @@ impl<M: Shared> Server<M> {
     }
 
     fn take_some(&mut self) -> Result<Option<u32>, Broken> {
-        let Some(attached) = &mut self.attached else { return Ok(None) };
+        let Some(attached) = &self.attached else { return Ok(None) };
         // Not more than there are slots: what else comes meanwhile is looked at in the next turn.
         for _ in 0..attached.requests.available(&self.shared)? {
             let Some(attached) = &mut self.attached else { return Ok(None) };
