@@ -108,10 +108,11 @@ impl Folder {
     fn arguments(&self, number: usize, folders: &Folders) -> Result<Vec<String>> {
         let path = self.host.to_str().context("a path that is no UTF-8")?;
         let read_only = if self.is_writable { "off" } else { "on" };
+        let own = name(number);
         // The path comes last: what it has in braces is its own.
         let words = [
-            ("name", &*name(number)),
-            ("address", &folders.addresses[number]),
+            ("name", own.as_str()),
+            ("address", folders.addresses[number].as_str()),
             ("read-only", read_only),
             ("path", path),
         ];
