@@ -83,8 +83,8 @@ impl Queue {
             return None;
         }
         let intent = own.read(queue.known(INTENT)).checked_sub(1);
-        let before = own.read(queue.known(INTENT_AT));
-        Some((queue, intent.filter(|_| u32::from(queue.made) == before)))
+        let is_given = own.read(queue.known(INTENT_AT)) != queue.made.into();
+        Some((queue, intent.filter(|_| !is_given)))
     }
 
     pub fn has_begun<M: Shared>(&self, own: &M) -> bool {

@@ -94,7 +94,7 @@ impl Device {
         }
         let first = Self::half(own, available + 4 + u32::from(self.seen % LENGTH) * 2);
         self.seen = self.seen.wrapping_add(1);
-        let (mut number, mut given, mut replied) = (u32::from(first), Vec::new(), false);
+        let (mut number, mut given) = (u32::from(first), Vec::new());
         loop {
             let words: [u32; 4] = own.read_words(descriptors + number * 16);
             let (address, bytes) = (u64::from(words[1]) << 32 | u64::from(words[0]), words[2]);
@@ -108,7 +108,6 @@ impl Device {
                 assert!(at >= DATA && bytes == MESSAGE && words[3] & 1 == 0);
                 let head = &given[..7];
                 shared.put(at, &[&[7, 0, 0, 0, head[4] + 1][..], &head[5..7]].concat());
-                replied = true;
                 break;
             }
             if given.is_empty() {
@@ -123,7 +122,7 @@ impl Device {
             number = words[3] >> 16;
         }
         let size = u32::from_le_bytes([given[0], given[1], given[2], given[3]]);
-        assert!(replied && size as usize == given.len());
+        assert_eq!(size as usize, given.len());
         let mut head = given.clone();
         if head[4] == 118 {
             head.truncate(23);

@@ -91,6 +91,7 @@ pub fn read_with(path: &Path, board: &Board, wanted: Wanted<'_>) -> Result<Descr
 }
 
 /// Parses and checks the text of a description.
+#[cfg(test)]
 pub fn parse(path: &Path, text: String, board: &Board) -> Result<Description> {
     parse_with(path, text, board, |_| ())
 }
