@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/string.h>
+#include <linux/uidgid.h>
 #include <net/9p/9p.h>
 #include <net/9p/client.h>
 #include <net/9p/transport.h>

@@ -17,6 +17,8 @@ pub(super) const FOLDER: &str = "folder";
 /// What the client calls the server to call, the server to notify, and its memory.
 const GRANTS: [&str; 3] = [FOLDER, "folder-bell", "folder-memory"];
 const SERVICE: Service = Service { key: FOLDER, grants: &GRANTS };
+/// What the server calls its client's memory.
+const CLIENT: &str = "client-1";
 /// Bytes of the client's memory, unless the description says others: 16 slots.
 const MEMORY: &str = "1028K";
 
@@ -28,6 +30,12 @@ impl Description {
         let server = server.filter(|_| self.devices.contains(FOLDER));
         let (index, key) = match (wishes.next(), server) {
             (None, None) => return Ok(()),
+            // An explained description says what the key gives, in place of the key.
+            (None, Some(server))
+                if self.component[server].shares.iter().any(|share| share.label() == CLIENT) =>
+            {
+                return Ok(());
+            }
             (None, Some(server)) => {
                 let name = &self.component[server].name;
                 return Err(self.wrong(
@@ -60,7 +68,7 @@ impl Description {
         component.notifies.push(Peer::of(key, FOLDER, bell, 1 << BIT_REQUESTS));
         component.shares.push(Share::of(key, &region, memory, false));
         let component = &mut self.component[server];
-        component.shares.push(Share::of(key, &region, "client-1".into(), true));
+        component.shares.push(Share::of(key, &region, CLIENT.into(), true));
         for (bell, bit) in [("bell-1", BIT_ANSWERS), ("again-1", BIT_ATTACH)] {
             component.notifies.push(Peer::of(key, &name, bell.into(), 1 << bit));
         }

@@ -191,7 +191,7 @@ fn refuses_what_the_board_does_not_have() {
     let said = error(&using("consol = {}"));
     assert!(
         said.starts_with(
-            "x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, ip, nic, screen, second-disk, switch"
+            "x.toml:4: the board `pc` has no device `consol`: name one of clock, console, disk, folder, ip, nic, screen, second-disk, switch"
         ),
         "{said}"
     );
