@@ -155,9 +155,7 @@ impl Serving {
                 }
             }
             MessageKind::Call => match received.words {
-                [request, again, _]
-                    if request as u32 == ATTACH && received.badge == CLIENT =>
-                {
+                [request, again, _] if request as u32 == ATTACH && received.badge == CLIENT => {
                     if again as u32 == AGAIN {
                         self.waiting = None;
                         self.server.attach(true);
