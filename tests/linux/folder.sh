@@ -40,7 +40,7 @@ echo changed > hard
 # Owners and rights.
 [ "$(stat -c %u inside)" = "$(stat -c %u hard)" ] || fail "new files are the host user's"
 chmod 4750 hard
-[ "$(stat -c %a hard)" = 750 ] || fail "rights are kept, and nobody's are given away"
+[ "$(stat -c %a hard)" = 750 ] || fail "rights are kept, and no rights of an owner are given away"
 ! mknod device c 1 3 2> /dev/null || fail "no device is made"
 
 # A file that has no name any more.

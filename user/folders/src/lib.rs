@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod client;
+pub mod field;
 mod layout;
 mod message;
 mod queue;
@@ -20,6 +21,6 @@ mod slots;
 
 pub use client::Client;
 pub use layout::{Layout, Own, Request};
-pub use message::{Checked, Errno, check, field};
+pub use message::{Checked, Errno, check};
 pub use queue::LENGTH;
 pub use server::{Attach, Outcome, Places, Server};

@@ -392,7 +392,7 @@ fn a_client_that_writes_anything_anywhere() {
     assert!(broken > 100, "rings were broken {broken} times");
 }
 
-/// Asks for something, alone; the answer.
+/// Asks for one thing, and nothing else; the answer.
 fn ask(world: &mut World, client: &mut Client, serial: u32, folder: u32, asked: &[u8]) -> Vec<u8> {
     let layout = Layout::of(BYTES).expect("room");
     world.shared.put(layout.message(0), asked);

@@ -23,6 +23,7 @@ mod sockets;
 mod sources;
 mod surfaces;
 mod terminal;
+mod with_folders;
 mod with_screen;
 mod written;
 
@@ -73,7 +74,7 @@ pub fn read_with(path: &Path, board: &Board, wanted: Wanted<'_>) -> Result<Descr
             with_screen::give(root, has_tablet, end);
         }
         if !folders.is_empty() {
-            folders::give(root, folders, end);
+            with_folders::give(root, folders, end);
         }
     };
     let description = parse_with(path, text, board, give)?;
@@ -83,7 +84,7 @@ pub fn read_with(path: &Path, board: &Board, wanted: Wanted<'_>) -> Result<Descr
         description.name()
     );
     ensure!(
-        folders.is_empty() || description.devices.contains(folders::FOLDER),
+        folders.is_empty() || description.devices.contains(with_folders::FOLDER),
         "{} has no Linux that could have a folder: leave --share out",
         description.name()
     );
