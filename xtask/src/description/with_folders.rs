@@ -27,12 +27,10 @@ pub(super) fn give(root: &mut DeTable<'_>, folders: &[Folder], end: usize) {
         table.get(FOLDER).is_some_and(|key| key.get_ref().as_bool() == Some(true))
     };
     let tables = |components: &DeArray<'_>, is: &dyn Fn(&DeTable<'_>) -> bool| {
-        components
-            .iter()
-            .position(|component| component.get_ref().as_table().is_some_and(|table| is(table)))
+        components.iter().position(|component| component.get_ref().as_table().is_some_and(is))
     };
     let found = tables(components, &has_them).or_else(|| tables(components, &is_server));
-    let Some(component) = found.and_then(|index| components.iter_mut().nth(index)) else { return };
+    let Some(component) = found.and_then(|index| components.get_mut(index)) else { return };
     let at = component.span();
     let DeValue::Table(table) = component.get_mut() else { return };
     let place = |value| Spanned::new(at.clone(), value);
