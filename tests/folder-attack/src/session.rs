@@ -2,6 +2,7 @@
 //! A session of 9P2000.L: one message after another, by way of slot 0.
 
 use frames::Shared;
+use macadamia::alloc::vec;
 use macadamia::alloc::vec::Vec;
 use macadamia::folder::field::{message, text};
 use macadamia::folder::{ANSWERS, ATTACH_AGAIN, Client, Folders, MESSAGE, Request};
@@ -127,8 +128,7 @@ impl Session {
         loop {
             if let Some((slot, bytes)) = self.client.answer(memory).expect("whole rings") {
                 assert!(bytes <= MESSAGE && (bytes as usize) >= HEADER, "{bytes} bytes");
-                let mut reply = Vec::new();
-                reply.resize(bytes as usize, 0);
+                let mut reply = vec![0; bytes as usize];
                 memory.read_bytes(self.folders.layout().reply(slot), &mut reply);
                 return (slot, reply);
             }

@@ -11,7 +11,7 @@ const REVISION: u32 = 12;
 const LIST: u32 = 16;
 const WIDE_LIST: u32 = 24;
 const WIDE: u32 = 2;
-/// Its bytes, of which a copy as of the first revision has [`FIRST_BYTES`].
+/// Its bytes, of which a copy as of the first revision has the first 20.
 pub const BYTES: u32 = 36;
 const FIRST_BYTES: u32 = 20;
 
