@@ -585,7 +585,7 @@ mod tests {
         };
         assert_eq!(full("linux", ia32()), [(512 << 20, "linux-full")]);
         assert_eq!(full("linux", armv5()), [(512 << 20, "linux-full")]);
-        assert_eq!(full("linux", x86_64()), [(512 << 20, "linux-full")]);
+        assert_eq!(full("linux", x86_64()), [(7 << 29, "linux-full")]);
         assert_eq!(full("linux", powerpc()), [(512 << 20, "linux")]);
         assert_eq!(full("linux-tests", ia32()), []);
         let at = |package| layout(package, ia32()).expect("plain numbers").expect("a server");
