@@ -335,7 +335,8 @@ impl<P: Port> Kernel<P> {
         let Request { owner, operation, address, bytes, .. } = *request;
         if operation == MapRecord::MAP {
             let rest = bytes.min(TABLE_SPAN - address.0 % TABLE_SPAN);
-            let is_large = rest == TABLE_SPAN
+            let is_large = P::Format::HAS_LARGE
+                && rest == TABLE_SPAN
                 && request.source.is_some_and(|(_, physical, _)| physical.is_aligned(TABLE_SPAN));
             return if is_large { rest } else { rest.min(MAPPED as Word * PAGE_SIZE) };
         }
@@ -404,13 +405,15 @@ impl<P: Port> Kernel<P> {
     /// Maps a range within one table's span.
     fn map_pages(&mut self, owner: Owner, range: Range<UserAddr>, first: Leaf) -> Result<()> {
         let index = P::Format::table_index(range.start);
-        let replaced =
-            if range.end - range.start == TABLE_SPAN && first.physical.is_aligned(TABLE_SPAN) {
-                self.map_large(owner, index, first)?
-            } else {
-                let table = self.table_for(owner, index)?;
-                self.write_leaves(owner, table, range.clone(), first)
-            };
+        let is_large = P::Format::HAS_LARGE
+            && range.end - range.start == TABLE_SPAN
+            && first.physical.is_aligned(TABLE_SPAN);
+        let replaced = if is_large {
+            self.map_large(owner, index, first)?
+        } else {
+            let table = self.table_for(owner, index)?;
+            self.write_leaves(owner, table, range.clone(), first)
+        };
         if replaced {
             self.flush(owner, range);
         }

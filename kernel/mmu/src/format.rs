@@ -44,6 +44,9 @@ pub trait Format {
     /// Levels of tables, at least 2. With 2 a space has one directory.
     const LEVELS: u32;
 
+    /// Whether there are large pages: without, a span is mapped page by page.
+    const HAS_LARGE: bool = true;
+
     /// Entries of a table.
     const ENTRIES: usize = PAGE_SIZE as usize / size_of::<Self::Entry>();
     /// Bytes that a leaf table maps.
