@@ -20,7 +20,8 @@ const OF_TOOLS: [&str; 1] = ["MPL-2.0"];
 /// The plugin is a part of QEMU when it runs.
 const OF_PLUGIN: [&str; 2] = ["MPL-2.0", "GPL-2.0-or-later"];
 /// What runs on the host only.
-const TOOLS: [&str; 6] = ["alpha-ipc", "book", "model-core", "model-profile", PLUGIN, "xtask"];
+const TOOLS: [&str; 7] =
+    ["alpha-ipc", "book", "model-core", "model-profile", PLUGIN, "translator", "xtask"];
 const PLUGIN: &str = "model-plugin";
 /// Crates of which there are two versions in one program, because others need them. A name whose
 /// crate is there once is to go.
