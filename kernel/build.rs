@@ -15,6 +15,12 @@ fn main() {
         .flat_map(str::lines)
         .find_map(|line| line.strip_prefix("arch-")?.split_once(' '));
     let Some((port, _)) = crates else { panic!("there is no port to the processor `{processor}`") };
+    if processor == "wasm32" {
+        // What is linked here is WebAssembly: its memory's data follow PALcode. The script is for
+        // what becomes of it.
+        println!("cargo:rustc-link-arg-bins=--global-base=32768");
+        return;
+    }
     // Cargo looks from the package's folder, the linker runs in the workspace's.
     println!("cargo:rerun-if-changed=arch/{port}/kernel.ld");
     println!("cargo:rustc-link-arg-bins=-Tkernel/arch/{port}/kernel.ld");

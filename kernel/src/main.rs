@@ -4,6 +4,8 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+#[cfg(target_arch = "wasm32")]
+use arch_alpha as arch;
 #[cfg(target_arch = "arm")]
 use arch_armv5 as arch;
 use arch_common::words::State;

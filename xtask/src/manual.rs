@@ -430,14 +430,14 @@ mod tests {
     #[test]
     fn arguments_are_the_fields() {
         let others = ["Tag: `POLL`.".into(), "UTCB: The rest.".into()];
-        let expected = "| | | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | |\n|---|---|---|---|---|---|---|---|\n\
-            | tag | | `eax` | `r0` | `r3` | `rax` | `$2` | The operation; `POLL`. |\n\
-            | `a0` | `thread` | `ebx` | `r1` | `r4` | `rdi` | `$4` | Thread (`CONTROL`). |\n\
-            | `a1`, `a2` | `words` | `esi`, `edi` | `r2`, `r3` | `r5`, `r6` | `rsi`, `rdx` | `$5`, `$6` | Words 0 and 1 of `Tag`. |\n\
-            | UTCB | | | | | | | The rest. |\n";
+        let expected = "| | | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha | |\n|---|---|---|---|---|---|---|---|---|\n\
+            | tag | | `eax` | `r0` | `r3` | `rax` | `$2` | `$0` | The operation; `POLL`. |\n\
+            | `a0` | `thread` | `ebx` | `r1` | `r4` | `rdi` | `$4` | `$16` | Thread (`CONTROL`). |\n\
+            | `a1`, `a2` | `words` | `esi`, `edi` | `r2`, `r3` | `r5`, `r6` | `rsi`, `rdx` | `$5`, `$6` | `$17`, `$18` | Words 0 and 1 of `Tag`. |\n\
+            | UTCB | | | | | | | | The rest. |\n";
         assert_eq!(arguments(&FIELDS, &others).unwrap_or_default(), expected);
-        let expected = "| | | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | |\n|---|---|---|---|---|---|---|---|\n\
-            | tag | | `eax` | `r0` | `r3` | `rax` | `$2` | The operation. |\n";
+        let expected = "| | | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha | |\n|---|---|---|---|---|---|---|---|---|\n\
+            | tag | | `eax` | `r0` | `r3` | `rax` | `$2` | `$0` | The operation. |\n";
         assert_eq!(arguments(&[], &[]).unwrap_or_default(), expected);
     }
 
@@ -486,13 +486,13 @@ mod tests {
     fn registers_have_one_table() {
         let table = registers_table();
         assert!(table.starts_with(
-            "| role | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |\n|---|---|---|---|---|---|\n"
+            "| role | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |\n|---|---|---|---|---|---|---|\n"
         ));
         assert!(table.contains(
-            "| tag | `eax` | `r0` | `r3` | `rax` | `$2` |\n\
-                | `a0`, `a1`, `a2`, `a3` | `ebx`, `esi`, `edi`, `ebp` | `r1`, `r2`, `r3`, `r4` | `r4`, `r5`, `r6`, `r7` | `rdi`, `rsi`, `rdx`, `r8` | `$4`, `$5`, `$6`, `$7` |\n"
+            "| tag | `eax` | `r0` | `r3` | `rax` | `$2` | `$0` |\n\
+                | `a0`, `a1`, `a2`, `a3` | `ebx`, `esi`, `edi`, `ebp` | `r1`, `r2`, `r3`, `r4` | `r4`, `r5`, `r6`, `r7` | `rdi`, `rsi`, `rdx`, `r8` | `$4`, `$5`, `$6`, `$7` | `$16`, `$17`, `$18`, `$19` |\n"
         ));
-        assert!(table.contains("| flat afterwards | `ds`, `es` | | | | |\n"));
+        assert!(table.contains("| flat afterwards | `ds`, `es` | | | | | |\n"));
         assert_eq!(table.matches("| kept |").count(), 1);
     }
 

@@ -39,8 +39,14 @@ pub struct Registers {
 }
 
 /// Those of all ports.
-pub const REGISTERS: [Registers; 5] =
-    [ia32::REGISTERS, armv5::REGISTERS, powerpc::REGISTERS, x86_64::REGISTERS, mips::REGISTERS];
+pub const REGISTERS: [Registers; 6] = [
+    ia32::REGISTERS,
+    armv5::REGISTERS,
+    powerpc::REGISTERS,
+    x86_64::REGISTERS,
+    mips::REGISTERS,
+    alpha::REGISTERS,
+];
 
 pub mod alpha;
 pub mod armv5;

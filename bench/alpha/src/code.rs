@@ -187,7 +187,7 @@ impl Code {
     /// # Errors
     /// If it cannot be assembled, or the fault's lines are not there.
     pub fn firmware(folder: &Path, fault: Option<Fault>) -> Result<Self> {
-        let mut path = include_str!("ipc.S").to_string();
+        let mut path = include_str!("../../../kernel/arch/alpha/src/fast/ipc.S").to_string();
         if let Some((lines, instead)) = fault {
             ensure!(path.contains(lines), "`ipc.S` has no `{lines}`");
             path = path.replace(lines, instead);
@@ -231,7 +231,11 @@ impl Code {
     /// # Errors
     /// If it cannot be assembled.
     pub fn fast_path(folder: &Path, code_for: For) -> Result<Self> {
-        let text = [include_str!("ipc.S"), "    .globl slow\nslow:\n    call_pal 0\n"].concat();
+        let text = [
+            include_str!("../../../kernel/arch/alpha/src/fast/ipc.S"),
+            "    .globl slow\nslow:\n    call_pal 0\n",
+        ]
+        .concat();
         Self::read(assemble(folder, &text, code_for)?)
     }
 

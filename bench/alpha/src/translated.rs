@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The portable kernel on Alpha: Rust compiles it to WebAssembly, `wasm2c` translates that to C,
+//! The portable kernel on Alpha: Rust compiles it to WebAssembly, the translator turns that into C,
 //! and GCC compiles the C. It handles the same random system calls there as on the host, with the
 //! same results.
 
-use crate::code::succeeds;
+use crate::code::{KSEG, succeeds};
 use crate::run::{RAM, emulate};
 use alpha_core::{Outcome, POOL_BYTES, on_host};
 use anyhow::{Result, ensure};
@@ -11,6 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use translator::translate;
 
 /// Seeds, and the number of events for each.
 const RUNS: [(u64, u32); 4] = [(1, 1), (2, 100), (3, 5000), (4, 200_000)];
@@ -26,8 +27,8 @@ const WHY: u64 = OUTCOME + 128;
 const RIGHT: u64 = 64;
 
 /// Options of the C compiler. Neither the kernel nor QEMU's PALmode uses floating point.
-const C: [&str; 11] = [
-    "-mcpu=ev67",
+const C: [&str; 13] = [
+    "-mcpu=ev56",
     "-Wa,-m21264",
     "-O2",
     "-w",
@@ -35,6 +36,8 @@ const C: [&str; 11] = [
     "-fno-builtin",
     "-fno-pic",
     "-fno-stack-protector",
+    "-fno-strict-aliasing",
+    "-fno-tree-loop-distribute-patterns",
     "-mno-fp-regs",
     "-nostdlib",
     "-static",
@@ -42,15 +45,23 @@ const C: [&str; 11] = [
 
 /// The core as C, compiled for clipper.
 fn firmware(wasm: &Path, folder: &Path) -> Result<PathBuf> {
-    let (c, file) = (folder.join("core.c"), folder.join("core"));
-    succeeds(Command::new("wasm2c").arg(wasm).args(["-n", "core", "-o"]).arg(&c))?;
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../alpha-core/c");
-    let include = |path: &Path| format!("-I{}", path.display());
+    let [c, memory, data, file] =
+        ["core.c", "core-memory.S", "core.data", "core"].map(|name| folder.join(name));
+    let translated = translate(&std::fs::read(wasm)?, KSEG)?;
+    std::fs::write(&c, translated.c)?;
+    std::fs::write(&data, translated.data)?;
+    let section = "    .section .memory, \"aw\"\n    .incbin";
+    std::fs::write(&memory, format!("{section} \"{}\"\n", data.display()))?;
+    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../alpha-core/c");
+    let port = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/arch/alpha/src");
     let mut gcc = Command::new("alpha-linux-gnu-gcc");
-    gcc.args(C).args([include(&sources), include(&sources.join("include")), include(folder)]);
-    gcc.arg(format!("-Wl,-T,{}", sources.join("core.ld").display()));
+    gcc.args(C).arg(format!("-Wl,-T,{}", core.join("core.ld").display()));
+    for (name, value) in [("start", translated.memory.start), ("end", translated.memory.end)] {
+        gcc.arg(format!("-Wl,--defsym=memory_{name}={value:#x}"));
+    }
     gcc.args(["-Wl,--build-id=none", "-o"]).arg(&file);
-    gcc.args(["start.S", "main.c"].map(|name| sources.join(name))).arg(&c);
+    gcc.args(["start.S", "main.c"].map(|name| core.join(name)));
+    gcc.args([port.join("divide.S"), c, memory]);
     succeeds(&mut gcc)?;
     Ok(file)
 }

@@ -7,7 +7,8 @@
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 pub mod io;
 

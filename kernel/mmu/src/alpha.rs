@@ -106,6 +106,8 @@ const fn given(entry: u64) -> Rights {
 impl Format for Alpha {
     type Entry = u64;
     const LEVELS: u32 = 3;
+    // QEMU reads the tables itself, and knows none; a 21164's PALcode would put one into the TLB.
+    const HAS_LARGE: bool = false;
 
     fn leaf(leaf: Leaf) -> u64 {
         let most = leaf.most.intersection(Rights::RWX);

@@ -7,10 +7,13 @@ use abi::{CacheOp, MapRecord, Rights, TABLE_SPAN, USER_END, Word};
 use macadamia::cap::{Found, copy, delete, identify, revoke};
 use macadamia::map::{Batch, map, map_uncached, protect, unmap};
 use macadamia::{Error, Memory, sys};
+use processor::HAS_LARGE_PAGES;
 
 const RW: Rights = Rights(3);
 /// Where a Segment is attached.
 const ATTACHED: Word = ADDRESS + (32 << 20);
+/// A second one, whatever a table spans.
+const NEXT: Word = ATTACHED + (8 << 20);
 
 pub const CASES: &[Case] = &[
     ("two_mappings_show_the_same_page", two_mappings),
@@ -176,10 +179,10 @@ fn segment_shows_pages(bed: &mut Bed) -> Result<(), Why> {
     fill(ATTACHED, PAGE, &[9]);
     good(map(SPACE, ADDRESS, bed.ram, 0, PAGE, RW))?;
     check("the page", read(ADDRESS) == 9)?;
-    good(SPACE.attach(ATTACHED + (4 << 20), segment, Rights::READ))?;
-    check("a second attachment", read(ATTACHED + (4 << 20)) == 9)?;
+    good(SPACE.attach(NEXT, segment, Rights::READ))?;
+    check("a second attachment", read(NEXT) == 9)?;
     good(SPACE.detach(ATTACHED))?;
-    good(SPACE.detach(ATTACHED + (4 << 20)))?;
+    good(SPACE.detach(NEXT))?;
     good(delete(slot))
 }
 
@@ -263,7 +266,7 @@ fn lookup_of_others(bed: &mut Bed) -> Result<(), Why> {
 }
 
 fn lookup_of_segment(bed: &mut Bed) -> Result<(), Why> {
-    const READ_ONLY: Word = ATTACHED + (4 << 20);
+    const READ_ONLY: Word = NEXT;
     let segment = good(QUOTA.create_segment(TABLE_SPAN, bed.slot()))?;
     good(SPACE.attach(READ_ONLY - TABLE_SPAN, segment, RW))?;
     good(SPACE.attach(READ_ONLY, segment, Rights::READ))?;
@@ -279,12 +282,12 @@ fn lookup_of_segment(bed: &mut Bed) -> Result<(), Why> {
 
 fn lookup_of_large(bed: &mut Bed) -> Result<(), Why> {
     const LARGE: Word = ADDRESS + (64 << 20);
+    let bytes = if HAS_LARGE_PAGES { TABLE_SPAN } else { PAGE };
     good(map(SPACE, LARGE, bed.large, 0, TABLE_SPAN, RW))?;
     let seen = |page| good(SPACE.lookup(LARGE + page * PAGE, Some(bed.large)));
     check(
         "one entry",
-        seen(5)?
-            == Found { rights: WRITABLE, bytes: TABLE_SPAN, offset: Some(5 * PAGE), ..NOTHING },
+        seen(5)? == Found { rights: WRITABLE, bytes, offset: Some(5 * PAGE), ..NOTHING },
     )?;
     good(unmap(SPACE, LARGE, PAGE))?;
     check(

@@ -115,7 +115,7 @@ fn no_quota(bed: &mut Bed) -> Result<(), Why> {
         good(QUOTA.create_quota(bytes, threads_a_space(time::kip().max_threads) as Word, small))?;
     let space = good(child.create_space(16, space))?;
     let tables = (0..3)
-        .take_while(|i| map(space, (4 << 20) + i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok())
+        .take_while(|i| map(space, (8 << 20) + i * TABLE_SPAN, bed.ram, 0, PAGE, RW).is_ok())
         .count() as Word;
     let record = MapRecord::new(MapRecord::MAP, space.0, FAR, bed.ram.0, 0, 0, RW);
     check("some fit", (1..3).contains(&tables))?;

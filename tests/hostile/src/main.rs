@@ -17,6 +17,8 @@ use abi::{Delivery, HOME, Op, Rights, TABLE_SPAN, Tag, Word};
 use macadamia::cap::delete;
 use macadamia::{Env, Quota, println, result, sys, time, utcb};
 
+#[cfg(target_arch = "wasm32")]
+mod alpha;
 #[cfg(target_arch = "arm")]
 mod armv5;
 mod handler;
@@ -31,6 +33,8 @@ mod servers;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+#[cfg(target_arch = "wasm32")]
+use alpha as processor;
 #[cfg(target_arch = "arm")]
 use armv5 as processor;
 #[cfg(target_arch = "x86")]

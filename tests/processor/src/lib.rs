@@ -15,7 +15,11 @@ use abi::frame::WORDS;
 use abi::{Frame, Word};
 use macadamia::alloc::vec::Vec;
 
+/// Whether a span that is mapped as a whole is one page: QEMU's Alpha has one size of pages.
+pub const HAS_LARGE_PAGES: bool = !cfg!(target_arch = "wasm32");
+
 /// Defines functions that return code.
+#[cfg(not(target_arch = "wasm32"))]
 macro_rules! code {
     ($($(#[$doc:meta])* $name:ident: $($line:literal),+;)+) => {$(
         core::arch::global_asm!(
@@ -42,6 +46,11 @@ macro_rules! code {
         }
     )+};
 }
+
+#[cfg(target_arch = "wasm32")]
+mod alpha;
+#[cfg(target_arch = "wasm32")]
+pub use alpha::*;
 
 #[cfg(target_arch = "arm")]
 mod armv5;

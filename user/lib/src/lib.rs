@@ -54,7 +54,8 @@ pub use arch::named_counts as kernel_counts;
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 pub use board::io as port;
 pub use cap::{Irq, Memory, Quota, Segment, Space, Thread};

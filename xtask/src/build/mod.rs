@@ -11,6 +11,7 @@ mod direct;
 mod flat;
 mod kept;
 mod model;
+mod native;
 mod pack;
 
 use crate::description::{self, Component, Contents, Description, Interface, OnDeath};
@@ -550,6 +551,9 @@ fn build_components(cargo: &process::Command, packages: &[&String], kdb: bool) -
     }
     fresh::unless_fresh(&Path::new(FOLDER).join("fresh"), &format!("{cargo:?}"), &made, || {
         run_group(cargo)?;
+        if let Some(native) = &board::chosen().processor.native {
+            packages.iter().try_for_each(|package| native::link(native, package))?;
+        }
         Ok(BTreeSet::new())
     })?;
     BUILT.lock().unwrap_or_else(PoisonError::into_inner).extend(made.into_iter().map(|file| {

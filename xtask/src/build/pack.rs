@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-const PAGE: u32 = abi::PAGE_SIZE;
 /// Stack of every first thread; also its alignment.
 const STACK: u32 = 65536;
 
@@ -37,18 +36,23 @@ struct Elf {
     parts: Vec<Part>,
 }
 
-/// What a file loads, from `base` on.
-fn read_elf(path: &Path, base: u64) -> Result<Elf> {
+/// What a file loads, from `base` on, in whole pages of so many bytes.
+fn read_elf(path: &Path, base: u64, page: u32) -> Result<Elf> {
     let data = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     match FileKind::parse(&*data) {
-        Ok(FileKind::Elf32) => elf_of::<FileHeader32<Endianness>>(path, &data, base),
-        Ok(FileKind::Elf64) => elf_of::<FileHeader64<Endianness>>(path, &data, base),
+        Ok(FileKind::Elf32) => elf_of::<FileHeader32<Endianness>>(path, &data, base, page),
+        Ok(FileKind::Elf64) => elf_of::<FileHeader64<Endianness>>(path, &data, base, page),
         _ => bail!("{} is no ELF file", path.display()),
     }
 }
 
 /// The same of such a file: all of it lies in 4 GiB from there.
-fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8], base: u64) -> Result<Elf> {
+fn elf_of<H: FileHeader<Endian = Endianness>>(
+    path: &Path,
+    data: &[u8],
+    base: u64,
+    page: u32,
+) -> Result<Elf> {
     let damaged = || format!("{} is damaged", path.display());
     let file = H::parse(data).with_context(damaged)?;
     let endian = file.endian().with_context(damaged)?;
@@ -69,7 +73,7 @@ fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8], base: u6
         let bytes = header.data(endian, data).ok().with_context(damaged)?;
         // Whole pages: the head of the first page is part of it.
         let address = place(header.p_vaddr(endian).into())?;
-        let lead = address % PAGE;
+        let lead = address % page;
         let mut data = vec![0; lead as usize];
         data.extend_from_slice(bytes);
         let memory_bytes = memory_bytes + lead;
@@ -82,7 +86,7 @@ fn elf_of<H: FileHeader<Endian = Endianness>>(path: &Path, data: &[u8], base: u6
     }
     parts.sort_by_key(|part| part.address);
     for pair in parts.windows(2) {
-        let end = pair[0].address + pair[0].memory_bytes.next_multiple_of(PAGE);
+        let end = pair[0].address + pair[0].memory_bytes.next_multiple_of(page);
         ensure!(
             end <= pair[1].address,
             "{}: two segments share a page: link it with page-aligned segments",
@@ -137,14 +141,16 @@ fn flatten(elf: &Elf) -> Flat {
 /// An image that grows by whole pages.
 struct Image {
     bytes: Vec<u8>,
+    /// Bytes of a page.
+    page: usize,
     /// What was added.
     parts: Vec<Range<usize>>,
 }
 
 impl Image {
     /// One with room for its header.
-    fn new() -> Self {
-        Self { bytes: vec![0; PAGE as usize], parts: Vec::new() }
+    fn new(page: u32) -> Self {
+        Self { bytes: vec![0; page as usize], page: page as usize, parts: Vec::new() }
     }
 
     /// Where these bytes are. What several components have, as two servers of one kind, is there
@@ -158,7 +164,7 @@ impl Image {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(data);
         self.parts.push(offset..self.bytes.len());
-        self.bytes.resize(self.bytes.len().next_multiple_of(PAGE as usize), 0);
+        self.bytes.resize(self.bytes.len().next_multiple_of(self.page), 0);
         offset as u32
     }
 }
@@ -178,7 +184,7 @@ impl Next {
     /// The first of a component, or of all.
     fn of(processor: Processor, window: Option<Window>, small: Option<Small>) -> Self {
         let places = processor.layout.of(window, small);
-        let step = if small.is_some() { abi::PAGE_SIZE } else { TABLE_SPAN };
+        let step = if small.is_some() { processor.page } else { processor.table_span };
         let regions = processor.has_virtual_caches.then(BTreeMap::new);
         Self { address: places.grants, step, files_end: window.map(|_| places.files_end), regions }
     }
@@ -368,8 +374,8 @@ pub fn image(
     elf: impl Fn(&str) -> std::path::PathBuf,
     inserts: impl Fn(&str) -> Vec<Insert>,
 ) -> Result<Vec<u8>> {
-    let root = flatten(&read_elf(&elf("root"), 0)?);
-    let mut image = Image::new();
+    let root = flatten(&read_elf(&elf("root"), 0, processor.page)?);
+    let mut image = Image::new(processor.page);
     let root_offset = image.add(&root.bytes);
     let clients: Vec<String> = description
         .component
@@ -392,7 +398,7 @@ pub fn image(
         let name = source.name.get_ref().clone();
         let window = description.window(source)?;
         let base = window.map_or(0, |_| processor.layout.windows.base);
-        let file = read_elf(&elf(source.package()), base)?;
+        let file = read_elf(&elf(source.package()), base, processor.page)?;
         let loads = file.parts.iter().map(|part| Load {
             address: part.address,
             offset: image.add(&part.data),
@@ -532,7 +538,8 @@ mod tests {
 
     #[test]
     fn what_is_the_same_is_there_once() {
-        let mut image = Image::new();
+        const PAGE: u32 = 4096;
+        let mut image = Image::new(PAGE);
         let [one, other, same, longer] =
             ["one", "two", "one", "one and more"].map(|data| image.add(data.as_bytes()));
         assert_eq!((one, other, same, longer), (PAGE, 2 * PAGE, PAGE, 3 * PAGE));

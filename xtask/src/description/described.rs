@@ -303,9 +303,12 @@ impl Description {
         self.sources.wrong((at.span().start, what.into()))
     }
 
-    /// A size such as `64K`, a multiple of a page, below 4 GiB.
+    /// A size such as `64K`, below 4 GiB, in whole pages of the processor: one is larger than what
+    /// sizes are multiples of.
     pub fn bytes(&self, size: &Spanned<String>) -> Result<u32> {
-        self.sources.bytes(size)
+        let bytes = self.sources.bytes(size)?;
+        let whole = bytes.checked_next_multiple_of(self.processor.page);
+        whole.ok_or_else(|| self.wrong(size, "there is not so much: write less"))
     }
 
     /// MiB of the machine's RAM, which the processor's kernel uses all of ([`Facts`]).

@@ -23,12 +23,13 @@ const PARTS: [&str; 6] = ["registers", "processor", "translation", "caches", "pl
 /// What a port does not write.
 const LEFT: &str = "as it is";
 /// Columns of tables, and the names of their ports. One that is not here is only planned.
-const PORTS: [(&str, &str); 5] = [
+const PORTS: [(&str, &str); 6] = [
     ("IA-32", "ia32"),
     ("ARMv5", "armv5"),
     ("PowerPC", "powerpc"),
     ("x86-64", "x86_64"),
     ("MIPS", "mips"),
+    ("Alpha", "alpha"),
 ];
 
 /// A trait of the contract.

@@ -16,8 +16,8 @@ use std::time::Instant;
 /// Where cargo puts the documentation of crates of the host, and where all is in the book.
 const OF_HOST: &str = "target/doc";
 const PLACE: &str = "rust";
-/// Alpha's crates: they run on the host, but their contract is one that nothing else is built with.
-const ALPHA: [&str; 3] = ["alpha-context", "alpha-core", "alpha-ipc"];
+/// Crates about Alpha that run on the host: their contract is one that nothing else is built with.
+const ALPHA: [&str; 2] = ["alpha-core", "alpha-ipc"];
 
 /// A crate as it is listed: the name of its page, and what it is.
 type Listed = BTreeMap<String, String>;

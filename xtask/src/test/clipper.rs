@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of Alpha's fast path, on QEMU's board clipper and by an interpreter (docs/alpha.md).
+//! Tests of Alpha: its fast path, on QEMU's board clipper and by an interpreter, and the port
+//! (docs/alpha.md).
 
-use super::tally::{Test, slow, test};
+use super::pc64::each;
+use super::tally::{ONE_MORE_COMPILER, Test, on_clipper, slow, test};
 use crate::bench::alpha;
 use crate::build::{FOLDER, cargo_for};
 use crate::process::{cargo, run};
@@ -11,8 +13,13 @@ use anyhow::Result;
 pub const ALL: &[Test] = &[
     test("alpha.ipc", alpha::test),
     test("alpha.differential", differential),
-    slow("alpha.core", "it needs two more compilers, and is about none of what is built", core),
+    slow("alpha.core", ONE_MORE_COMPILER, core),
+    slow("clipper.systems", ONE_MORE_COMPILER, || on_clipper(|| each(&SYSTEMS))),
 ];
+
+/// Systems, and what each says last.
+const SYSTEMS: [(&str, &str); 2] =
+    [("hello", "[hello] Hello from hello"), ("tutorial", "[client] sent 5, the sum is ")];
 
 /// What the core is compiled to first.
 const WASM: &str = "wasm32v1-none";

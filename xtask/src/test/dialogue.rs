@@ -2,7 +2,7 @@
 //! Tests that talk to a system: input and focus, the tutorial's output, the kernel debugger, the
 //! kernel's messages at its end.
 
-use super::tally::{Test, on_malta, on_pc64, test};
+use super::tally::{ONE_MORE_COMPILER, Test, on_clipper, on_malta, on_pc64, slow, test};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::emulator;
@@ -20,6 +20,7 @@ pub const ALL: &[Test] = &[
     test("dialogue.focus", focus),
     test("pc64.dialogue.focus", || on_pc64(focus)),
     test("malta.dialogue.focus", || on_malta(focus)),
+    slow("clipper.dialogue.focus", ONE_MORE_COMPILER, || on_clipper(focus)),
     test("dialogue.tutorial", tutorial).reading(&["docs/tutorial.md"]),
     test("dialogue.clock", wrong_clock),
     test("dialogue.kdb", debugger),

@@ -3,7 +3,7 @@
 //! result lines are evaluated.
 
 use super::latency;
-use super::tally::Tally;
+use super::tally::{ONE_MORE_COMPILER, Tally};
 use crate::build::{self, Built};
 use crate::description::Limit;
 use crate::emulator::{Machine, Transcript, batch};
@@ -30,9 +30,14 @@ const SLOW: &[(&str, &str)] = &[
 /// Faults of the tests `chaos.long` of all boards: four times those of `system.chaos`.
 pub const MANY_FAULTS: u32 = 1000;
 
+/// How names of tests begin that are all slow, and why.
+const SLOW_BOARD: (&str, &str) = ("clipper.", ONE_MORE_COMPILER);
+
 /// Why the test of this name is slow, if it is.
 pub fn slow(name: &str) -> Option<&'static str> {
-    SLOW.iter().find(|(slow, _)| *slow == name).map(|(_, why)| *why)
+    let (board, why) = SLOW_BOARD;
+    let named = SLOW.iter().find(|(slow, _)| *slow == name).map(|(_, why)| *why);
+    named.or(name.starts_with(board).then_some(why))
 }
 
 /// A description of a system with `tests/chaos`, with another number of faults: in the test's

@@ -22,6 +22,9 @@ pub struct Test {
     pub documents: &'static [&'static str],
 }
 
+/// Why a test for Alpha is slow.
+pub const ONE_MORE_COMPILER: &str = "it needs one more compiler";
+
 /// All documents.
 pub const DOCUMENTS: &[&str] = &[""];
 
@@ -56,6 +59,11 @@ pub fn on_amigaone(test: impl FnOnce() -> Result<()>) -> Result<()> {
 /// Runs a test on the MIPS board.
 pub fn on_malta(test: impl FnOnce() -> Result<()>) -> Result<()> {
     board::with(board::get("malta")?, test)
+}
+
+/// Runs a test on the board with an Alpha.
+pub fn on_clipper(test: impl FnOnce() -> Result<()>) -> Result<()> {
+    board::with(board::get("clipper")?, test)
 }
 
 /// Runs a test on the PC with words of 64 bits.

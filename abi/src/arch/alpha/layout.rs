@@ -17,6 +17,8 @@ pub const AREA_START: u64 = 0;
 pub const AREA_END: u64 = 8 << 20;
 /// How many native spaces there can be; 0: as many as kernel memory lasts for.
 pub const AREAS: u32 = 0;
+/// Bytes of the kernel's memory, at most.
+pub const MOST_POOL: u32 = 64 << 20;
 /// Address of the kernel information page in native spaces.
 pub const KIP_ADDRESS: u64 = 0x2000;
 /// Address of the first UTCB slot.

@@ -3,6 +3,11 @@
 //! component a port that it was not given raises an exception, so it can harm nobody else. The
 //! kernel has all ports, and uses those that its board's crate names.
 
+#[cfg(target_arch = "wasm32")]
+mod alpha;
+#[cfg(target_arch = "wasm32")]
+pub use alpha::*;
+
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod ia32;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -30,9 +30,9 @@ pub trait Caches {
     /// It is called once, before there is any space. A port may show the page in every space
     /// itself: then [`area`](crate::port::Placement::area) names no place for it.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is: each native space maps it | cleans it, and shows it in all spaces | writes the processor's version there, and how the hashed table does | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is: each native space maps it | cleans it, and shows it in all spaces | writes the processor's version there, and how the hashed table does | as it is | as it is | as it is |
     fn information_page(&mut self, _physical: PhysAddr) {}
     /// A UTCB slot was taken in the page at `page` of the pool, which is mapped at `address` of a
     /// space, and was cleared. Returns the address at which the kernel accesses that page from now
@@ -44,9 +44,9 @@ pub trait Caches {
     /// have to use the same address, so no two spaces have UTCBs at the same address
     /// ([`area`](crate::port::Placement::area)).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is: caches are physical | `address`; the lines of `page` are written back | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is: caches are physical | `address`; the lines of `page` are written back | as it is | as it is | as it is | as it is |
     fn utcb_page(&mut self, page: u32, _address: UserAddr) -> u32 {
         page
     }
@@ -55,9 +55,9 @@ pub trait Caches {
     ///
     /// It is called once for each space in which they are visible.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is: caches are physical | cleans the data cache, and invalidates it unless the mappings stay | as it is | as it is | as it is | as it is |
     fn before_change(
         &mut self,
         _pool: &mut Pool,
@@ -70,9 +70,9 @@ pub trait Caches {
     ///
     /// It is called instead of that if a Segment is attached to more than 16 spaces.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is | cleans and invalidates the data cache | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is | cleans and invalidates the data cache | as it is | as it is | as it is | as it is |
     fn before_change_anywhere(&mut self, _change: Change) {}
     /// Cache maintenance that a user asks for, on a range of a space: for code that was written,
     /// for memory at several addresses, and for a driver's DMA, of which the kernel knows nothing.
@@ -81,9 +81,9 @@ pub trait Caches {
     ///
     /// It is called by `Cache`, and by records of `Map`.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is: caches are coherent with the instruction side | by line, or all of it | `dcbst`, `dcbf`, `icbi`, or all of it | as it is | as it is: QEMU has no caches, and no others are driven yet |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is: caches are coherent with the instruction side | by line, or all of it | `dcbst`, `dcbf`, `icbi`, or all of it | as it is | as it is: QEMU has no caches, and no others are driven yet | as it is: QEMU has no caches |
     fn cache(
         &mut self,
         _pool: &mut Pool,
@@ -96,9 +96,9 @@ pub trait Caches {
     /// Quota was charged for one more range; there are few such ranges, so they are divided among
     /// Quotas. Returns whether the Quota stays charged, because the range was not locked before.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is | on an XScale core | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is | on an XScale core | as it is | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: lines cannot be locked on this machine. If they can, what
@@ -115,9 +115,9 @@ pub trait Caches {
     /// The lines of a range of a space need not stay in the cache any more. Returns what the
     /// space's Quota gets back.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is | on an XScale core | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is | on an XScale core | as it is | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: as above. `NotThere`: no lines are locked there.
@@ -133,9 +133,9 @@ pub trait Caches {
     /// [`CacheOp::Clear`] says. Returns how many pages were cleared of the range that the space
     /// named last.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is | as it is | the idle loop does so | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is | as it is | the idle loop does so | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `Unsupported`: no pages are cleared on this machine.

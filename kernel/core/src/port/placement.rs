@@ -60,9 +60,9 @@ pub trait Placement {
     /// [`utcb_page`](crate::port::Caches::utcb_page) gives the users' address, the port keeps both
     /// kinds of spaces from mapping these addresses, because users' addresses end below them.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | at the address `place`; `hw` notes the directory's entry for it | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | at the address `place`; `hw` notes the directory's entry for it | a part of its own for each: no address is two spaces'; `place` is as for aliens ([`place`](Self::place)) | as it is | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `BadAddress`: the area cannot be there. `BadArgument`: the place has no meaning.
@@ -73,9 +73,9 @@ pub trait Placement {
     /// Takes what the maker of a space of aliens, which has no tables yet, says about its place; it
     /// is not 0.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is: there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is: there is nothing to say | whether it is relocated, and its vspace (`abi::arch::armv5::place`) | as it is | as it is | as it is | as it is |
     ///
     /// # Errors
     /// `BadArgument`: the place has no meaning.
@@ -86,9 +86,9 @@ pub trait Placement {
     /// which the processor relocates the space. There are few slots, so they are divided among
     /// Quotas (`mmu::slots`).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is: small spaces are attached to a home | whether it is to be relocated | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is: small spaces are attached to a home | whether it is to be relocated | as it is | as it is | as it is | as it is |
     fn wants_slot(_place: Word) -> bool {
         false
     }
@@ -96,15 +96,15 @@ pub trait Placement {
     /// (`is_own`), or a slot that spaces of the same Quota have. If there is neither, the space
     /// gets no slot. The space has no tables yet.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is | the PID | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is | the PID | as it is | as it is | as it is | as it is |
     fn give_slot(&mut self, _pool: &mut Pool, _space: Ref<Space>, _is_own: bool) {}
     /// What the maker of a space is told about the space's place.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as it is | the number of its slot | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as it is | the number of its slot | as it is | as it is | as it is | as it is |
     fn place_of(&self, _pool: &Pool, _space: Ref<Space>) -> Word {
         0
     }
@@ -113,9 +113,9 @@ pub trait Placement {
     /// but not enough to access the kernel's. It is called before the space's entries become the
     /// supervisor's.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | its threads run at ring 1, by tables that have of the kernel an entry area of its own only, if the boot word says so | as it is: there are none |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | its threads run at ring 1, and are entered by `iret`, if segment limits hold | as it is: a switch of tables costs nothing, and user pages are told apart by domains | its window is whole segments | its threads run at ring 1, by tables that have of the kernel an entry area of its own only, if the boot word says so | as it is: there are none | as it is: there are none |
     ///
     /// # Errors
     /// `Unsupported`: there are no servers on this machine. `BadAddress`: a window cannot begin
@@ -127,15 +127,15 @@ pub trait Placement {
     /// or will be removed. Afterwards the server's threads run with the space's tables while these
     /// are loaded, and otherwise with their own.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | `hw` notes which; it gets another shadow, by which both run | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | `hw` notes which, for the switch | as it is | its segments are open while the server runs for the space | `hw` notes which; it gets another shadow, by which both run | as it is | as it is |
     fn server_shown(&mut self, _pool: &mut Pool, _space: Ref<Space>, _server: Link<Space>) {}
     /// Whether spaces can be small on this machine, if they can on some ([`HOMES`](Self::HOMES)).
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | if segment limits hold | as it is: slots do it | as it is | as it is | as it is: ASIDs do it |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | if segment limits hold | as it is: slots do it | as it is | as it is | as it is: ASIDs do it | as it is |
     fn has_small_spaces(&self) -> bool {
         Self::HOMES
     }
@@ -146,9 +146,9 @@ pub trait Placement {
     /// space may be loaded in both cases, and in the second one it may be large already. A home has
     /// no threads. The entries of a server that the home shows are the supervisor's.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | `hw` gets the home's directory, the way in, and the segment descriptor that lets ring 3 reach the place and nothing else; what is loaded of its threads is unloaded | as it is | as it is | as it is | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | `hw` gets the home's directory, the way in, and the segment descriptor that lets ring 3 reach the place and nothing else; what is loaded of its threads is unloaded | as it is | as it is | as it is | as it is | as it is |
     fn space_moved(
         &mut self,
         _pool: &mut Pool,

@@ -25,9 +25,9 @@ pub struct Cpu {
 
 /// What a space has of what only this kind of processor has, by number.
 ///
-/// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-/// |---|---|---|---|---|
-/// | I/O ports: their bitmap | [`Nothing`] | as IA-32, but the kernel reads it | as IA-32 | as PowerPC |
+/// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+/// |---|---|---|---|---|---|
+/// | I/O ports: their bitmap | [`Nothing`] | as IA-32, but the kernel reads it | as IA-32 | as PowerPC | as PowerPC |
 pub trait Special: Object {
     /// The space has none of them. The object was all zeros before.
     fn close_all(&mut self);
@@ -63,16 +63,16 @@ pub trait Processor {
     /// loses its Space. By default nothing: none is left there, as it is loaded on each way out and
     /// changed by the kernel only.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | the FPU; the kernel has the truth of the base of FS | as it is |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | the FPU; the kernel has the truth of the base of FS | as it is | as it is |
     fn unload(&mut self, _pool: &mut Pool, _thread: Ref<Thread>, _keep: bool) {}
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     ///
     /// It is called when a thread is bound or started. By default nothing: there is none.
     ///
-    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS |
-    /// |---|---|---|---|---|
-    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `xsave` has it, or `fxsave` | as it is: users have no FPU |
+    /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
+    /// |---|---|---|---|---|---|
+    /// | as `fxsave` has it, or `fnsave` | as it is: there is no FPU | zeros, and FPSCR | as `xsave` has it, or `fxsave` | as it is: users have no FPU | as it is: users have no FPU |
     fn clear_fpu(_area: &mut [u8]) {}
 }

@@ -16,13 +16,15 @@ pub mod lines;
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 pub mod pic;
 #[cfg(any(
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 pub mod uart;

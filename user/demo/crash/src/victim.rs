@@ -80,7 +80,7 @@ fn mask_interrupts(_: &mut Env) {
 }
 
 /// By the port of the interrupt controller, which only the kernel has.
-#[cfg(any(target_arch = "powerpc", target_arch = "mips64"))]
+#[cfg(any(target_arch = "powerpc", target_arch = "mips64", target_arch = "wasm32"))]
 fn mask_interrupts(_: &mut Env) {
     const MASK: u16 = 0x21;
     println!("writing to a port that is the kernel's: masking every interrupt");

@@ -19,6 +19,9 @@ use macadamia::{
     result, slot, time,
 };
 
+#[cfg(target_arch = "wasm32")]
+#[path = "program/alpha.rs"]
+mod program;
 #[cfg(target_arch = "arm")]
 #[path = "program/armv5.rs"]
 mod program;

@@ -5,12 +5,15 @@
 
 use crate::{Places, Small, Window};
 
+pub mod alpha;
 pub mod armv5;
 pub mod ia32;
 pub mod mips;
 pub mod powerpc;
 pub mod x86_64;
 
+#[cfg(all(target_arch = "wasm32", target_os = "none"))]
+pub use alpha as current;
 #[cfg(target_arch = "arm")]
 pub use armv5 as current;
 // For a processor that has a contract and no port yet, portable crates are compiled, and no
@@ -36,6 +39,7 @@ pub use x86_64 as current;
         target_arch = "mips64",
         target_arch = "powerpc",
         target_arch = "riscv64",
+        target_arch = "wasm32",
         target_arch = "x86",
         target_arch = "x86_64"
     ))
@@ -60,7 +64,11 @@ pub const STACK_BYTES: u32 = 65536;
 /// messages that its threads send: calls, sends and replies, modulo 2^32. The last word but one of
 /// every stack is its address.
 pub const MESSAGES: u32 =
-    if cfg!(all(target_pointer_width = "64", target_os = "none")) { 24 } else { 12 };
+    if cfg!(all(any(target_pointer_width = "64", target_arch = "wasm32"), target_os = "none")) {
+        24
+    } else {
+        12
+    };
 /// End of all windows.
 pub const WINDOW_END: u32 = Layout::CURRENT.windows.end;
 /// The start block of every component with a window, and the end of its memory and files.

@@ -11,6 +11,11 @@
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod debug;
 
+#[cfg(target_arch = "wasm32")]
+mod alpha;
+#[cfg(target_arch = "wasm32")]
+pub use alpha::*;
+
 #[cfg(target_arch = "x86")]
 mod ia32;
 #[cfg(target_arch = "x86")]

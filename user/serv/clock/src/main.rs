@@ -11,14 +11,16 @@
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 mod mc146818;
 #[cfg(any(
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 use mc146818::Clock;
 #[cfg(target_arch = "arm")]

@@ -29,6 +29,17 @@ fn systems_leave_ports_lines_and_addresses_to_the_board() {
     }
 }
 
+/// Sizes are multiples of 4 KiB, and a processor's pages may be larger.
+#[test]
+fn sizes_are_whole_pages_of_the_processor() {
+    let text = "[[component]]\nname = \"a\"\nmemory = [{ as = \"m\", size = \"68K\" }]\n";
+    for (board, kib) in [("pc", 68), ("clipper", 72)] {
+        let description = parse_for(board, text).expect("a system");
+        let size = &description.component[0].memory[0].size;
+        assert_eq!(description.bytes(size).expect("a size"), kib << 10, "{board}");
+    }
+}
+
 #[test]
 fn names_what_a_board_lacks() {
     for (keys, reason) in [

@@ -41,10 +41,38 @@ pub struct Facts {
     pub has_samples: bool,
     /// Whether the machine model's checker knows Linux alone.
     pub checks_alone: bool,
+    /// Bytes of a page: parts of a boot image begin at a multiple.
+    pub page: u32,
+    /// At a multiple of this begin devices, files and shared memory of a component.
+    pub table_span: u32,
+    /// How programs are compiled, if Rust has no back end for it.
+    pub native: Option<Native>,
     /// Its number in images of U-Boot.
     pub u_boot: u8,
     /// What Linux needs to know of it, if there is one.
     pub linux: Option<Linux>,
+}
+
+/// How WebAssembly becomes a program of the processor, by way of C.
+pub struct Native {
+    /// The C compiler, with its assembler and linker.
+    pub compiler: &'static str,
+    /// What it is told.
+    pub arguments: &'static [&'static str],
+    /// What the kernel is linked with.
+    pub kernel: Runtime,
+    /// What components are linked with.
+    pub component: Runtime,
+}
+
+/// What a program is linked with.
+pub struct Runtime {
+    /// Where the program sees the first byte of WebAssembly's memory.
+    pub base: u64,
+    /// The linker's script.
+    pub script: &'static str,
+    /// Files of assembly, which are one for the assembler.
+    pub assembly: &'static [&'static str],
 }
 
 /// What a Linux needs to know of a processor.

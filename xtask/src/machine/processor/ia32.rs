@@ -23,6 +23,9 @@ pub static FACTS: Facts = Facts {
     has_debugger: true,
     has_samples: true,
     checks_alone: true,
+    page: 4096,
+    table_span: abi::TABLE_SPAN,
+    native: None,
     u_boot: 3,
     linux: Some(LINUX),
 };

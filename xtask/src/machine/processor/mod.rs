@@ -5,6 +5,7 @@
 //! Other modules ask for a fact here instead of naming a processor. What a board has is in
 //! `boards/*.toml`.
 
+mod alpha;
 mod armv5;
 mod facts;
 mod ia32;
@@ -12,18 +13,19 @@ mod mips;
 mod powerpc;
 mod x86_64;
 
-pub use facts::{Configuration, Debian, Expected, Facts, Linux, Plan};
+pub use facts::{Configuration, Debian, Expected, Facts, Linux, Native, Plan, Runtime};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::ops::Deref;
 
 /// All of them.
-pub const ALL: [Processor; 5] = [
+pub const ALL: [Processor; 6] = [
     Processor(&ia32::FACTS),
     Processor(&armv5::FACTS),
     Processor(&powerpc::FACTS),
     Processor(&x86_64::FACTS),
     Processor(&mips::FACTS),
+    Processor(&alpha::FACTS),
 ];
 
 /// The most RAM of a machine, in MiB, whatever its processor.
@@ -107,7 +109,7 @@ mod tests {
             read("a = \"z80\"")
                 .expect_err("no such processor")
                 .to_string()
-                .contains("name one of ia32, armv5, powerpc, x86_64, mips")
+                .contains("name one of ia32, armv5, powerpc, x86_64, mips, alpha")
         );
     }
 

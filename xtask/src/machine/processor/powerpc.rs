@@ -23,6 +23,9 @@ pub static FACTS: Facts = Facts {
     has_debugger: true,
     has_samples: false,
     checks_alone: false,
+    page: 4096,
+    table_span: abi::TABLE_SPAN,
+    native: None,
     u_boot: 7,
     linux: Some(LINUX),
 };

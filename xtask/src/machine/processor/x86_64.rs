@@ -24,6 +24,9 @@ pub static FACTS: Facts = Facts {
     has_debugger: true,
     has_samples: false,
     checks_alone: false,
+    page: 4096,
+    table_span: abi::TABLE_SPAN,
+    native: None,
     u_boot: 24,
     linux: Some(LINUX),
 };

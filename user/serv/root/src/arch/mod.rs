@@ -8,6 +8,11 @@
 //! told about a server, and `WHY_NO_SERVER` what a component is told that asked for one and has
 //! none. `SHARES_SEGMENTS` says whether memory that components share is a Segment.
 
+#[cfg(target_arch = "wasm32")]
+mod alpha;
+#[cfg(target_arch = "wasm32")]
+pub use alpha::*;
+
 #[cfg(target_arch = "x86")]
 mod ia32;
 #[cfg(target_arch = "x86")]

@@ -9,7 +9,8 @@
     target_arch = "x86",
     target_arch = "x86_64",
     target_arch = "powerpc",
-    target_arch = "mips64"
+    target_arch = "mips64",
+    target_arch = "wasm32"
 ))]
 mod ports;
 
@@ -17,6 +18,11 @@ mod ports;
 mod pc;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub use pc::*;
+
+#[cfg(target_arch = "wasm32")]
+mod clipper;
+#[cfg(target_arch = "wasm32")]
+pub use clipper::*;
 
 #[cfg(target_arch = "arm")]
 mod versatilepb;
