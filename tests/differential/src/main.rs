@@ -12,8 +12,8 @@
 //! that prevents a wrong result, or there is a reason why it cannot be.
 //!
 //! The contract is that of one processor, so there is a program for each: by the feature `ia32`,
-//! which is the default, `arm`, `mips`, `powerpc`, `wide` for x86-64, or `alpha`, for which there
-//! is only the fast path. A processor's folder implements the trait of `processor.rs`. The other
+//! which is the default, `arm`, `mips`, `powerpc`, `wide` for x86-64, or `alpha`, whose path is
+//! assembled by itself. A processor's folder implements the trait of `processor.rs`. The other
 //! modules use each other in this order: `memory`, `clock`, `elf`, `processor`, `compare`,
 //! `system`, `scenario`, `step`, `run`; `x86` is what IA-32 and x86-64 have in common.
 //!

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where each saved register of a thread is on Alpha, and each word that is kept for a space.
 //!
-//! It owns these layouts, which the fast path of `bench/alpha` uses. It executes nothing of the
+//! It owns these layouts, which the assembly of `kernel/arch/alpha` uses. It executes nothing of the
 //! processor.
 #![no_std]
 #![forbid(unsafe_code)]
