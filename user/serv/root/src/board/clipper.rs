@@ -34,8 +34,14 @@ impl Bus {
     }
 
     /// Nothing.
+    /// Nothing.
     pub const fn prepare(&self, _: u8) -> Vec<(u64, u32)> {
         Vec::new()
+    }
+
+    /// There are no devices.
+    pub const fn shares_wire(&self, _: u8, _: u8) -> bool {
+        false
     }
 
     /// No line.
