@@ -36,8 +36,9 @@ const RECORD_BYTES: u32 = size_of::<MapRecord>() as u32;
 /// Entries that are looked at together when tables that there are not are passed over.
 const STRIDE: usize = 16;
 
-/// Pages that are mapped or unmapped between two looks at the interrupt controller.
-const MAPPED: u32 = 256;
+/// Pages that are mapped or unmapped between two looks at the interrupt controller: 1 MiB. Larger
+/// pages have larger tables, which take longer to clear.
+const MAPPED: u32 = ((1 << 20) / PAGE_SIZE) as u32;
 /// Pages whose rights are changed between two looks: each is taken apart.
 const CHANGED: u32 = 64;
 /// The highest slot that a record can name.

@@ -7,7 +7,8 @@
 //! [`Report`] of the intervals between markers. With a machine it models the TLBs and caches of a
 //! [`Cpu`]; with a checker it looks for missing flushes. Each kind of processor is a [`Processor`],
 //! in [`ia32`], [`armv5`], [`powerpc`], [`mips`] and [`x86_64`]. [`Latency`] needs no markers: it
-//! sees only the kernel's code, and measures how long the kernel does not check for interrupts.
+//! sees only the kernel's code, and measures how long the kernel does not check for interrupts;
+//! this is all that there is of [`alpha`].
 //! Addresses are linear (on ARM: virtual) unless they are called physical. docs/model.md says what
 //! is counted and what is not.
 //!
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod alpha;
 pub mod armv5;
 mod cache;
 mod chunk;

@@ -22,8 +22,8 @@ pub struct Arguments {
     pub until: Vec<Rule>,
     /// `latency=on`: measure how long the kernel does not check for interrupts. Needs its symbols.
     pub latency: bool,
-    /// `look=ADDRESS`: a read at this physical address looks for interrupts (ARM).
-    pub look: Option<u32>,
+    /// `look=ADDRESS`: a read at this physical address looks for interrupts (ARM, Alpha).
+    pub look: Option<u64>,
     /// `user=FROM-TO`: what user code may access.
     user: Option<Range<u32>>,
     /// `window=LINEAR+BYTES`: where the kernel's part begins, and how much of physical memory
@@ -92,6 +92,23 @@ impl Arguments {
         self.per_line =
             cpu.geometry.trace.as_ref().map_or_else(PerLine::default, TraceGeometry::per_line);
         self.cpu = Some(cpu);
+    }
+
+    /// What the latency needs of the kernel where it is told of interrupts by reading a register.
+    /// Fails if it is to be measured and that is missing.
+    pub fn check_look(&self) -> Result<(), String> {
+        if self.latency && self.look.is_none() {
+            return Err("latency=on needs look=ADDRESS of the interrupt controller's status".into());
+        }
+        Ok(())
+    }
+
+    /// Fails if TLBs and caches are to be modelled, or flushes checked.
+    pub fn check_latency_only(&self) -> Result<(), String> {
+        if self.cpu.is_some() || self.check {
+            return Err("of this processor only the latency is measured".into());
+        }
+        Ok(())
     }
 
     /// Writes what there is to report to its file.

@@ -11,6 +11,7 @@
 //! qemu-system-ppc -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
 //! qemu-system-x86_64 -plugin libmodel_plugin.so,out=FILE[,server=FROM-TO][,cpu=FILE][,check=on[,until=RULE...]]
 //!     [,window=LINEAR+BYTES][,symbols=FILE][,latency=on] ...
+//! qemu-system-alpha -plugin libmodel_plugin.so,out=FILE[,symbols=FILE][,latency=on,look=ADDRESS] ...
 //! qemu-system-mips64 -plugin libmodel_plugin.so,out=FILE[,cpu=FILE][,check=on[,until=RULE...]][,symbols=FILE][,latency=on] ...
 //! ```
 //!
@@ -26,6 +27,7 @@
 //! The crate owns the connection to QEMU. It must not count or judge anything: `model_core` does.
 #![warn(missing_docs)]
 
+mod alpha;
 mod arguments;
 mod armv5;
 mod chunks;
@@ -69,11 +71,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let installed = Arguments::parse(given).and_then(|arguments| match &*target {
         "i386" => ia32::install(id, arguments),
         _ if arguments.sampling.every > 0 => Err("samples are taken of IA-32 only".into()),
+        "alpha" => alpha::install(id, arguments),
         "arm" => armv5::install(id, arguments),
         "ppc" => powerpc::install(id, arguments),
         "x86_64" => x86_64::install(id, arguments),
         "mips64" => mips::install(id, arguments),
-        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-arm, qemu-system-ppc, qemu-system-mips64 and qemu-system-x86_64 are modelled")),
+        _ => Err(format!("the processor is {target}; only qemu-system-i386, qemu-system-alpha, qemu-system-arm, qemu-system-ppc, qemu-system-mips64 and qemu-system-x86_64 are modelled")),
     });
     match installed {
         Ok(()) => 0,

@@ -212,23 +212,20 @@ impl Told {
 
     /// The physical address, if it is RAM.
     pub fn physical(self) -> Option<u32> {
-        self.place().filter(|(_, is_device)| !is_device).map(|(address, _)| address)
+        self.place().filter(|(_, is_device)| !is_device).map(|(address, _)| address as u32)
     }
 
     /// The physical address, if it is a device's.
-    pub fn device(self) -> Option<u32> {
+    pub fn device(self) -> Option<u64> {
         self.place().filter(|(_, is_device)| *is_device).map(|(address, _)| address)
     }
 
-    fn place(self) -> Option<(u32, bool)> {
+    fn place(self) -> Option<(u64, bool)> {
         // SAFETY: `info` and the address are the callback's, and so is what QEMU makes of them.
         unsafe {
             let place = qemu::qemu_plugin_get_hwaddr(self.info, self.address);
             let address = |place| {
-                (
-                    qemu::qemu_plugin_hwaddr_phys_addr(place) as u32,
-                    qemu::qemu_plugin_hwaddr_is_io(place),
-                )
+                (qemu::qemu_plugin_hwaddr_phys_addr(place), qemu::qemu_plugin_hwaddr_is_io(place))
             };
             (!place.is_null()).then(|| address(place))
         }

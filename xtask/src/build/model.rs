@@ -36,7 +36,7 @@ impl Model {
         report: &Path,
         place: (u32, u32),
         server: Option<Layout>,
-        symbols: Option<(&Path, Option<u32>)>,
+        symbols: Option<(&Path, Option<u64>)>,
     ) -> String {
         let (base, bytes) = place;
         let mut text =

@@ -82,7 +82,7 @@ pub struct Interrupts {
     pub lines: u32,
     /// Physical address of the register that says which are pending, if the kernel looks at that in
     /// place of being interrupted.
-    pub status: Option<u32>,
+    pub status: Option<u64>,
     /// Those that the kernel keeps.
     pub kernel: Vec<u32>,
 }

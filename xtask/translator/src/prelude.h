@@ -66,20 +66,27 @@ static uint64_t __attribute__((unused)) ones64(uint64_t a) {
     return (a + (a >> 4) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
 }
 static uint64_t __attribute__((unused)) zeros_before64(uint64_t a) {
-    for (int by = 1; by < 64; by *= 2)
-        a |= a >> by;
-    return 64 - ones64(a);
+    uint64_t zeros = 64;
+#define HALVE(by) if (a >> by) { zeros -= by; a >>= by; }
+    HALVE(32) HALVE(16) HALVE(8) HALVE(4) HALVE(2) HALVE(1)
+    return zeros - a;
 }
 ALWAYS uint64_t zeros_after64(uint64_t a) { return ones64((a & -a) - 1); }
 ALWAYS uint32_t zeros_before32(uint32_t a) { return zeros_before64(a) - 32; }
 ALWAYS uint32_t zeros_after32(uint32_t a) { return zeros_after64(a | (uint64_t)1 << 32); }
 
-// Copies of memory, by words if both begin at one.
+// Copies of memory, by words if both begin at one; forwards by 16 words in a round, as they are long: a page, a table.
+#define WORD(n, does) { const uint64_t at = 8 * (n); does; }
+#define FOUR(n, does) WORD(n, does) WORD(n + 1, does) WORD(n + 2, does) WORD(n + 3, does)
+#define ROUND(does) do { FOUR(0, does) FOUR(4, does) FOUR(8, does) FOUR(12, does) } while (0)
 static void __attribute__((unused)) copy(uint64_t to, uint64_t from, uint64_t bytes) {
     if (to - from >= bytes) {
-        if (!((to | from) & 7))
+        if (!((to | from) & 7)) {
+            for (; bytes >= 128; bytes -= 128, to += 128, from += 128)
+                ROUND(store64_8(to + at, load64_8(from + at)));
             for (; bytes >= 8; bytes -= 8, to += 8, from += 8)
                 store64_8(to, load64_8(from));
+        }
         for (; bytes; bytes--, to++, from++)
             store8_1(to, load8_1(from));
     } else {
@@ -97,6 +104,8 @@ static void __attribute__((unused)) fill(uint64_t to, uint32_t byte, uint64_t by
     uint64_t word = (byte & 0xff) * 0x0101010101010101ul;
     for (; bytes && to & 7; bytes--, to++)
         store8_1(to, byte);
+    for (; bytes >= 128; bytes -= 128, to += 128)
+        ROUND(store64_8(to + at, word));
     for (; bytes >= 8; bytes -= 8, to += 8)
         store64_8(to, word);
     for (; bytes; bytes--, to++)

@@ -326,6 +326,26 @@ fn memory_is_read_and_written() {
             &[0x41, 0x90, 0x08, 0x20, 0, 0x41, 8, 0xfc, 10, 0, 0, 0x41, 0x90, 0x08, 0x29, 3, 0],
         ),
         of_address("filled", &[0x20, 0, 0x41, 0x7f, 0x41, 3, 0xfc, 11, 0, 0x20, 0, 0x29, 0, 0]),
+        // 300 bytes: the last four of them, and four after them.
+        of_address(
+            "filled_long",
+            &[0x20, 0, 0x41, 0x7f, 0x41, 0xac, 2, 0xfc, 11, 0, 0x20, 0, 0x29, 0, 0xa8, 2],
+        ),
+        // 300 bytes, moved up and down by eight: a word that was there, plus one that was not.
+        of_address(
+            "moved_up",
+            &[
+                0x20, 0, 0x42, 7, 0x37, 3, 0, 0x20, 0, 0x41, 8, 0x6a, 0x20, 0, 0x41, 0xac, 2, 0xfc,
+                10, 0, 0, 0x20, 0, 0x29, 3, 8, 0x20, 0, 0x29, 3, 16, 0x7c,
+            ],
+        ),
+        of_address(
+            "moved_down",
+            &[
+                0x20, 0, 0x42, 9, 0x37, 3, 0x80, 2, 0x20, 0, 0x41, 8, 0x6b, 0x20, 0, 0x41, 0xac, 2,
+                0xfc, 10, 0, 0, 0x20, 0, 0x29, 3, 0xf8, 1, 0x20, 0, 0x29, 3, 0x80, 2, 0x7c,
+            ],
+        ),
         // What was there before, plus what is there then.
         of_address("added", &[0x20, 0, 0x42, 5, 0xfe, 0x1f, 3, 0, 0x20, 0, 0xfe, 0x11, 3, 0, 0x7c]),
         // 7 instead of 8, which it is, and 9 instead of 8, which it is not any more.
@@ -348,13 +368,16 @@ fn memory_is_read_and_written() {
         "added(1048)",
         "added(1048)",
         "compared(1064)",
+        "filled_long(4096)",
+        "moved_up(8192)",
+        "moved_down(16384)",
     ]
     .map(String::from);
     let results = run("memory", &functions, &calls);
     assert_eq!(results[..4], [0x0807_0605_0403_0201, 0x0807_0605, 0x0008_0706_0504_0302, 1]);
     assert_eq!(results[4], 0x0807_0605_0403_0201);
     assert_eq!(results[5] & 0xffff_ffff, 0x05ff_ffff);
-    assert_eq!(results[6..], [-2i64 as u64, 5, 15, 78]);
+    assert_eq!(results[6..], [-2i64 as u64, 5, 15, 78, 0xffff_ffff, 7, 9]);
 }
 
 /// Branches out of blocks, to the begin of a loop, by a table, out of a function; calls by a number.

@@ -9,6 +9,7 @@ pub mod call_pal;
 pub mod constant;
 pub mod frame;
 pub mod layout;
+pub mod marker;
 pub mod message;
 pub mod state;
 

@@ -36,8 +36,10 @@ pub fn follow(plugin: &mut Plugin, first: &Instruction, privilege: Privilege) {
 /// An access at a virtual address: it may be a check for interrupts.
 pub fn accessed(plugin: &mut Plugin, address: u32, told: Told) {
     // What an address is in physical memory takes QEMU a while: most are elsewhere in their page.
-    let may_be =
-        |look: u32| (address ^ look).is_multiple_of(abi::PAGE_SIZE) && told.device() == Some(look);
+    let may_be = |look: u64| {
+        (u64::from(address) ^ look).is_multiple_of(abi::PAGE_SIZE.into())
+            && told.device() == Some(look)
+    };
     if !plugin.arguments.look.is_some_and(may_be) {
         return;
     }

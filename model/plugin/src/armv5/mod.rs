@@ -41,9 +41,7 @@ pub fn install(id: qemu::qemu_plugin_id_t, mut arguments: Arguments) -> Result<(
 /// # Errors
 /// The latency needs to know what a look is.
 fn setup(arguments: &mut Arguments) -> Result<Setup, String> {
-    if arguments.latency && arguments.look.is_none() {
-        return Err("latency=on needs look=ADDRESS of the interrupt controller's status".into());
-    }
+    arguments.check_look()?;
     arguments.symbols.add(VECTOR_NAMES);
     // Without a CPU model: some processor makes a line for a write that misses.
     let allocates = |cpu: Option<&Cpu>| cpu.is_none_or(|cpu| cpu.geometry.l1d.write_allocate);
@@ -224,7 +222,7 @@ extern "C" fn accessed(
                 );
                 request = reads.then_some(physical);
             } else if let Some(register) = told.device() {
-                plugin.counter.register_written(register, bytes, told.value() as u32);
+                plugin.counter.register_written(register as u32, bytes, told.value() as u32);
             }
         }
         if armed {

@@ -6,12 +6,14 @@ use crate::sys::Registers;
 use abi::Word;
 use abi::arch::alpha::call_pal;
 use abi::arch::alpha::constant::Constant;
+use abi::arch::alpha::marker;
 pub use clipper as board;
 use core::sync::atomic::{AtomicU32, Ordering};
 use image::layout::MESSAGES;
 
 unsafe extern "C" {
     fn macadamia_call(registers: *mut Registers);
+    safe fn macadamia_case(first: usize, last: usize);
     safe fn macadamia_counter() -> u64;
     safe fn macadamia_raise();
     safe fn macadamia_stack_pointer() -> u64;
@@ -121,18 +123,25 @@ pub const BEGIN_FREE: u32 = 1;
 /// Its end.
 pub const END: u32 = 2;
 
-/// A marker for the machine model, which does not know this processor.
+/// A marker for the machine model, which measures no intervals on this processor.
 pub const fn mark<const KIND: u32, const ID: u32>() {}
 
-/// What the machine is at is called so in a report of that model.
-pub const fn case(_: &'static str) {}
+/// Names what the machine does from here on, in the model's report of how long the kernel does not
+/// check for interrupts. An empty name has no effect.
+pub fn case(name: &'static str) {
+    let first = name.as_ptr().addr();
+    if let Some(last) = name.len().checked_sub(1) {
+        macadamia_case(first, first + last);
+    }
+}
 
 /// What `alpha/start.S` knows of Rust: a section of the WebAssembly that the build tool reads, of
 /// names with zeros after them, each with its value.
 #[used]
 #[unsafe(link_section = "constants")]
-static CONSTANTS: [Constant; 6] = [
+static CONSTANTS: [Constant; 7] = [
     Constant::new("bug", call_pal::BUG),
+    Constant::new("case", marker::NUMBER as u32),
     Constant::new("counter", call_pal::COUNTER),
     Constant::new("messages", MESSAGES),
     Constant::new("port_read", call_pal::PORT_READ),

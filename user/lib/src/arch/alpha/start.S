@@ -94,6 +94,16 @@ macadamia_counter:
     call_pal {counter}
     ret $31, ($26), 1
 
+// A marker for the machine model (abi, `marker`): $16 and $17 have the addresses of the first and of the last byte of a name.
+    .globl macadamia_case
+macadamia_case:
+    zapnot $16, 15, $16
+    zapnot $17, 15, $17
+    lda $31, {case}($31)
+    ldbu $0, 0($16)
+    ldbu $0, 0($17)
+    ret $31, ($26), 1
+
     .globl macadamia_raise
 macadamia_raise:
     call_pal {bug}
