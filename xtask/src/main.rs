@@ -372,10 +372,7 @@ impl Run<'_> {
 
     fn interactive(&self) -> Result<u8> {
         if let Some(Wanted::Picture(file)) = self.options.screen {
-            anyhow::bail!(
-                "--screen={} takes a picture at the end of --batch: add that, or leave the file out",
-                file.display()
-            );
+            anyhow::bail!("{}", no_end_of_batch(file));
         }
         let plan = self.plan(None, None)?;
         if let Some(screen) = plan.built.screen.as_ref().filter(|_| self.on == Emulator::Bochs) {
@@ -403,6 +400,14 @@ impl Run<'_> {
         }
         Ok(status)
     }
+}
+
+/// Why there is no picture without a command of Linux's, and how else there can be one.
+fn no_end_of_batch(file: &Path) -> String {
+    let file = file.display();
+    format!(
+        "--screen={file} writes a picture when the command of --batch has ended: add --batch, if the system has a Linux; else leave the file out, type Ctrl-A C while the system runs, then `screendump {file} -f png`"
+    )
 }
 
 fn carry_out() -> Result<u8> {
@@ -557,6 +562,13 @@ mod tests {
     fn helps(command: &mut clap::Command) -> Vec<String> {
         let own = command.render_long_help().to_string();
         std::iter::once(own).chain(command.get_subcommands_mut().flat_map(helps)).collect()
+    }
+
+    #[test]
+    fn a_picture_without_a_command_is_the_monitors() {
+        let said = no_end_of_batch(Path::new("out/clock.png"));
+        assert!(said.contains("add --batch") && said.contains("Ctrl-A C"), "{said}");
+        assert!(said.contains("`screendump out/clock.png -f png`"), "{said}");
     }
 
     #[test]

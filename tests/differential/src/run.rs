@@ -80,17 +80,54 @@ fn report<P: Processor>(paths: &P, tally: &Tally) -> Result<()> {
     }
     for (name, [count, careful]) in needed {
         if *count == 0 {
-            wrong.push(format!("`{name}` was never the only test before a wrong result, but before a right one {careful} times"));
+            wrong.push(never_needed(name, *careful));
         }
     }
     for (name, _) in P::HARDLY_NEEDED {
         let count = named.iter().find(|(test, _)| test == name).map(|(_, [count, _])| *count);
-        if count.is_none_or(|count| count > MOST_HARDLY_NEEDED * tally.events / 100_000) {
-            wrong.push(format!(
-                "`{name}` is said to be hardly needed: {count:?} wrong results without it"
-            ));
-        }
+        wrong.extend(wrongly_listed(name, count, MOST_HARDLY_NEEDED * tally.events / 100_000));
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
+}
+
+/// What is wrong with a test without which each event ended as the portable kernel's did.
+fn never_needed(name: &str, careful: u64) -> String {
+    format!(
+        "`{name}` was never the only test before a wrong result, but before a right one {careful} times: remove the test, or let tests/differential/src/scenario.rs make the case that needs it, or add it to `HARDLY_NEEDED` of this processor with the reason"
+    )
+}
+
+/// What is wrong with an entry of `HARDLY_NEEDED`, if there were `count` wrong results without the
+/// test, and at most `most` are rare; there is no count if no test has this name.
+fn wrongly_listed(name: &str, count: Option<u64>, most: u64) -> Option<String> {
+    match count {
+        None => Some(format!(
+            "`HARDLY_NEEDED` has `{name}`, which is no test of the fast paths: remove the entry, or correct its name"
+        )),
+        Some(count) if count > most => Some(format!(
+            "`HARDLY_NEEDED` has `{name}`, without which there were {count} wrong results: remove the entry"
+        )),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{never_needed, wrongly_listed};
+
+    #[test]
+    fn what_is_wrong_with_a_test_says_what_to_do() {
+        let said = never_needed("ipc_start: a, Jne", 3);
+        assert!(
+            said.contains("3 times: remove the test") && said.contains("scenario.rs"),
+            "{said}"
+        );
+        let said = wrongly_listed("ipc_start: a, Jne", None, 15).unwrap_or_default();
+        assert!(said.contains("no test of the fast paths: remove the entry"), "{said}");
+        let said = wrongly_listed("ipc_start: a, Jne", Some(16), 15).unwrap_or_default();
+        assert!(said.contains("16 wrong results: remove the entry"), "{said}");
+        assert_eq!(wrongly_listed("ipc_start: a, Jne", Some(15), 15), None);
+        assert_eq!(wrongly_listed("ipc_start: a, Jne", Some(0), 0), None);
+    }
 }

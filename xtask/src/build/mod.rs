@@ -336,7 +336,7 @@ fn give_results(description: &mut Description, wanted: Option<&str>) -> Result<S
             .iter()
             .find(|i| all[**i].results)
             .or(servers.first())
-            .context("the system has no Linux to run a command")?,
+            .context("the system has no Linux to run the command of --batch: leave --batch out, or name a system with a Linux (`./macadamia list`)")?,
     };
     let several = wanted.is_none() && servers.len() > 1 && !all[*found].results;
     ensure!(

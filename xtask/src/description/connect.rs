@@ -418,7 +418,7 @@ mod tests {
         let said = said.map_err(|error| error.to_string()).expect_err("refused");
         assert_eq!(
             said,
-            "x.toml:3: the board `pc` has no network, as it has no `nic`: leave `net` out"
+            "x.toml:3: boards/pc.toml has no device `nic`, so there is no network: leave `net` out, or choose another board"
         );
     }
 }

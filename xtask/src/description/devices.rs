@@ -139,7 +139,7 @@ pub(super) fn insert<'a>(
             return Err((
                 at.start,
                 format!(
-                    "the board `{name}` has no {what}, as it has no `{lacks}`: leave `{key}` out"
+                    "boards/{name}.toml has no device `{lacks}`, so there is no {what}: leave `{key}` out, or choose another board"
                 ),
             ));
         }

@@ -437,7 +437,7 @@ mod tests {
         assert!(error(&taken).contains("it has a `screen-bell` already"), "{}", error(&taken));
         assert_eq!(
             refused("amigaone", &component("one", "screen = true")),
-            "x.toml:3: the board `amigaone` has no screen, as it has no `screen`: leave `screen` out"
+            "x.toml:3: boards/amigaone.toml has no device `screen`, so there is no screen: leave `screen` out, or choose another board"
         );
     }
 }

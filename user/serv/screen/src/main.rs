@@ -73,7 +73,7 @@ fn run(env: Env) {
         Err(reason) => panic!("no screen: {reason}"),
     };
     let count = server.clients.len();
-    println!("{}x{}, {count} clients", server.layout.size[0], server.layout.size[1]);
+    println!("{}x{}, clients: {count}", server.layout.size[0], server.layout.size[1]);
     if env.start.restarts > 0 {
         // What they had with the life before this one is gone.
         server.clients.iter().for_each(Client::ask_again);

@@ -79,7 +79,9 @@ fn names_what_a_board_lacks() {
     );
     assert_eq!(
         net.as_deref(),
-        Some("x.toml:3: the board `bare` has no network, as it has no `nic`: leave `net` out")
+        Some(
+            "x.toml:3: boards/bare.toml has no device `nic`, so there is no network: leave `net` out, or choose another board"
+        )
     );
     assert!(
         parse_for(
