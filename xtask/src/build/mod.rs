@@ -27,7 +27,7 @@ use crate::process::lock::{self, Lock};
 use crate::process::once::Once;
 use crate::process::tether::run_group;
 use crate::process::{aside, run};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 pub use commands::{FOLDER, cargo_bare, cargo_for, documented};
 pub use flat::Flat;
 pub use model::{Model, model};
@@ -550,7 +550,12 @@ fn build_components(cargo: &process::Command, packages: &[&String], kdb: bool) -
         return Ok(());
     }
     fresh::unless_fresh(&Path::new(FOLDER).join("fresh"), &format!("{cargo:?}"), &made, || {
-        run_group(cargo)?;
+        run_group(cargo).map_err(|error| {
+            match packages.iter().find(|package| !is_package(package)) {
+                Some(package) => anyhow!("{}", no_package(package)),
+                None => error,
+            }
+        })?;
         if let Some(native) = &board::chosen().processor.native {
             packages.iter().try_for_each(|package| native::link(native, package))?;
         }
@@ -561,6 +566,19 @@ fn build_components(cargo: &process::Command, packages: &[&String], kdb: bool) -
         (file, (state, kdb))
     }));
     Ok(())
+}
+
+/// Whether cargo knows a package of this name.
+fn is_package(name: &str) -> bool {
+    let known = crate::process::cargo().args(["pkgid", "--quiet", name]).output();
+    known.is_ok_and(|known| known.status.success())
+}
+
+/// What to do if a description names a package that does not exist.
+fn no_package(name: &str) -> String {
+    format!(
+        "there is no package `{name}`: make a folder `user/demo/{name}` with a Cargo.toml and src/main.rs (docs/tutorial.md), or correct the component's `package`, which is its `name` if absent"
+    )
 }
 
 /// Makes the image of a disk, unless it is there.
@@ -603,4 +621,16 @@ fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {
 /// Builds a system as its description says, for tests and measurements.
 pub fn system(path: &Path) -> Result<Built> {
     plan(path, Options { seed: Seed::Fixed, wire: Wire::USER, ..Options::default() })?.carry_out()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_package, no_package};
+
+    #[test]
+    fn a_package_that_does_not_exist_is_named_with_its_folder() {
+        assert!(is_package("hello") && !is_package("no-such-component"));
+        let said = no_package("no-such-component");
+        assert!(said.contains("make a folder `user/demo/no-such-component`"), "{said}");
+    }
 }

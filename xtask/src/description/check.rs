@@ -63,6 +63,14 @@ impl Description {
                     return Err(self.wrong(badge, "a badge has 20 bits: use one below 1048576"));
                 }
             }
+            for peer in &component.notifies {
+                if let Some(badge) = peer.badge.as_ref().filter(|badge| *badge.get_ref() == 0) {
+                    return Err(self.wrong(
+                        badge,
+                        "a notification with the badge 0 sets no bit: write the bits that it sets, or leave `badge` out",
+                    ));
+                }
+            }
             for ports in &component.ports {
                 if board.ports == 0 {
                     return Err(self.wrong(

@@ -90,6 +90,10 @@ pub(super) fn wrong_toml(error: &toml::de::Error) -> Mistake {
 
 /// What is said of a number's range, without names of Rust's types.
 fn plain(message: &str) -> String {
+    // Of all enumerations only what happens at a death has a choice with keys of its own.
+    if message == "invalid type: unit variant, expected struct variant" {
+        return "invalid value: a restart has two delays: write `on-death = { restart = { first-ms = 10, most-ms = 1000 } }`".into();
+    }
     let ranges = [("u8", u32::from(u8::MAX)), ("u16", u32::from(u16::MAX)), ("u32", u32::MAX)];
     let found = ranges.iter().find_map(|(name, most)| {
         Some((message.strip_suffix(name)?.strip_suffix("expected ")?, most))

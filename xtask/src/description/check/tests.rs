@@ -289,6 +289,28 @@ fn refuses_another_name_at_the_console() {
 }
 
 #[test]
+fn refuses_a_notification_that_sets_no_bit() {
+    let said = |badge| {
+        let keys = format!("notifies = [{{ to = \"a\", badge = {badge} }}]");
+        parse(&format!("[[component]]\nname = \"a\"\n{keys}\n")).map(|_| ())
+    };
+    let refused = said(0).map_err(|error| error.to_string()).expect_err("refused");
+    assert!(
+        refused.starts_with("x.toml:3: a notification with the badge 0 sets no bit: write"),
+        "{refused}"
+    );
+    assert!(said(1).is_ok());
+}
+
+#[test]
+fn says_how_a_restart_is_written() {
+    assert_eq!(
+        error("[[component]]\nname = \"a\"\non-death = \"restart\"\n"),
+        "x.toml:3: invalid value: a restart has two delays: write `on-death = { restart = { first-ms = 10, most-ms = 1000 } }`"
+    );
+}
+
+#[test]
 fn refuses_a_large_badge() {
     assert!(
         error("[[component]]\nname = \"a\"\ncalls = [{ to = \"a\", badge = 1048576 }]\n")
