@@ -6,6 +6,7 @@
 //! emulator.
 
 mod area;
+mod branches;
 mod commands;
 mod direct;
 mod flat;
@@ -509,6 +510,7 @@ impl Plan {
         aside(&built.image, |file| Ok(std::fs::write(file, image)?))?;
         if built.board.processor.has_area {
             area::check(&built.kernel).context("the kernel's entry area is refused")?;
+            branches::check(&built.kernel).context("the kernel is refused")?;
         }
         let symbols = pack::symbols(&built.kernel)?;
         aside(&built.symbols, |file| Ok(std::fs::write(file, symbols)?))?;

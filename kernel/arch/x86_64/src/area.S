@@ -2,9 +2,11 @@
 //
 // The entry area's code (docs/entry-area.md): from an alien to its server and back without the kernel, and from either to the kernel.
 //
-// It runs at the area's address, at which it is not linked: it names its own places by constants only. At ring 0 it can write nothing that
-// the server could not write itself, and goes only to ring 1 or 3. It makes no decision: `syscall` enters at `area_call` as long as the
-// pair may cross, otherwise at `area_call_slow`; the kernel sets that in the processor (`crossing::may_cross`).
+// It runs at the area's address, at which it is not linked: it names its own places by constants only, and jumps to the kernel by labels of
+// `kernel.ld`. Those jumps are direct: where an indirect one goes to, a processor may predict as a user has trained it to.
+//
+// At ring 0 it can write nothing that the server could not write itself, and goes only to ring 1 or 3. It makes no decision: `syscall` enters
+// at `area_call` as long as the pair may cross, otherwise at `area_call_slow`; the kernel sets that in the processor (`crossing::may_cross`).
 //
 // The area's words, which the server can write, say which of the two runs, and where the server continues.
 //
@@ -110,8 +112,7 @@ area_trap:
     PUSH_ALL
     mov rax, [{area_kernel}]
     mov cr3, rax
-    mov rax, offset area_entered
-    jmp rax
+    jmp area_to_entered
 
 // A debug exception, on a stack of its own. In the area it is a single step that takes effect at the first instruction after `syscall`:
 // then the step is over. Otherwise it is like any other exception.
@@ -142,8 +143,7 @@ area_ends:
     mov rdi, rsp
     mov rax, [{area_kernel}]
     mov cr3, rax
-    mov rax, offset area_ended
-    jmp rax
+    jmp area_to_ended
 
 // A stub for each vector, as in `entry.S`: the one of vector N is 16 * N bytes after this.
 .macro AREA_STUB vector
@@ -177,6 +177,7 @@ area_text_end:
 
 // In the kernel.
 .section .text.entry, "ax", @progbits
+.global area_entered
 area_entered:
     mov rsp, offset {stack} + {stack_bytes}
     push 2
@@ -184,6 +185,7 @@ area_entered:
     xor ebp, ebp
     call {enter_by_area}
     jmp entered_last
+.global area_ended
 area_ended:
     mov rsp, offset {panic_stack} + {panic_stack_bytes}
     push 2

@@ -114,8 +114,7 @@ leave_kernel:
 // The same through an entry area, whose tables are in RAX: the area begins with the way out.
 leave_by_area:
     mov rdi, rax
-    mov rax, {area}
-    jmp rax
+    jmp area_seen
 
 // From kernel mode: an interrupt in `interrupts::open`, or a bug.
 from_kernel:
