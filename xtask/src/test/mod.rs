@@ -43,6 +43,7 @@ mod server;
 mod small;
 mod source;
 mod spaces;
+mod speculation;
 mod suites;
 mod system;
 mod tagged;
@@ -190,6 +191,7 @@ fn list() -> Result<Vec<Entry>> {
         .chain(ppc::ALL)
         .chain(pc64::ALL)
         .chain(wide::ALL)
+        .chain(speculation::ALL)
         .chain(clipper::ALL)
         .chain(malta::ALL)
         .chain(hazards::ALL)

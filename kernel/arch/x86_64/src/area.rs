@@ -171,6 +171,10 @@ pub struct Areas {
     pairs: [[Link<Thread>; 2]; SERVERS],
     shadows: [Link<Space>; SHADOWS],
     next: usize,
+    /// Whether the processor has to drop its predictions of branches when another server runs than
+    /// the last one, which is this one.
+    drops_predictions: bool,
+    trained: Link<Space>,
     entry: Entry,
     /// The space whose shadow was loaded when the kernel was left; null: it was left in another
     /// way.
@@ -194,10 +198,17 @@ impl Areas {
             pairs: [[Link::NULL; 2]; SERVERS],
             shadows: [Link::NULL; SHADOWS],
             next: 0,
+            drops_predictions: false,
+            trained: Link::NULL,
             entry: Entry::Kernel,
             shown: Link::NULL,
             left: None,
         }
+    }
+
+    /// The processor has to drop its predictions of branches when another server runs, or need not.
+    pub const fn set_barrier(&mut self, drops_predictions: bool) {
+        self.drops_predictions = drops_predictions;
     }
 
     /// A space becomes a server.
@@ -236,6 +247,9 @@ impl Areas {
         }
         if area != 0 && self.servers[area as usize - 1].is(space) {
             let index = area as usize - 1;
+            if self.trained.is(space) {
+                self.trained = Link::NULL;
+            }
             (self.servers[index], self.pairs[index]) = (Link::NULL, [Link::NULL; 2]);
         }
     }
@@ -316,6 +330,13 @@ impl Areas {
         next: Ref<Thread>,
         pair: Option<Pair>,
     ) -> u64 {
+        if let Some(server) = self.servers[index].get().filter(|_| self.drops_predictions)
+            && !self.trained.is(server)
+        {
+            self.trained = server.link();
+            // SAFETY: the processor said that it can, or the command line did.
+            unsafe { regs::drop_predictions() };
+        }
         if let Some(pair) = pair {
             let (server, alien) = (&pool[pair.server], &pool[pair.alien]);
             let badge = alien.handler.badge();

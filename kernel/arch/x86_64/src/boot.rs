@@ -25,6 +25,10 @@ pub struct Options {
     /// on the processor: on some processors a process can find out what its server's memory has, and
     /// QEMU's does not keep a server from the kernel.
     pub has_servers: bool,
+    /// The processor drops its predictions of branches when another server runs (IBPB).
+    pub drops_predictions: bool,
+    /// It drops what its buffers have when the kernel is left (`verw`).
+    pub clears_buffers: bool,
     /// CR3 has PCIDs although the processor supports none: for the machine model (docs/model.md).
     pub shows_pcids: bool,
 }
@@ -58,20 +62,28 @@ fn read_options(magic: u32, info: u32) -> Options {
     };
     let line = || start.into_iter().flat_map(|start| (start..=u32::MAX).map(|at| peek(at) as u8));
     let forbidden = features::forbids_servers();
-    let servers = |value: &str| match value {
-        "auto" => Some(forbidden.is_none()),
-        "force" => Some(true),
-        "no" => Some(false),
-        _ => None,
+    let chosen = |name: &str, usual: bool, auto: bool| {
+        let parse = |value: &str| match value {
+            "auto" => Some(auto),
+            "force" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        };
+        options::chosen::<Pc, _>(line(), name, usual, "auto, force or no", parse)
     };
-    let takes = "auto, force or no";
-    let has_servers = options::chosen::<Pc, _>(line(), "smallspaces", false, takes, servers);
+    let has_servers = chosen("smallspaces", false, forbidden.is_none());
     if let (false, Some(why)) = (has_servers, forbidden)
         && options::is_said(line(), "smallspaces=auto")
     {
         say::<Pc>(format_args!("no servers at ring 1: {why}"));
     }
-    Options { has_servers, shows_pcids: options::is_said(line(), "pcid=shown") }
+    let (predictions, buffers) = (features::drops_predictions(), features::needs_clear_buffers());
+    Options {
+        has_servers,
+        drops_predictions: chosen("ibpb", predictions, predictions),
+        clears_buffers: chosen("verw", buffers, buffers),
+        shows_pcids: options::is_said(line(), "pcid=shown"),
+    }
 }
 
 /// Examines the machine, and what the loader left: `magic` was in EAX, `info` in EBX.

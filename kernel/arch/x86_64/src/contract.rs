@@ -30,6 +30,7 @@ pub struct X86_64 {
     lazy: Lazy,
     spaces: Spaces,
     areas: Areas,
+    clears_buffers: bool,
 }
 
 impl X86_64 {
@@ -44,7 +45,28 @@ impl X86_64 {
             lazy: Lazy::new(),
             spaces: Spaces::new(has_pcids, shows),
             areas: Areas::new(has_servers, has_pcids, shows),
+            clears_buffers: false,
         }
+    }
+
+    /// What the processor has to forget from now on: its predictions of branches when another server
+    /// runs, and what its buffers have when the kernel is left.
+    pub const fn set_barriers(&mut self, drops_predictions: bool, clears_buffers: bool) {
+        self.areas.set_barrier(drops_predictions);
+        self.clears_buffers = clears_buffers;
+        self.lazy.set_slow(clears_buffers);
+    }
+
+    /// To be called last before the kernel is left.
+    pub fn clear_buffers(&self) {
+        if self.clears_buffers {
+            regs::clear_buffers();
+        }
+    }
+
+    /// Whether nobody goes by a fast path, which does not drop what the buffers have.
+    pub const fn is_slow(&self) -> bool {
+        self.clears_buffers
     }
 
     /// The state that is loaded rarely.

@@ -21,8 +21,13 @@ const XSAVE: u32 = 1 << 26;
 const SMEP: u32 = 1 << 7;
 const SMAP: u32 = 1 << 20;
 const UMIP: u32 = 1 << 2;
-/// CPUID leaf 7, EDX: a register says which vulnerabilities the processor does not have.
+/// CPUID leaf 7, EDX: a register says which vulnerabilities the processor does not have; `verw`
+/// drops what the processor's buffers have (MD_CLEAR); it can drop its predictions of branches.
 const ARCH_CAPABILITIES: u32 = 1 << 29;
+const MD_CLEAR: u32 = 1 << 10;
+const IBPB: u32 = 1 << 26;
+/// CPUID leaf 8000_0008, EBX: the last of these on AMD's (AMD64 manual, volume 3, appendix E).
+const IBPB_OF_AMD: u32 = 1 << 12;
 /// CPUID leaf 8000_0001, EDX.
 const SYSCALL: u32 = 1 << 11;
 const RDTSCP: u32 = 1 << 27;
@@ -82,6 +87,30 @@ pub fn has_rdtscp() -> bool {
     __cpuid(0x8000_0001).edx & RDTSCP != 0
 }
 
+/// CPUID leaf 7, EDX; 0: there is no such leaf.
+fn protections() -> u32 {
+    if __cpuid(0).eax < 7 { 0 } else { __cpuid_count(7, 0).edx }
+}
+
+/// Whether the processor says of itself that it does not have this vulnerability.
+fn has_not(vulnerability: u64) -> bool {
+    // SAFETY: the processor has the register.
+    protections() & ARCH_CAPABILITIES != 0
+        && unsafe { regs::read_msr(regs::ARCH_CAPABILITIES) } & vulnerability != 0
+}
+
+/// Whether the processor can drop its predictions of branches (IBPB).
+pub fn drops_predictions() -> bool {
+    let has_leaf = __cpuid(0x8000_0000).eax >= 0x8000_0008;
+    protections() & IBPB != 0 || has_leaf && __cpuid(0x8000_0008).ebx & IBPB_OF_AMD != 0
+}
+
+/// Whether a program may find out by speculation what another one, or the kernel, has last read or
+/// written (MDS), unless the kernel drops that, which the processor can.
+pub fn needs_clear_buffers() -> bool {
+    protections() & MD_CLEAR != 0 && !has_not(regs::MDS_NO)
+}
+
 /// Whether a program may find out by speculation what is on supervisor pages that its tables have
 /// (Meltdown). That is assumed of each processor that does not say otherwise (RDCL_NO), unless it
 /// is AMD's or Hygon's.
@@ -91,9 +120,7 @@ fn has_meltdown() -> bool {
     if matches!(vendor.as_flattened(), b"AuthenticAMD" | b"HygonGenuine") {
         return false;
     }
-    let says = leaf.eax >= 7 && __cpuid_count(7, 0).edx & ARCH_CAPABILITIES != 0;
-    // SAFETY: the processor has the register.
-    !says || unsafe { regs::read_msr(regs::ARCH_CAPABILITIES) } & regs::RDCL_NO == 0
+    !has_not(regs::RDCL_NO)
 }
 
 /// What the kernel uses of a processor: CR4.

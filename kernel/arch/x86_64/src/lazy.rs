@@ -32,6 +32,8 @@ pub struct Lazy {
     io_map: Link<PortMap>,
     /// Whether the bitmap is shown.
     has_ports: bool,
+    /// Whether no entry goes by a fast path.
+    is_slow: bool,
 }
 
 /// Writes into a thread's UTCB slot where its FPU registers are.
@@ -68,7 +70,14 @@ impl Lazy {
             has_breakpoints: true,
             io_map: Link::NULL,
             has_ports: false,
+            // The debugger traces each entry.
+            is_slow: cfg!(feature = "kdb"),
         }
+    }
+
+    /// Whether no entry goes by a fast path from now on, if the debugger leaves that open.
+    pub const fn set_slow(&mut self, is_slow: bool) {
+        self.is_slow |= is_slow;
     }
 
     /// To be called on entry: records what fast paths have loaded since the last exit. `loaded` is
@@ -100,16 +109,14 @@ impl Lazy {
         }
         self.show_ports(pool, next, t.lazy & lazy::PORTS != 0);
         self.open_fpu(has_fpu || shares.is_some_and(|alien| self.fpu_owner.is(alien)));
-        // The debugger traces each entry.
-        let traces = cfg!(feature = "kdb");
-        if is_plain && alien.is_none() && !traces {
+        if is_plain && alien.is_none() && !self.is_slow {
             return 0;
         }
         let goes_fast =
             alien.is_some() || !t.handler.is_empty() && is_handled(pool, next, t.handler.object());
         let thread = alien.unwrap_or(next);
         thread.address()
-            | if goes_fast && !traces { 0 } else { loaded::SLOW }
+            | if goes_fast && !self.is_slow { 0 } else { loaded::SLOW }
             | if self.fpu_owner.is(thread) { loaded::FPU } else { 0 }
     }
 

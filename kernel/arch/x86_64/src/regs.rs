@@ -3,6 +3,7 @@
 //! volume 4).
 
 use core::arch::asm;
+use x86_64_context::selector::KERNEL_DATA;
 
 /// RFLAGS: trap flag.
 pub const RFLAGS_TF: u64 = 1 << 8;
@@ -68,6 +69,12 @@ pub const FMASK: u32 = 0xc000_0084;
 pub const ARCH_CAPABILITIES: u32 = 0x10a;
 /// In that: Meltdown (RDCL_NO).
 pub const RDCL_NO: u64 = 1;
+/// In that: that programs find out what is in the processor's buffers (MDS_NO).
+pub const MDS_NO: u64 = 1 << 5;
+/// What the processor is to do about predictions.
+const PRED_CMD: u32 = 0x49;
+/// In that: it drops those of branches (IBPB).
+const IBPB: u64 = 1;
 /// Where the local APIC is, and how it is accessed.
 pub const APIC_BASE: u32 = 0x1b;
 /// In that: the APIC is enabled; it is accessed by MSRs; the address of its registers.
@@ -235,6 +242,27 @@ pub unsafe fn write_msr(register: u32, value: u64) {
     unsafe {
         asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack, preserves_flags))
     };
+}
+
+/// Makes the processor forget where branches went.
+///
+/// # Safety
+/// The processor can do that, or ignores it.
+// A test waits for it (`pc64.speculation`).
+#[inline(never)]
+pub unsafe fn drop_predictions() {
+    // SAFETY: the caller's; nothing else changes.
+    unsafe { write_msr(PRED_CMD, IBPB) };
+}
+
+/// Makes the processor forget what its buffers have of memory, if it has MD_CLEAR (Intel,
+/// *Microarchitectural Data Sampling*).
+// A test waits for it (`pc64.speculation`).
+#[inline(never)]
+pub fn clear_buffers() {
+    static DATA: u16 = KERNEL_DATA;
+    // SAFETY: it asks whether a selector may be written by, and reads it.
+    unsafe { asm!("verw word ptr [{}]", in(reg) &DATA, options(nostack, readonly)) };
 }
 
 /// Makes DS, ES, FS and GS null, if a thread has loaded any: 64-bit code does not use them, but

@@ -71,7 +71,8 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     interrupts::init(assembly::handlers(), has_pic, apic);
     area::init();
     let has_pcids = regs::read_cr4() & regs::CR4_PCIDE != 0;
-    let port = X86_64::new(clock, has_pcids, options.shows_pcids, options.has_servers);
+    let mut port = X86_64::new(clock, has_pcids, options.shows_pcids, options.has_servers);
+    port.set_barriers(options.drops_predictions, options.clears_buffers);
     // SAFETY: boot; it is mapped, and only the kernel gets it.
     let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), port) };
     let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };

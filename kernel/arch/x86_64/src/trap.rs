@@ -10,7 +10,7 @@ use abi::{Frame, Rights, UserAddr};
 use arch_common::leave;
 use arch_common::words::State;
 use kcore::port::Processor as _;
-use kcore::{Kernel, Thread};
+use kcore::{Kernel, Space, Thread};
 use plat_pc::pic;
 use pool::Ref;
 use x86_64_context::crossing::{self, Who};
@@ -128,13 +128,12 @@ pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
             panic!("a thread without a space is to run")
         };
         if !goes_nowhere(&kernel.pool[next].context) {
-            if let Some(tables) = leave_by_area(kernel, next) {
-                return tables;
-            }
-            kernel.port.areas().pass_by();
-            kernel.port.spaces().enter(&mut kernel.pool, own);
-            kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next, None);
-            return 0;
+            let tables = leave_by_area(kernel, next).unwrap_or_else(|| {
+                leave_by_itself(kernel, next, own);
+                0
+            });
+            kernel.port.clear_buffers();
+            return tables;
         }
         // It is the fault of the thread that has gone there, or was sent there.
         let context = &mut kernel.pool[next].context;
@@ -142,6 +141,13 @@ pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
         context[word::ERROR] = 0;
         kernel.exception();
     }
+}
+
+/// Prepares the exit to another thread, of this space.
+fn leave_by_itself(kernel: &mut Kernel<X86_64>, next: Ref<Thread>, own: Ref<Space>) {
+    kernel.port.areas().pass_by();
+    kernel.port.spaces().enter(&mut kernel.pool, own);
+    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next, None);
 }
 
 /// Prepares the exit to a server's thread, or to a server's alien, through the entry area. `None`
@@ -152,7 +158,11 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
     let way @ (index, tables, who) = kernel.port.areas().way(pool, next)?;
     let bytes = size_of::<Frame>() as u32;
     let fpu_owner = kernel.port.lazy().fpu_owner();
+    let is_slow = kernel.port.is_slow();
     let pair = kernel.port.areas().pair(pool, index, (tables, next, who)).filter(|pair| {
+        if is_slow {
+            return false;
+        }
         let alien = pair.alien;
         let mut frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(pool[alien].utcb, bytes));
         let may = crossing::may_cross(pool, *pair, who, top, fpu_owner);

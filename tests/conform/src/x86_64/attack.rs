@@ -7,7 +7,7 @@ use super::server::{
     AREA, CODE, DATA, FORGED, WORDS, are_refused, launch, outcome, pair, server_again, serves,
 };
 use crate::exception::{WHOLE, next};
-use crate::server::with_server;
+use crate::server::{placed, with_server};
 use crate::{Bed, Case, OTHER, PAGE, Why, check, good};
 use abi::frame::{fault, vector};
 use abi::{MessageKind, Op, Tag, Word};
@@ -249,12 +249,18 @@ fn alien_stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
 type Act = fn(&mut Bed, Space) -> Result<(), Why>;
 
 /// What this program does for ever, by its argument, for tests of the tool (`pc64.nmi`): a server
-/// computes at ring 1, or serves an alien, and also makes other system calls.
-pub const FOR_EVER: [(&str, Act); 2] = [
+/// computes at ring 1, or serves an alien, and also makes other system calls, or two compute by turns.
+pub const FOR_EVER: [(&str, Act); 3] = [
     ("spins", |bed, server| launch(bed, server, code::waits(), 0).map(|_| ())),
     ("crosses", |bed, server| {
         let codes = (code::serves_and_calls(), code::counts_calls());
         pair(bed, server, codes, (0, 0)).map(|_| ())
+    }),
+    ("alternates", |bed, server| {
+        let other = placed(bed)?;
+        good(other.serve(bed.window, false))?;
+        launch(bed, server, code::waits(), 0)?;
+        launch(bed, other, code::waits(), 0).map(|_| ())
     }),
 ];
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tests of what the kernel for x86-64 does against speculation (docs/entry-area.md, *Speculation*).
+//! The emulators' processors have none, so the kernel's command line says what it is to do; the
+//! instructions do nothing there.
+
+use super::model::system;
+use super::tally::{Test, on_pc64, test};
+use crate::build::{self, Built};
+use crate::emulator::{self, Machine, batch};
+use crate::machine::spaces::{self, Spaces};
+use crate::machine::words;
+use anyhow::{Context, Result, ensure};
+use object::{Object, ObjectSymbol};
+use std::path::Path;
+use std::time::Duration;
+
+/// Their names.
+pub const ALL: &[Test] = &[
+    test("pc64.speculation", || on_pc64(forgets)),
+    test("pc64.speculation.conform", || on_pc64(conforms)),
+];
+
+/// What the kernel's command line says, and the function that it then calls again and again.
+const FORGETS: [(&str, &str); 2] =
+    [("ibpb=force", "::regs::drop_predictions"), ("verw=force", "::regs::clear_buffers")];
+/// The way out to a server.
+const WAY: &str = "leave_by_area";
+/// How often that is looked for.
+const TURNS: u32 = 4;
+
+/// Where the kernel has the symbol whose name ends so.
+fn place(built: &Built, name: &str) -> Result<u64> {
+    let data = std::fs::read(&built.kernel)?;
+    let file = object::File::parse(&*data)?;
+    let is_it = |symbol: &object::Symbol<'_, '_>| {
+        let found = symbol.name().map(|name| format!("{:#}", rustc_demangle::demangle(name)));
+        found.is_ok_and(|found| found.ends_with(name))
+    };
+    let found = file.symbols().find(is_it);
+    found.map(|symbol| symbol.address()).with_context(|| format!("there is no `{name}`"))
+}
+
+/// While two servers take turns, the processor is made to forget its predictions of branches each
+/// time before the other one is entered, and what its buffers have before the kernel is left.
+fn forgets() -> Result<()> {
+    let built = build::system(Path::new("tests/systems/turns.toml"))?;
+    let way = place(&built, WAY)?;
+    for (words, name) in FORGETS {
+        let place = place(&built, name)?;
+        let start = || emulator::session_with_debugger(&built, &[]);
+        let (mut session, mut debugger) =
+            spaces::with(Spaces::Force, || words::with(words, start))?;
+        debugger.run()?;
+        session.expect("[conform] alternates")?;
+        debugger.stop()?;
+        for turn in 0..TURNS {
+            let turns = || format!("with `{words}`, turn {turn}");
+            debugger.run_to(place).with_context(turns)?;
+            debugger.run_to(way).with_context(turns)?;
+        }
+    }
+    Ok(())
+}
+
+/// All is as the manual says also where nothing goes by a fast path, and the processor forgets.
+fn conforms() -> Result<()> {
+    let built = system("conform-ring1")?;
+    let said = FORGETS.map(|(words, _)| words).join(" ");
+    let run = || {
+        let machine = Machine::Qemu { cpu: &built.cpu, icount: false, model: None };
+        batch(&built, machine, Duration::from_secs(300))
+    };
+    let transcript = spaces::with(Spaces::Force, || words::with(&said, run))?;
+    let results = &transcript.results;
+    ensure!(transcript.is_done() && !results.contains("not ok"), "{results}{}", transcript.console);
+    Ok(())
+}
