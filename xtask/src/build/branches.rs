@@ -2,10 +2,11 @@
 //! x86-64's kernel as it is linked, where a user enters it (docs/entry-area.md, *Speculation*): where
 //! an indirect branch goes to, a processor may predict as a user has trained it to, and a return
 //! whose call it no longer remembers, too. So nothing that an entry reaches has an indirect branch,
-//! and calls are nested no deeper than each processor remembers.
+//! and calls are nested no deeper than each processor remembers. Nor does the kernel use FS or GS,
+//! whose bases are users'.
 
 use anyhow::{Context, Result, bail, ensure};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, Register};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,6 +40,8 @@ struct Function {
     to: Vec<(u64, bool)>,
     /// Where its first indirect branch is.
     indirect: Option<u64>,
+    /// Where it first uses the base of FS or GS.
+    based: Option<u64>,
 }
 
 /// All of them by their addresses.
@@ -52,17 +55,17 @@ pub fn check(kernel: &Path) -> Result<()> {
     let data = std::fs::read(kernel)?;
     let file = object::File::parse(&*data)?;
     let section = file.section_by_name(SECTION).context("it has no code")?;
-    let places: BTreeMap<u64, (String, bool)> = file
-        .symbols()
-        .filter(|symbol| symbol.section_index() == Some(section.index()))
-        .filter_map(|symbol| {
-            let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
-            Some((symbol.address(), (name, symbol.size() == 0)))
-        })
-        .collect();
-    if places.values().any(|(name, _)| name.contains(DEBUGGER)) {
+    let name = |symbol: &object::Symbol<'_, '_>| {
+        Some(format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?)))
+    };
+    if file.symbols().any(|symbol| name(&symbol).is_some_and(|name| name.contains(DEBUGGER))) {
         return Ok(());
     }
+    let places = file
+        .symbols()
+        .filter(|symbol| symbol.section_index() == Some(section.index()))
+        .filter_map(|symbol| Some((symbol.address(), (name(&symbol)?, symbol.size() == 0))))
+        .collect();
     check_functions(&functions(section.address(), section.data()?, &places))
 }
 
@@ -78,6 +81,12 @@ fn functions(at: u64, code: &[u8], places: &BTreeMap<u64, (String, bool)>) -> Fu
         let mut found = Function { name, is_entry, ..Function::default() };
         let mut goes_on = true;
         for instruction in Decoder::with_ip(64, code, start, DecoderOptions::NONE) {
+            let segment = instruction.segment_prefix();
+            if matches!(segment, Register::FS | Register::GS)
+                || instruction.mnemonic() == Mnemonic::Swapgs
+            {
+                found.based = found.based.or(Some(instruction.ip()));
+            }
             let target = instruction.near_branch_target();
             match instruction.flow_control() {
                 FlowControl::IndirectBranch | FlowControl::IndirectCall => {
@@ -113,6 +122,11 @@ fn functions(at: u64, code: &[u8], places: &BTreeMap<u64, (String, bool)>) -> Fu
 fn check_functions(all: &Functions) -> Result<()> {
     let mut depths = BTreeMap::new();
     ensure!(all.values().any(|function| function.is_entry), "nobody enters it");
+    for function in all.values() {
+        if let Some(at) = function.based {
+            bail!("`{}` uses a base of FS or GS, at {at:#x}", function.name);
+        }
+    }
     for (start, function) in all.iter().filter(|(_, function)| function.is_entry) {
         let depth = depth(all, *start, &mut Vec::new(), &mut depths)?;
         ensure!(
@@ -206,6 +220,21 @@ mod tests {
             let next = said(&[("entry", &[0x90]), ("next", code)]);
             assert!(next.contains("`next` has an indirect branch"), "{next}");
         }
+    }
+
+    #[test]
+    fn bases_are_not_used() {
+        // mov rax, fs:[0x10]; mov eax, gs:[rbx]; swapgs
+        for code in [
+            &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x10, 0, 0, 0][..],
+            &[0x65, 0x8b, 0x03],
+            &[0x0f, 0x01, 0xf8],
+        ] {
+            let said = said(&[("entry", &[RET]), ("other", code)]);
+            assert!(said.contains("`other` uses a base"), "{said}");
+        }
+        // mov eax, fs: the selector.
+        assert_eq!(said(&[("entry", &[0x8c, 0xe0, RET])]), "");
     }
 
     #[test]
