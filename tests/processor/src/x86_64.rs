@@ -187,6 +187,8 @@ pub mod code {
         counts_calls_after_stack_selector: "mov eax, ss", "mov [rsp - 64], ax", "1: inc rbx", "mov ss, [rsp - 64]", "syscall", "jmp 1b";
         /// Does nothing for ever.
         waits: "1: jmp 1b";
+        /// Does nothing for ever, but loads an FPU register with the argument, if that is not zero.
+        keeps: "test rsi, rsi", "1: jz 1b", "movq xmm0, rsi", "jmp 1b";
         /// Uses its stack for ever.
         pushes: "1: push 8", "pop rax", "jmp 1b";
         /// Continues at the argument in ring 3, with its stack there.

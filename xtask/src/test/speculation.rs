@@ -9,7 +9,8 @@ use crate::build::{self, Built};
 use crate::emulator::{self, Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
-use anyhow::{Context, Result, ensure};
+use crate::process::session::Session;
+use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSymbol};
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     test("pc64.speculation", || on_pc64(forgets)),
     test("pc64.speculation.conform", || on_pc64(conforms)),
+    test("pc64.speculation.fpu", || on_pc64(fpu)),
 ];
 
 /// What the kernel's command line says, and the function that it then calls again and again.
@@ -74,4 +76,46 @@ fn conforms() -> Result<()> {
     let results = &transcript.results;
     ensure!(transcript.is_done() && !results.contains("not ok"), "{results}{}", transcript.console);
     Ok(())
+}
+
+/// What the first of the two servers has in its register RSI and in the FPU, and the other one not.
+const SECRET: &str = "00000000005ec4e7";
+/// The code segment of a server, as QEMU's monitor shows it, and how often it is looked for.
+const RING_1: &str = "0041";
+const LOOKS: u32 = 2_000;
+/// How often each of the two has to be seen.
+const SEEN: u32 = 20;
+
+/// What QEMU's monitor shows next between these.
+fn shown(session: &mut Session, before: &str, after: &str) -> Result<String> {
+    session.expect(before)?;
+    Ok(session.until(after)?.trim().to_owned())
+}
+
+/// While another thread runs, a thread's registers are not in the FPU, where it could find them by
+/// speculation though the FPU traps (LazyFP).
+fn fpu() -> Result<()> {
+    let built = build::system(Path::new("tests/systems/turns.toml"))?;
+    let mut session = spaces::with(Spaces::Force, || emulator::session(&built))?;
+    session.expect("[conform] alternates")?;
+    session.send(b"\x01c")?;
+    session.expect("(qemu)")?;
+    let mut seen = [0; 2];
+    for _ in 0..LOOKS {
+        session.send(b"info registers\n")?;
+        let argument = shown(&mut session, "\nRSI=", " ")?;
+        let segment = shown(&mut session, "\nCS =", " ")?;
+        let register = shown(&mut session, "\nXMM00=", "XMM01=")?;
+        session.expect("(qemu)")?;
+        if segment != RING_1 {
+            continue;
+        }
+        let is_its = argument == SECRET;
+        seen[usize::from(is_its)] += u32::from(is_its == register.ends_with(SECRET));
+        ensure!(is_its || !register.ends_with(SECRET), "after {seen:?} looks: {register}");
+        if seen.iter().all(|seen| *seen >= SEEN) {
+            return Ok(());
+        }
+    }
+    bail!("the two were seen {seen:?} times only")
 }

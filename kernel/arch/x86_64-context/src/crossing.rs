@@ -73,7 +73,7 @@ pub fn may_cross(pool: &Pool, pair: Pair, who: Who, top: u32, fpu_owner: Link<Th
     let (server, alien) = (&pool[pair.server], &pool[pair.alien]);
     let is_pair = alien.is_alien()
         && !server.is_alien()
-        && alien.lazy & !lazy::FS == 0
+        && alien.lazy & !(lazy::FS | lazy::FPU) == 0
         && server.lazy & !lazy::RING1 == 0
         && alien.handler.object::<Thread>() == pair.server
         && alien.partner.is(pair.server);

@@ -54,6 +54,8 @@ pub mod lazy {
     pub const RING1: u32 = 8;
     /// A breakpoint is enabled.
     pub const DEBUG: u32 = 4;
+    /// It is an alien, and has used the FPU.
+    pub const FPU: u32 = 16;
 }
 
 /// What is kept with the thread in `Cpu::loaded`.

@@ -4,8 +4,12 @@
 //! If a thread has a base of FS, ports or breakpoints, each exit to it loads them, and the exit to
 //! another thread removes them. An alien's base of FS is an exception: it stays while the alien's
 //! handler runs, if the handler has none of its own. So fast paths can lead to the handler and back
-//! (`fast/alien.S`). Registers of the FPU stay there until another thread uses the FPU: it traps
-//! for all threads but their owner.
+//! (`fast/alien.S`).
+//!
+//! Registers of the FPU are there only while their thread runs, or its handler. The exit to any
+//! other thread saves them and leaves those of an FPU that was just initialised, or the other
+//! thread's: on some processors a program could read what is there by speculation although the FPU
+//! traps (LazyFP). An alien's are loaded at the exit to it, those of others when they trap.
 
 use crate::{fpu, gdt, paging, regs};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
@@ -17,7 +21,7 @@ use x86_64_context::{goes_by_steps, lazy, loaded, state};
 
 /// What is in the processor.
 pub struct Lazy {
-    /// Whose registers the FPU holds.
+    /// Whose registers the FPU holds; null: those of an FPU that was just initialised.
     fpu_owner: Link<Thread>,
     /// Whether the FPU does not trap.
     is_open: bool,
@@ -51,7 +55,7 @@ fn area(pool: &mut Pool, thread: Ref<Thread>) -> &mut [u8] {
 /// Whether a thread is an alien with this handler, which may run with what is loaded for it.
 fn is_handled(pool: &Pool, thread: Ref<Thread>, handler: Ref<Thread>) -> bool {
     let t = &pool[thread];
-    t.is_alien() && t.lazy & !lazy::FS == 0 && t.handler.object::<Thread>() == handler
+    t.is_alien() && t.lazy & !(lazy::FS | lazy::FPU) == 0 && t.handler.object::<Thread>() == handler
 }
 
 /// The map of a space's I/O ports, if it was ever given one.
@@ -95,23 +99,32 @@ impl Lazy {
     /// that it must not see; it may see the registers of an alien with which it `shares` the FPU.
     /// Returns the new value of `Cpu::loaded`: null if a fast path may handle the thread's next
     /// entry, whatever it is.
-    pub fn leave_to(&mut self, pool: &Pool, next: Ref<Thread>, shares: Option<Ref<Thread>>) -> u32 {
+    pub fn leave_to(
+        &mut self,
+        pool: &mut Pool,
+        next: Ref<Thread>,
+        shares: Option<Ref<Thread>>,
+    ) -> u32 {
         if regs::clear_selectors() {
             self.last = Link::NULL;
         }
         let t = &pool[next];
-        let has_fpu = self.fpu_owner.is(next);
+        let (loads, has_ports) = (t.lazy & lazy::FPU != 0, t.lazy & lazy::PORTS != 0);
+        let has_fpu = loads || self.fpu_owner.is(next);
         let is_plain =
             t.lazy & !lazy::RING1 == 0 && !has_fpu && !t.is_alien() && !goes_by_steps(&t.context);
         let alien = self.last.get().filter(|alien| is_plain && is_handled(pool, *alien, next));
         if alien.is_none() {
             self.load_base(pool, next);
         }
-        self.show_ports(pool, next, t.lazy & lazy::PORTS != 0);
+        self.show_ports(pool, next, has_ports);
+        // An alien's stay while its handler runs, if that is to resume no other one.
+        self.show_fpu(pool, if has_fpu { Some(next) } else { shares.or(alien) }, loads);
         self.open_fpu(has_fpu || shares.is_some_and(|alien| self.fpu_owner.is(alien)));
         if is_plain && alien.is_none() && !self.is_slow {
             return 0;
         }
+        let t = &pool[next];
         let goes_fast =
             alien.is_some() || !t.handler.is_empty() && is_handled(pool, next, t.handler.object());
         let thread = alien.unwrap_or(next);
@@ -171,6 +184,24 @@ impl Lazy {
         }
     }
 
+    /// The FPU has no thread's registers but this one's, if it has; they are loaded if `load`.
+    fn show_fpu(&mut self, pool: &mut Pool, thread: Option<Ref<Thread>>, load: bool) {
+        let owner = self.fpu_owner.get();
+        if owner == thread {
+            return;
+        }
+        if let Some(owner) = owner {
+            self.save_fpu(pool, owner);
+            self.fpu_owner = Link::NULL;
+            if !load {
+                fpu::clear();
+            }
+        }
+        if let Some(thread) = thread.filter(|_| load) {
+            self.load_fpu(pool, thread);
+        }
+    }
+
     /// Removes a thread's state from the processor, and saves it if `keep`. Of all but the FPU the
     /// kernel already has a copy.
     pub fn unload(&mut self, pool: &mut Pool, thread: Ref<Thread>, keep: bool) {
@@ -181,6 +212,8 @@ impl Lazy {
             if keep {
                 self.save_fpu(pool, thread);
             }
+            self.open_fpu(true);
+            fpu::clear();
             self.fpu_owner = Link::NULL;
             self.open_fpu(false);
         }
@@ -199,9 +232,14 @@ impl Lazy {
             self.open_fpu(true);
             return;
         }
-        if let Some(owner) = self.fpu_owner.get() {
-            self.save_fpu(pool, owner);
+        // Another thread's are loaded when it traps again: its fast paths are not for those who have it.
+        if pool[current].is_alien() {
+            pool[current].lazy |= lazy::FPU;
         }
+        self.show_fpu(pool, Some(current), true);
+    }
+
+    fn load_fpu(&mut self, pool: &mut Pool, current: Ref<Thread>) {
         self.open_fpu(true);
         // The area is writable by user level: bits that would fault are cleared first.
         fpu::restore(area(pool, current));

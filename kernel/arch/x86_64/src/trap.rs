@@ -147,7 +147,7 @@ pub fn leave(kernel: &mut Kernel<X86_64>) -> u64 {
 fn leave_by_itself(kernel: &mut Kernel<X86_64>, next: Ref<Thread>, own: Ref<Space>) {
     kernel.port.areas().pass_by();
     kernel.port.spaces().enter(&mut kernel.pool, own);
-    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next, None);
+    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&mut kernel.pool, next, None);
 }
 
 /// Prepares the exit to a server's thread, or to a server's alien, through the entry area. `None`
@@ -189,7 +189,7 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
         t.lazy |= lazy::RING1;
     }
     let alien = pair.map(|pair| pair.alien);
-    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&kernel.pool, next, alien);
+    kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&mut kernel.pool, next, alien);
     if let Some(pair) = pair {
         kernel.port.lazy().load_base(&kernel.pool, pair.alien);
     }

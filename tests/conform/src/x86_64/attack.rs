@@ -249,7 +249,8 @@ fn alien_stack_selector(bed: &mut Bed, server: Space) -> Result<(), Why> {
 type Act = fn(&mut Bed, Space) -> Result<(), Why>;
 
 /// What this program does for ever, by its argument, for tests of the tool (`pc64.nmi`): a server
-/// computes at ring 1, or serves an alien, and also makes other system calls, or two compute by turns.
+/// computes at ring 1, or serves an alien, and also makes other system calls, or two compute by
+/// turns, of which one has a number in an FPU register.
 pub const FOR_EVER: [(&str, Act); 3] = [
     ("spins", |bed, server| launch(bed, server, code::waits(), 0).map(|_| ())),
     ("crosses", |bed, server| {
@@ -259,8 +260,8 @@ pub const FOR_EVER: [(&str, Act); 3] = [
     ("alternates", |bed, server| {
         let other = placed(bed)?;
         good(other.serve(bed.window, false))?;
-        launch(bed, server, code::waits(), 0)?;
-        launch(bed, other, code::waits(), 0).map(|_| ())
+        launch(bed, server, code::keeps(), 0x5ec4e7)?;
+        launch(bed, other, code::keeps(), 0).map(|_| ())
     }),
 ];
 

@@ -246,7 +246,8 @@ flagged:
     je call_with_fpu
     cmp rax, {op_run}                                   // R1
     jne map_run
-    WAITS rcx, ecx, run_other, slow_run
+    // The registers of the FPU are not for another alien.
+    WAITS rcx, ecx, slow_run, slow_run
     RESUME rcx, ecx, rbx, 1, resume_with_fpu
 call_with_fpu:
     mov rcx, [r11 + {saved_rip}]
