@@ -7,11 +7,13 @@ use super::model::{clean, finished, system};
 use super::tally::{Test, on_pc64, slow, test};
 use crate::build::{self, Built, Model};
 use crate::emulator::{Machine, Transcript, batch};
+use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
 use anyhow::{Context, Result, ensure};
 use model_core::{Report, Rule};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
 /// Their names.
@@ -22,6 +24,9 @@ pub const ALL: &[Test] = &[
     }),
     slow("pc64.model.hostile", "minutes under the checker", || {
         on_pc64(|| checked("hostile", 1200))
+    }),
+    slow("pc64.clock.crossing", "it is by the clock, which other programs disturb", || {
+        on_pc64(by_the_clock)
     }),
     test("pc64.latency", || on_pc64(worst)),
     test("pc64.fault.page-flush", || on_pc64(|| fault(without_invlpg))),
@@ -58,6 +63,23 @@ fn modelled() -> Result<()> {
     ensure!(first.errors.is_empty(), "{}", first.errors.join("; "));
     latency::check("fast-paths", &first)?;
     ensure!(first == second, "two runs differ");
+    Ok(())
+}
+
+/// The most that an alien's system call takes to its server at ring 1 and back by the clock, in
+/// percent of a native system call.
+const MOST: u32 = 600;
+
+/// It takes no more in QEMU, the median of pairs.
+fn by_the_clock() -> Result<()> {
+    let built = build::system(Path::new("tests/systems/crossing-clock.toml"))?;
+    let machine = Machine::Qemu { cpu: &built.cpu, icount: false, model: None };
+    let run = || batch(&built, machine, Duration::from_secs(300));
+    let results = spaces::with(Spaces::Force, run)?.results;
+    println!("{results}");
+    let ratio = results.lines().find_map(|line| line.strip_prefix("ratio ")?.trim().parse().ok());
+    let ratio: u32 = ratio.with_context(|| format!("no ratio: {results}"))?;
+    ensure!(ratio <= MOST, "{ratio} percent, at most {MOST}");
     Ok(())
 }
 
