@@ -334,8 +334,7 @@ impl Areas {
             && !self.trained.is(server)
         {
             self.trained = server.link();
-            // SAFETY: the processor said that it can, or the command line did.
-            unsafe { regs::drop_predictions() };
+            regs::drop_predictions();
         }
         if let Some(pair) = pair {
             let (server, alien) = (&pool[pair.server], &pool[pair.alien]);

@@ -33,19 +33,6 @@ static XSAVE: AtomicU32 = AtomicU32::new(0);
 #[repr(C, align(64))]
 struct Image([u8; FPU_SIZE as usize]);
 
-/// Control word: all exceptions masked, 64-bit precision. Tag word 0: all empty.
-const CONTROL: [u8; 2] = 0x37f_u16.to_le_bytes();
-/// MXCSR: all exceptions masked.
-const MASKED: [u8; 2] = 0x1f80_u16.to_le_bytes();
-
-/// The state of an FPU that was just initialised: no part is in any other.
-static INITIAL: Image = {
-    let mut image = [0; FPU_SIZE as usize];
-    [image[0], image[1]] = CONTROL;
-    [image[MXCSR], image[MXCSR + 1]] = MASKED;
-    Image(image)
-};
-
 /// Records what the processor has, and enables it for users. CR4 enables `fxsave` already, and
 /// `xsave` if the processor has it (`has_xsave`); the FPU does not trap.
 pub fn init(has_xsave: bool) {
@@ -107,33 +94,18 @@ pub fn restore(area: &mut [u8]) {
     let at = place(area);
     let mxcsr = dword(area, MXCSR) & MXCSR_BITS.load(Ordering::Relaxed);
     put(area, MXCSR, &mxcsr.to_le_bytes());
-    if XSAVE.load(Ordering::Relaxed) != 0 {
+    let parts = XSAVE.load(Ordering::Relaxed);
+    if parts != 0 {
         // What is there of the FPU and SSE counts, whichever thread wrote it.
-        let named = dword(area, PARTS) & XSAVE.load(Ordering::Relaxed) | LEAST;
+        let named = dword(area, PARTS) & parts | LEAST;
         if let Some(bytes) = area.get_mut(PARTS..PARTS_END) {
             bytes.fill(0);
         }
         put(area, PARTS, &named.to_le_bytes());
     }
-    // SAFETY: large enough and aligned; with MXCSR's reserved bits clear, no parts that the processor
-    // has not, and zeros after them no image faults.
-    unsafe { load(at) };
-}
-
-/// Gives all registers the values that they have in an FPU that was just initialised.
-pub fn clear() {
-    // SAFETY: the image is one of the kernel's own.
-    unsafe { load(INITIAL.0.as_ptr()) };
-}
-
-/// Loads an image.
-///
-/// # Safety
-/// It is as large as an area, aligned, and does not fault.
-unsafe fn load(at: *const u8) {
-    let parts = XSAVE.load(Ordering::Relaxed);
     // What is in the FPU belongs to no thread. Some processors leave the last instruction's address
-    // (AMD64 manual, 11.5). SAFETY: the caller's, and TS is clear (the callers' `clts`).
+    // (AMD64 manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear, no parts that the
+    // processor has not, and zeros after them no image faults.
     unsafe {
         if parts == 0 {
             asm!("fninit", "fxrstor64 [{}]", in(reg) at);
@@ -146,6 +118,14 @@ unsafe fn load(at: *const u8) {
 /// The state of an FPU that was just initialised.
 pub fn initial(area: &mut [u8]) {
     area.fill(0);
-    put(area, 0, &CONTROL);
-    put(area, MXCSR, &MASKED);
+    // Control word 0x37f: all exceptions masked, 64-bit precision; tag word: all empty.
+    put(area, 0, &0x37f_u16.to_le_bytes());
+    put(area, MXCSR, &0x1f80_u16.to_le_bytes());
+}
+
+/// Gives all registers the values that they have in an FPU that was just initialised.
+pub fn clear() {
+    let mut image = Image([0; FPU_SIZE as usize]);
+    initial(&mut image.0);
+    restore(&mut image.0);
 }

@@ -244,14 +244,11 @@ pub unsafe fn write_msr(register: u32, value: u64) {
     };
 }
 
-/// Makes the processor forget where branches went.
-///
-/// # Safety
-/// The processor can do that, or ignores it.
+/// Makes the processor forget where branches went, if it has IBPB.
 // A test waits for it (`pc64.speculation`).
 #[inline(never)]
-pub unsafe fn drop_predictions() {
-    // SAFETY: the caller's; nothing else changes.
+pub fn drop_predictions() {
+    // SAFETY: nothing changes but speed. `boot` asks the processor or its user whether it has it.
     unsafe { write_msr(PRED_CMD, IBPB) };
 }
 
