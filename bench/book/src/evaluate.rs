@@ -188,7 +188,7 @@ impl Sources<'_> {
                 .row
                 .iter()
                 .filter(|row| row.account)
-                .filter_map(|row| account::of(row, self.world.counted, self.cpu))
+                .filter_map(|row| account::of(row, self.world.of_row(row), self.cpu))
                 .collect(),
             paths: section
                 .path
