@@ -15,6 +15,8 @@ else
     echo 'batch begins'
     sh /run/batch/command < /dev/null
     echo "batch ends: $?"
+    # A serial line may send by a timer, and a reset loses what was not sent yet. To set a line waits for that.
+    stty sane < /dev/console
     # Not every board can switch itself off: its emulator ends at a reset.
     reboot -f
 fi

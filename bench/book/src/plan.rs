@@ -83,8 +83,8 @@ pub struct Run {
     /// How many datagrams of 18 bytes come to port 7 in the same way; an empty one ends the run.
     /// Linux alone gets them, too.
     pub echoes: Option<u32>,
-    /// Whether one layout of Linux's code is enough, because the figures are compared with those of
-    /// the same code.
+    /// Whether its figures are compared only with those of the same code: one layout of Linux's code
+    /// is enough, and Linux alone does not run it.
     #[serde(default)]
     pub one_layout: bool,
     /// Instructions that may be modelled, on all systems together, in thousands of millions.
@@ -417,6 +417,18 @@ impl Plan {
                     section.name
                 );
             }
+            for row in section
+                .row
+                .iter()
+                .filter(|row| row.figure.iter().any(|figure| counts::needs_alone(&figure.count)))
+            {
+                ensure!(
+                    !self.runs[row.run.as_ref().unwrap_or(&section.run)].one_layout,
+                    "section `{}`: Linux alone does not run what `{}` compares with it",
+                    section.name,
+                    row.name
+                );
+            }
             for name in section.names() {
                 ensure!(!figures.contains(&name), "two figures are called `{name}`");
                 figures.insert(name);
@@ -492,6 +504,14 @@ mod tests {
     use std::path::Path;
 
     const RUNS: &str = "[a]\nprogram = \"a\"\nbudget = 1.0\ntimeout = 1\n[b]\nlike = \"a\"\nboard = \"b\"\n[c]\nlike = \"b\"\ntimeout = 3\n";
+
+    #[test]
+    fn what_is_compared_with_linux_alone_runs_there() {
+        let mut plan = Plan::read(Path::new("..")).expect("the plan is good");
+        plan.runs.get_mut("lmset-ppc").expect("the run of table 3").one_layout = true;
+        let refused = plan.check().expect_err("Linux alone does not run it").to_string();
+        assert!(refused.contains("ppc.linux.null"), "{refused}");
+    }
 
     #[test]
     fn a_run_is_like_one_that_is_like_another() {

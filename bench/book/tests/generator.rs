@@ -95,7 +95,10 @@ fn book_of(variants: bool, layouts: &[(u64, u64)]) -> Book {
     let parts: Parts = rows
         .filter_map(|row| Some(((row.interval?, row.part.clone()?), (300.0, Some(100.0)))))
         .collect();
-    let native = |run: &str| plan.runs[run].program.is_some().then(|| report(&plan, 200));
+    let native = |run: &str| {
+        let run = &plan.runs[run];
+        (run.program.is_some() && !run.one_layout).then(|| report(&plan, 200))
+    };
     let counted =
         |run: &str| Counted { ours: ours(run), native: native(run), parts: parts.clone() };
     let mut results: Results = plan

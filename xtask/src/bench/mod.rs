@@ -184,10 +184,10 @@ fn carry_out(
             .iter()
             .find(|(key, _)| same(key))
             .and_then(|(_, counted): (_, &Counted)| counted.native.clone());
-        let native = match (alone, native) {
-            (Alone::LeftOut, _) => Native::Unasked,
-            (Alone::Measured, None) => Native::Unknown,
-            (Alone::Measured, Some(report)) => Native::Known(report),
+        let native = match native {
+            _ if alone == Alone::LeftOut || run.one_layout => Native::Unasked,
+            None => Native::Unknown,
+            Some(report) => Native::Known(report),
         };
         let counted =
             run::carry_out(run, &model, native).with_context(|| format!("run `{name}`"))?;
