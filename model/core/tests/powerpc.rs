@@ -402,14 +402,18 @@ fn a_function_is_counted_apart() {
     assert_eq!((without.kernel_instructions.median, without.apart), (1, None));
 }
 
-/// A handler that the emulator runs counts only for the model's misses, of any owner; one that
-/// fills nothing is an entry.
+/// A handler that the emulator runs counts only for the model's misses, of any owner, and so does
+/// one that goes on where unusual cases are; one that fills nothing is an entry.
 #[test]
 fn a_handler_is_set_aside() {
-    for (missed, fills, kernel, reload) in [
-        (Privilege::User, true, 0, 15),
-        (Privilege::Kernel, true, 3, 15),
-        (Privilege::User, false, 16, 0),
+    const USUAL: [u32; 2] = [0x1100, 0x1104];
+    const UNUSUAL: [u32; 2] = [0x1100, 0x1648];
+    for (missed, [begins, goes_on], fills, kernel, reload) in [
+        (Privilege::User, USUAL, true, 0, 15),
+        (Privilege::User, UNUSUAL, true, 0, 15),
+        (Privilege::Kernel, USUAL, true, 3, 15),
+        (Privilege::User, USUAL, false, 16, 0),
+        (Privilege::User, UNUSUAL, false, 16, 0),
     ] {
         let mut system = System::new(Setup::default(), true, Fault::Nothing);
         system.step(Privilege::Kernel, SC);
@@ -421,7 +425,8 @@ fn a_handler_is_set_aside() {
             (0..3).for_each(|_| system.step(Privilege::Kernel, SC));
         }
         // The access is counted, missed, and is counted again when it is made.
-        (0..15).for_each(|_| system.step(Privilege::Kernel, 0x1100));
+        system.step(Privilege::Kernel, begins);
+        (0..14).for_each(|_| system.step(Privilege::Kernel, goes_on));
         if fills {
             system.operate(Operation::Load { code: false }, 0, 0);
         }
@@ -433,8 +438,12 @@ fn a_handler_is_set_aside() {
         assert_eq!(
             (events.total().reload_instructions, events.kernel.instructions),
             (reload, kernel),
-            "{missed:?} {fills}"
+            "{missed:?} {goes_on:x} {fills}"
         );
-        assert_eq!(events.kernel.fault_entries, u64::from(!fills), "{missed:?} {fills}");
+        assert_eq!(
+            events.kernel.fault_entries,
+            u64::from(!fills),
+            "{missed:?} {goes_on:x} {fills}"
+        );
     }
 }

@@ -42,8 +42,9 @@ const VECTORS: Range<u32> = 0x100..0x1500;
 const VECTOR: u32 = 0x100;
 /// The handlers of a 603's misses.
 const MISSES: Range<u32> = 0x1000..0x1300;
-/// The handlers that this kernel's boot words select (`kernel/arch/powerpc/src/layout.rs`).
-const OTHER_MISSES: Range<u32> = 0x3000..0x3800;
+/// Where they go on: this kernel's unusual cases, which are windows of servers and large pages
+/// (`kernel/arch/powerpc/src/miss.S`), and the handlers that its boot words select (`layout.rs`).
+const OTHER_MISSES: [Range<u32>; 2] = [0x1500..0x1800, 0x3000..0x3800];
 /// The handler of misses of code; the others are for data.
 const CODE_MISS: u32 = 0x1000;
 /// The vector of `sc`.
@@ -163,7 +164,8 @@ impl<W: World> Follow<W> for PowerPc {
         let kernel = chunk.privilege == Privilege::Kernel;
         if kernel
             && (MISSES.contains(&base)
-                || counter.processor.reloading.is_some() && OTHER_MISSES.contains(&base))
+                || counter.processor.reloading.is_some()
+                    && OTHER_MISSES.iter().any(|range| range.contains(&base)))
         {
             return (counter.set_aside(base, chunk.bytes.into()), None);
         }
