@@ -312,10 +312,11 @@ fn of(count: &str, by_owner: &ByOwner<Events>, cpu: &Cpu) -> Option<f64> {
         "faults" => kernel.fault_entries as f64,
         "hash_loads" => total.hash_loads as f64,
         "hash_misses" => total.hash_misses as f64,
-        // None has missed.
+        // An access whose search finds nothing misses the TLB once more when the entry is there,
+        // and only then the model counts that. None has missed.
         HITS => {
-            let misses = (total.itlb_misses + total.dtlb_misses) as f64;
-            quotient(misses - total.hash_misses as f64, misses).unwrap_or(1.0) * 100.0
+            let found = (total.itlb_misses + total.dtlb_misses) as f64;
+            quotient(found, found + total.hash_misses as f64).unwrap_or(1.0) * 100.0
         }
         "trace_misses" => total.trace_misses as f64,
         _ => return None,

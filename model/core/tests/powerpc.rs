@@ -28,6 +28,8 @@ struct Guest {
     space: usize,
     /// LR.
     link: u32,
+    /// Whether the last search of the hashed table found nothing.
+    found_nothing: bool,
 }
 
 impl Physical for Guest {
@@ -55,6 +57,9 @@ impl World for Guest {
     }
     fn left_user(&mut self) -> bool {
         true
+    }
+    fn found_nothing(&mut self, _: bool) -> bool {
+        self.found_nothing
     }
     fn link(&mut self) -> u32 {
         self.link
@@ -100,8 +105,8 @@ impl System {
 
     fn unarmed(setup: Setup, is_software: bool, fault: Fault) -> Self {
         let words = TABLES.map(|(directory, table)| (directory, table | USED)).into();
-        let guest =
-            Guest { words, table: vec![[[0; 2]; PLACES]; 1024], is_software, space: 0, link: 0 };
+        let table = vec![[[0; 2]; PLACES]; 1024];
+        let guest = Guest { words, table, is_software, space: 0, link: 0, found_nothing: false };
         Self { counter: Counter::new(setup), guest, executed: 0, fault }
     }
 
@@ -359,6 +364,36 @@ fn who_fills_a_tlb_is_counted() {
         );
         assert_eq!(events.hash_loads >= 6, !is_software, "{name}");
         assert_eq!(events.instructions, 6, "{name}");
+    }
+}
+
+/// Searches of the emulator that find nothing are counted by the exceptions that follow. On a
+/// processor whose TLB software fills, these say nothing of a search.
+#[test]
+fn a_search_that_finds_nothing_is_counted() {
+    for (name, found_nothing, vector, misses) in [
+        ("ppc604-133", true, 0x300, 1),
+        ("ppc604-133", true, 0x400, 1),
+        ("ppc604-133", false, 0x300, 0),
+        ("ppc604-133", true, 0x500, 0),
+        ("ppc603e-133", true, 0x300, 0),
+    ] {
+        let cpu =
+            Cpu::parse(&std::fs::read_to_string(format!("../cpus/{name}.toml")).expect("a text"))
+                .expect("a CPU model");
+        let setup = Setup { machine: Some(Machine::new(&cpu.geometry)), ..Setup::default() };
+        let mut system = System::unarmed(setup, name.contains("603"), Fault::Nothing);
+        system.set(0, 0, FRAMES[1] | USED);
+        system.leave(0);
+        system.guest.found_nothing = found_nothing;
+        system.counter.mark(Marker::Begin(1), Privilege::User, system.executed, &mut system.guest);
+        system.step(Privilege::User, 0);
+        system.step(Privilege::Kernel, vector);
+        system.leave(0);
+        system.step(Privilege::User, 0);
+        system.counter.mark(Marker::End(1), Privilege::User, system.executed, &mut system.guest);
+        let events = system.counter.report().intervals[&1].medians().total();
+        assert_eq!(events.hash_misses, misses, "{name} {found_nothing} {vector:x}");
     }
 }
 

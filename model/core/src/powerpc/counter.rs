@@ -29,6 +29,9 @@ pub trait World: Physical {
     fn thread(&mut self) -> u32;
     /// Whether the last exception came from user mode (SRR1).
     fn left_user(&mut self) -> bool;
+    /// Whether the last exception of a fetch (SRR1), or of a load or store (DSISR), came because a
+    /// search of the hashed table found nothing.
+    fn found_nothing(&mut self, fetch: bool) -> bool;
     /// LR: the return address of the function that has just been called.
     fn link(&mut self) -> u32;
 }
@@ -49,6 +52,9 @@ const OTHER_MISSES: [Range<u32>; 2] = [0x1500..0x1800, 0x3000..0x3800];
 const CODE_MISS: u32 = 0x1000;
 /// The vector of `sc`.
 const SYSTEM_CALL: u32 = 0xc00;
+/// The vectors of loads and stores, and of fetches, that cannot be translated.
+const DATA_FAULT: u32 = 0x300;
+const FETCH_FAULT: u32 = 0x400;
 
 /// The vectors' names, as lines of a table of symbols.
 pub const VECTOR_NAMES: &str = "00000100 reset\n00000200 machine_check\n00000300 data_fault\n00000400 fetch_fault\n00000500 interrupt\n00000600 alignment\n00000700 program\n00000800 fpu\n00000900 decrementer\n00000a00 vectors\n00000c00 sc\n00000d00 trace\n00000e00 vectors\n00001000 fetch_miss\n00001100 load_miss\n00001200 store_miss\n00001300 vectors\n";
@@ -181,6 +187,14 @@ impl<W: World> Follow<W> for PowerPc {
             // Linux alone has exceptions in its own code.
             let is_entered = !was_kernel
                 || is_vector(base) && (counter.processor.controls.alone != 0 || world.left_user());
+            // The emulator has searched, and the access has not been counted.
+            if is_entered
+                && counter.processor.reload == Some(Reload::Hash)
+                && [DATA_FAULT, FETCH_FAULT].contains(&base)
+                && world.found_nothing(base == FETCH_FAULT)
+            {
+                counter.ledger.events().hash_misses += 1;
+            }
             return (
                 Owner::Kernel,
                 is_entered.then_some(if base == SYSTEM_CALL { Entry::Trap } else { Entry::Fault }),

@@ -14,14 +14,16 @@ use model_core::{Physical, Privilege};
 const PAGE: u32 = abi::PAGE_SIZE;
 /// The machine state: user mode.
 const USER: u32 = 1 << 14;
+/// SRR1 after a fetch, DSISR after a load or store: the hashed table has no entry.
+const NOT_FOUND: u32 = 1 << 30;
 
 /// The guest, in a callback that may read registers.
 pub struct Guest {
     general: [Handle; 32],
     state: Handle,
     link: Handle,
-    /// SRR1, SPRG0, SPRG1, SDR1.
-    special: [Handle; 4],
+    /// SRR1, SPRG0, SPRG1, SDR1, DSISR.
+    special: [Handle; 5],
     bats: [Handle; 16],
     reader: Reader,
     /// By number of the physical page.
@@ -43,7 +45,8 @@ impl Guest {
             "ibat0u", "ibat0l", "ibat1u", "ibat1l", "ibat2u", "ibat2l", "ibat3u", "ibat3l",
             "dbat0u", "dbat0l", "dbat1u", "dbat1l", "dbat2u", "dbat2l", "dbat3u", "dbat3l",
         ];
-        let [state, link, special @ ..] = find(["msr", "lr", "srr1", "sprg0", "sprg1", "sdr1"])?;
+        let [state, link, special @ ..] =
+            find(["msr", "lr", "srr1", "sprg0", "sprg1", "sdr1", "dsisr"])?;
         let pages = vec![None; 1 << 20];
         Some(Self {
             general: find(GENERAL)?,
@@ -132,7 +135,7 @@ impl World for Guest {
             lower: self.register(self.bats[index + 1]),
         };
         let bats = [0, 8].map(|first| [0, 2, 4, 6].map(|index| bat(first + index)));
-        let [_, directory, _, hash] = self.special.map(|register| self.register(register));
+        let [_, directory, _, hash, _] = self.special.map(|register| self.register(register));
         Controls { hash, alone: self.alone, directory, bats, ..Controls::default() }
     }
 
@@ -142,6 +145,10 @@ impl World for Guest {
 
     fn left_user(&mut self) -> bool {
         self.register(self.special[0]) & USER != 0
+    }
+
+    fn found_nothing(&mut self, fetch: bool) -> bool {
+        self.register(self.special[if fetch { 0 } else { 4 }]) & NOT_FOUND != 0
     }
 
     fn link(&mut self) -> u32 {
