@@ -626,7 +626,6 @@ impl<'a> Function<'_, 'a> {
             0x0b if depth == 0 => self.end()?,
             0x0b => self.dead = Some(depth - 1),
             0x0c | 0x0d | 0x10 | 0x20..=0x24 | 0x41 | 0x42 => _ = reader.signed()?,
-            0x3f | 0x40 => _ = reader.byte()?,
             0x43 => _ = reader.bytes(4)?,
             0x44 => _ = reader.bytes(8)?,
             0x0e => _ = (reader.list(Reader::number)?, reader.number()?),
@@ -636,13 +635,16 @@ impl<'a> Function<'_, 'a> {
                 let places = match reader.number()? {
                     10 => 2,
                     11 => 1,
-                    _ => 0,
+                    0..=7 => 0,
+                    other => bail!("the instruction {other} of memory is not translated"),
                 };
                 reader.bytes(places)?;
             }
             0xfe if reader.number()? == 3 => _ = reader.byte()?,
             0xfe => _ = (reader.number()?, reader.number()?),
-            _ => {}
+            0x00 | 0x01 | 0x05 | 0x0f | 0x1a | 0x1b | 0x45..=0xc4 => {}
+            // What follows it is not known.
+            other => bail!("the instruction {other:#x} is not translated"),
         }
         Ok(())
     }

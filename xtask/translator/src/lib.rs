@@ -70,6 +70,9 @@ pub fn translate(wasm: &[u8], base: u64) -> Result<Translated> {
     Ok(Translated { c, memory, data, custom: custom.collect() })
 }
 
+/// How the names begin that are the translator's own.
+const OWN: [&str; 2] = ["function.", "translator."];
+
 /// What each function is called for the linker: no two are called the same.
 fn names(module: &Module) -> Vec<String> {
     let mut taken = std::collections::BTreeSet::new();
@@ -82,7 +85,9 @@ fn names(module: &Module) -> Vec<String> {
             }
             let known = module.names.get(&(index as u32)).copied().unwrap_or_default();
             let is_good = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c);
-            let is_free = !exports.contains(known) && !module.imports.contains(&known);
+            let is_free = !exports.contains(known)
+                && !module.imports.contains(&known)
+                && !OWN.iter().any(|own| known.starts_with(own));
             if !known.is_empty() && known.chars().all(is_good) && is_free && taken.insert(known) {
                 known.to_string()
             } else {
@@ -97,7 +102,7 @@ fn table(module: &Module, c: &mut String) -> Result<()> {
     if module.table.is_empty() {
         return Ok(());
     }
-    writeln!(c, "static const struct element table[{}] = {{", module.table.len())?;
+    writeln!(c, "static const struct element table[{}] OWN(table) = {{", module.table.len())?;
     for function in &module.table {
         match function {
             Some(index) => {

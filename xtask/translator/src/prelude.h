@@ -6,6 +6,13 @@
 // kernel's or a device's. One that may not be aligned is made of smaller ones, so it touches no byte besides its own.
 #include <stdint.h>
 
+// A function may be called what one of these is, so they have other names for the linker.
+#define OWN(name) __asm__("translator." #name)
+static uint64_t ones64(uint64_t) OWN(ones64);
+static uint64_t zeros_before64(uint64_t) OWN(zeros_before64);
+static void copy(uint64_t, uint64_t, uint64_t) OWN(copy);
+static void fill(uint64_t, uint32_t, uint64_t) OWN(fill);
+
 #define ALWAYS static inline __attribute__((always_inline, unused))
 #define AT(type, at) (*(volatile type __attribute__((may_alias)) *)(BASE + (at)))
 

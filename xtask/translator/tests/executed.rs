@@ -451,6 +451,76 @@ fn control_goes_where_it_should() {
     assert_eq!(run("control", &functions, &calls), [5050, 10, 20, 30, 30, 10, 1, 10, 9]);
 }
 
+/// Functions may be called what the translator's own are.
+#[test]
+fn names_do_not_clash() {
+    let named = ["copy", "fill", "table", "ones64", "zeros_before64"];
+    // fill(a, a, a & 8); copy(a + 8, a, a & 8); bits of what was copied, and a number of each.
+    let of = |name, number| {
+        let code = [
+            0x20, 0, 0x20, 0, 0x20, 0, 0x41, 8, 0x71, 0xfc, 11, 0, 0x20, 0, 0x41, 8, 0x6a, 0x20, 0,
+            0x20, 0, 0x41, 8, 0x71, 0xfc, 10, 0, 0, 0x20, 0, 0x29, 3, 8, 0x7b, 0x20, 0, 0x29, 3, 0,
+            0x79, 0x7c, 0x42, number, 0x7c,
+        ];
+        of_address(name, &code)
+    };
+    let functions = [
+        of(named[0], 0),
+        of(named[1], 1),
+        of(named[2], 2),
+        of(named[3], 3),
+        of(named[4], 4),
+        // By its number: a table is there.
+        Function {
+            name: "called",
+            parameters: &[I32, I32],
+            result: I64,
+            locals: &[],
+            code: vec![0x20, 0, 0x20, 1, 0x11, 0, 0],
+        },
+    ];
+    let mut calls = named.map(|name| format!("{name}(4104)")).to_vec();
+    calls.push("called(4104, 1)".into());
+    assert_eq!(run("names", &functions, &calls), [12, 13, 14, 15, 16, 12]);
+}
+
+/// Atomic operations of 8 and 16 bits: they wrap, their neighbours stay, and no sign is extended.
+#[test]
+fn narrow_atomic_operations_touch_nothing_else() {
+    let value = [&[0x20, 0, 0x42][..], &signed(0x1122_3344_5566_f788), &[0x37, 3, 0]].concat();
+    // What the operation returns, times 3, plus what is there then.
+    let with = |operation: &[u8]| {
+        let code = [&value[..], operation, &[0x42, 3, 0x7e, 0x20, 0, 0x29, 3, 0, 0x7c]];
+        code.concat()
+    };
+    let number = signed(0x1f0);
+    let one = |is_wide: u8, code: u8, aligned: u8, offset: u8| {
+        let extended: &[u8] = if is_wide == 0x42 { &[] } else { &[0xad] };
+        let code =
+            [&[0x20, 0, is_wide][..], &number, &[0xfe, code, aligned, offset], extended].concat();
+        with(&code)
+    };
+    let functions = [
+        of_address("add8", &one(0x41, 0x20, 0, 1)),
+        of_address("sub16", &one(0x41, 0x28, 1, 2)),
+        of_address("and8", &one(0x42, 0x30, 0, 1)),
+        of_address("or16", &one(0x42, 0x38, 1, 0)),
+        of_address("exchange32", &one(0x42, 0x47, 2, 4)),
+    ];
+    let calls = ["add8", "sub16", "and8", "or16", "exchange32"].map(|name| format!("{name}(4096)"));
+    let there = |old: u64, new: u64| old * 3 + new;
+    assert_eq!(
+        run("narrow_atomic", &functions, &calls),
+        [
+            there(0xf7, 0x1122_3344_5566_e788),
+            there(0x5566, 0x1122_3344_5376_f788),
+            there(0xf7, 0x1122_3344_5566_f088),
+            there(0xf788, 0x1122_3344_5566_f7f8),
+            there(0x1122_3344, 0x0000_01f0_5566_f788),
+        ]
+    );
+}
+
 /// What is not translated is refused, by the name of its function.
 #[test]
 fn the_rest_is_refused() {
@@ -463,6 +533,10 @@ fn the_rest_is_refused() {
         (&[0x1a, 0x42, 0], "a value is not on the stack"),
         (&[0x41, 0], "a block leaves other values"),
         (&[0x0c, 7], "a branch leaves the function"),
+        // What is never executed, too: its length is not known. `memory.init`, `table.get`.
+        (&[0x00, 0xfc, 8, 0, 0], "the instruction 8 of memory"),
+        (&[0x00, 0x25, 0], "the instruction 0x25"),
+        (&[0x00, 0x3f, 0], "the instruction 0x3f"),
     ] {
         let function = Function {
             name: "wrong",
