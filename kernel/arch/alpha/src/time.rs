@@ -19,9 +19,10 @@ pub fn ticks() -> u64 {
     regs::nanoseconds()
 }
 
-/// Asks for a tick when the clock is there.
+/// Asks for a tick when the clock is there. QEMU's clock has a sign: a time beyond it would have been
+/// already, and the timer would interrupt again and again.
 pub fn tick_at(ticks: u64) {
-    regs::set_alarm(ticks);
+    regs::set_alarm(ticks.min(i64::MAX as u64));
 }
 
 /// Asks for none.
