@@ -16,7 +16,13 @@ fn accepts_a_small_system() {
 #[test]
 fn systems_leave_ports_lines_and_addresses_to_the_board() {
     // What is given by hand there is what they test.
-    let by_hand = ["conform.toml", "interrupts.toml", "latency.toml", "latency-small.toml"];
+    let by_hand = [
+        "conform.toml",
+        "interrupts.toml",
+        "latency.toml",
+        "latency-large-pages.toml",
+        "latency-small.toml",
+    ];
     for folder in ["../systems", "../tests/systems", "../bench/systems"] {
         for path in descriptions(folder).expect("a folder") {
             let text = std::fs::read_to_string(&path).expect("a file");
