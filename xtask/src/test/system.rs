@@ -24,6 +24,10 @@ const SLOW: &[(&str, &str)] = &[
         "pc64.system.hostile-bochs",
         "a minute; `pc64.system.hostile` makes such calls in QEMU, and `pc64.system.aliens` runs there",
     ),
+    (
+        "pc64.system.sockets",
+        "a minute; `system.sockets` is the PC's, and `pc64.net.echo` has sockets",
+    ),
     ("versatilepb.system.chaos", "minutes; `versatilepb.model.devices` has some of its faults"),
 ];
 
