@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use translator::translate;
+use translator::{OPTIONS, translate};
 
 /// Seeds, and the number of events for each.
 const RUNS: [(u64, u32); 4] = [(1, 1), (2, 100), (3, 5000), (4, 200_000)];
@@ -26,23 +26,6 @@ const OUTCOME: u64 = 0x0180_0040;
 const WHY: u64 = OUTCOME + 128;
 const RIGHT: u64 = 64;
 
-/// Options of the C compiler. Neither the kernel nor QEMU's PALmode uses floating point.
-const C: [&str; 13] = [
-    "-mcpu=ev56",
-    "-Wa,-m21264",
-    "-O2",
-    "-w",
-    "-ffreestanding",
-    "-fno-builtin",
-    "-fno-pic",
-    "-fno-stack-protector",
-    "-fno-strict-aliasing",
-    "-fno-tree-loop-distribute-patterns",
-    "-mno-fp-regs",
-    "-nostdlib",
-    "-static",
-];
-
 /// The core as C, compiled for clipper.
 fn firmware(wasm: &Path, folder: &Path) -> Result<PathBuf> {
     let [c, memory, data, file] =
@@ -55,11 +38,11 @@ fn firmware(wasm: &Path, folder: &Path) -> Result<PathBuf> {
     let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../alpha-core/c");
     let port = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/arch/alpha/src");
     let mut gcc = Command::new("alpha-linux-gnu-gcc");
-    gcc.args(C).arg(format!("-Wl,-T,{}", core.join("core.ld").display()));
+    gcc.args(OPTIONS).arg(format!("-Wl,-T,{}", core.join("core.ld").display()));
     for (name, value) in [("start", translated.memory.start), ("end", translated.memory.end)] {
         gcc.arg(format!("-Wl,--defsym=memory_{name}={value:#x}"));
     }
-    gcc.args(["-Wl,--build-id=none", "-o"]).arg(&file);
+    gcc.arg("-o").arg(&file);
     gcc.args(["start.S", "main.c"].map(|name| core.join(name)));
     gcc.args([port.join("divide.S"), c, memory]);
     succeeds(&mut gcc)?;

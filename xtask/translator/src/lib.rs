@@ -24,6 +24,28 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 
+/// Options of the C compiler and its linker, for a 21164A: neither the kernel nor QEMU's PALmode uses
+/// floating point. The assembler knows PALcode's instructions by those that QEMU has.
+pub const OPTIONS: [&str; 17] = [
+    "-mcpu=ev56",
+    "-Wa,-m21264",
+    "-O2",
+    "-w",
+    "-ffreestanding",
+    "-fno-builtin",
+    "-fno-pic",
+    "-fno-stack-protector",
+    "-fno-strict-aliasing",
+    "-fno-tree-loop-distribute-patterns",
+    "-mno-fp-regs",
+    "-nostdlib",
+    "-static",
+    "-Wl,--build-id=none",
+    "-Wl,--no-warn-execstack",
+    "-Wl,--no-warn-rwx-segments",
+    "-Wl,-z,max-page-size=8192",
+];
+
 /// What a module becomes.
 pub struct Translated {
     /// Its functions, in C. Those that it exports have their names, and so have those that it calls

@@ -4,6 +4,7 @@
 use super::facts::{Facts, Native, Runtime};
 use abi::arch::alpha::layout::{AREAS, MOST_POOL, PAGE_SIZE, TABLE_SPAN};
 use image::layout::alpha::LAYOUT;
+use translator::OPTIONS;
 
 /// All of it.
 pub static FACTS: Facts = Facts {
@@ -32,28 +33,10 @@ pub static FACTS: Facts = Facts {
     linux: None,
 };
 
-/// A 21164A, without its FPU. The assembler knows PALcode's instructions by those that QEMU has.
+/// How it is compiled and linked.
 const NATIVE: Native = Native {
     compiler: "alpha-linux-gnu-gcc",
-    arguments: &[
-        "-mcpu=ev56",
-        "-Wa,-m21264",
-        "-O2",
-        "-w",
-        "-ffreestanding",
-        "-fno-builtin",
-        "-fno-pic",
-        "-fno-stack-protector",
-        "-fno-strict-aliasing",
-        "-fno-tree-loop-distribute-patterns",
-        "-mno-fp-regs",
-        "-nostdlib",
-        "-static",
-        "-Wl,--build-id=none",
-        "-Wl,--no-warn-execstack",
-        "-Wl,--no-warn-rwx-segments",
-        "-Wl,-z,max-page-size=8192",
-    ],
+    arguments: &OPTIONS,
     kernel: Runtime {
         base: 0xffff_fc00_0000_0000,
         script: "kernel/arch/alpha/kernel.ld",
