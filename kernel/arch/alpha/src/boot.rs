@@ -8,26 +8,9 @@ use crate::options::number;
 use crate::panic::Clipper;
 use crate::regs;
 use abi::arch::alpha::layout::MOST_POOL;
-use abi::{PAGE_SIZE, PhysAddr};
-use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
-use arch_common::platform::refuse;
-use arch_common::shared;
+use arch_common::boot::{Boot, Mapping, look_at, pool_at};
 use core::ops::{self, RangeInclusive};
 use kcore::boot::Range;
-use kcore::ram::Ram;
-
-/// Moves what lies after the words to the end of RAM, so that free RAM is in one piece.
-fn move_up(bytes: u32, ram_end: u32) -> Range {
-    let page = PAGE_SIZE as u32;
-    let base = ram_end.saturating_sub(bytes) / page * page;
-    if base < POOL {
-        refuse::<Clipper>(format_args!("too little memory: the boot image has {bytes} bytes"));
-    }
-    let [from, to] = [POOL, base].map(shared::at::<u8>);
-    // SAFETY: both are RAM, and nobody else runs; they may overlap.
-    unsafe { from.copy_to(to, bytes as usize) };
-    Range { base: PhysAddr(base.into()), bytes: bytes.into() }
-}
 
 impl Mapping for Clipper {
     const PAGE: u32 = 2 << 20;
@@ -44,20 +27,15 @@ impl Mapping for Clipper {
 
     /// Its address is a constant, and a physical one.
     fn place_pool(ram: &[Range]) -> Option<Range> {
-        let bytes = pool_bytes::<Self>(ram).into();
-        let pool = Range { base: PhysAddr(POOL.into()), bytes };
-        let is_free = ram.iter().any(|free| free.base <= pool.base && pool.end() <= free.end());
-        is_free.then_some(pool)
+        pool_at::<Self>(POOL, ram)
     }
 }
 
 /// Looks at what is there.
 pub fn find() -> Boot {
     let (ram_end, bytes) = (number("memory").min(REACHED), number("image"));
-    let mut ram = Ram::default();
-    ram.add(PhysAddr(0), PhysAddr(ram_end.into()));
-    let kernel = Range { base: PhysAddr(0), bytes: regs::kernel_end().into() };
-    let image = move_up(bytes, ram_end);
-    // SAFETY: boot; the image is RAM, and nobody else runs.
-    unsafe { look::<Clipper>(Found { ram, kernel, image, symbols: None }) }
+    let end = regs::kernel_end();
+    // SAFETY: boot; the emulator put the image at this address, nobody else runs, and RAM is
+    // mapped.
+    unsafe { look_at::<Clipper>(ram_end, end, POOL, bytes) }
 }

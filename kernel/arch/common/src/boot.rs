@@ -163,6 +163,20 @@ pub fn pool_bytes<M: Mapping>(ram: &[Range]) -> u32 {
     eighth.next_multiple_of(M::PAGE).clamp(*M::POOL.start(), *M::POOL.end())
 }
 
+/// Whether a range lies completely in one of these.
+#[must_use]
+pub fn is_free(ram: &[Range], range: Range) -> bool {
+    ram.iter().any(|free| free.base <= range.base && range.end() <= free.end())
+}
+
+/// The pool of a port that has a constant address for it, if that is free RAM.
+#[must_use]
+pub fn pool_at<M: Mapping>(base: u32, ram: &[Range]) -> Option<Range> {
+    let bytes = pool_bytes::<M>(ram) as Word;
+    let pool = Range { base: PhysAddr(base as Word), bytes };
+    is_free(ram, pool).then_some(pool)
+}
+
 /// Makes what the kernel starts with from what the boot loader left. If something is wrong, it
 /// prints a message, and ends the machine.
 ///
@@ -197,4 +211,29 @@ pub unsafe fn look<M: Mapping>(found: Found) -> Boot {
         ));
     }
     Boot { pool, image: found.image.base, header, ram, ram_end }
+}
+
+/// As [`look`], where no firmware runs: RAM from 0 to `ram_end` with the kernel up to `kernel_end`,
+/// and the boot image and the symbols, so many bytes at `image`. They are moved to the end of the RAM
+/// that the port maps, so that free RAM is in one piece.
+///
+/// # Safety
+/// At boot. All this is RAM, which the port maps up to the end of `M::IMAGE`; after the image nothing
+/// is in use.
+pub unsafe fn look_at<M: Mapping>(ram_end: u32, kernel_end: u32, image: u32, bytes: u32) -> Boot {
+    let page = PAGE_SIZE as u32;
+    let base = ram_end.min(M::IMAGE.end).saturating_sub(bytes) / page * page;
+    if base < image {
+        refuse::<M>(format_args!("too little memory: the boot image has {bytes} bytes"));
+    }
+    let mut ram = Ram::default();
+    ram.add(PhysAddr(0), PhysAddr(ram_end as Word));
+    let kernel = Range { base: PhysAddr(0), bytes: kernel_end as Word };
+    let range = |base| Range { base: PhysAddr(base as Word), bytes: bytes as Word };
+    let [old, new] = [image, base].map(|base| shared::at::<u8>(M::map(0, range(base))));
+    // SAFETY: the caller; both are RAM, and they may overlap. Afterwards nobody writes the image.
+    unsafe {
+        old.copy_to(new, bytes as usize);
+        look::<M>(Found { ram, kernel, image: range(base), symbols: None })
+    }
 }

@@ -7,29 +7,12 @@ use crate::layout::{POOL, REACHED, physical, reached};
 use crate::options::number;
 use crate::panic::Malta;
 use abi::arch::mips::layout::MOST_POOL;
-use abi::{PAGE_SIZE, PhysAddr};
-use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
-use arch_common::platform::refuse;
-use arch_common::shared;
+use arch_common::boot::{Boot, Mapping, look_at, pool_at};
 use core::ops::{self, RangeInclusive};
 use kcore::boot::Range;
-use kcore::ram::Ram;
 
 unsafe extern "C" {
     static kernel_end: u8;
-}
-
-/// Moves the boot image and the symbols to the end of RAM, so that free RAM is in one piece.
-fn move_up(bytes: u32, ram_end: u32) -> Range {
-    let page = PAGE_SIZE as u32;
-    let base = ram_end.saturating_sub(bytes) / page * page;
-    if base < POOL {
-        refuse::<Malta>(format_args!("too little memory: the boot image has {bytes} bytes"));
-    }
-    let [from, to] = [POOL, base].map(|at| shared::at::<u8>(reached(at)));
-    // SAFETY: both are RAM in kseg0, and nobody else runs; they may overlap.
-    unsafe { from.copy_to(to, bytes as usize) };
-    Range { base: PhysAddr(base.into()), bytes: bytes.into() }
 }
 
 impl Mapping for Malta {
@@ -47,21 +30,15 @@ impl Mapping for Malta {
 
     /// The pool's address is a constant, and so is its physical address.
     fn place_pool(ram: &[Range]) -> Option<Range> {
-        let bytes = pool_bytes::<Self>(ram).into();
-        let pool = Range { base: PhysAddr(POOL.into()), bytes };
-        let is_free = ram.iter().any(|free| free.base <= pool.base && pool.end() <= free.end());
-        is_free.then_some(pool)
+        pool_at::<Self>(POOL, ram)
     }
 }
 
 /// Examines the machine.
 pub fn find() -> Boot {
     let (ram_end, bytes) = (number("memory").min(REACHED), number("image"));
-    let mut ram = Ram::default();
-    ram.add(PhysAddr(0), PhysAddr(ram_end.into()));
     let end = physical((&raw const kernel_end) as u32);
-    let kernel = Range { base: PhysAddr(0), bytes: end.into() };
-    let image = move_up(bytes, ram_end);
-    // SAFETY: boot; the image is RAM, and nobody else runs.
-    unsafe { look::<Malta>(Found { ram, kernel, image, symbols: None }) }
+    // SAFETY: boot; the emulator put the image at this address, nobody else runs, and RAM is
+    // mapped.
+    unsafe { look_at::<Malta>(ram_end, end, POOL, bytes) }
 }

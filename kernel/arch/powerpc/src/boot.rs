@@ -10,27 +10,14 @@ use crate::panic::AmigaOne;
 use crate::regs;
 use abi::arch::powerpc::layout::MOST_POOL;
 use abi::{PAGE_SIZE, PhysAddr};
-use arch_common::boot::{Boot, Found, Mapping, look, pool_bytes};
+use arch_common::boot::{Boot, Mapping, is_free, look_at, pool_at};
 use arch_common::platform::refuse;
 use core::ops::{self, RangeInclusive};
 use kcore::boot::Range;
-use kcore::ram::Ram;
 use plat_amigaone::RAM_END;
 
 unsafe extern "C" {
     static kernel_end: u8;
-}
-
-/// Moves the boot image and the symbols to the end of the RAM that the kernel can access, so that
-/// free RAM is in one piece.
-fn move_up(bytes: u32, ram_end: u32) -> Range {
-    let base = ram_end.min(REACHED).saturating_sub(bytes) / PAGE_SIZE * PAGE_SIZE;
-    if base < IMAGE {
-        refuse::<AmigaOne>(format_args!("too little memory: the boot image has {bytes} bytes"));
-    }
-    // SAFETY: both are RAM that is mapped one to one, and nobody else runs; they may overlap.
-    unsafe { core::ptr::copy(IMAGE as *const u8, base as *mut u8, bytes as usize) };
-    Range { base: PhysAddr(base), bytes }
 }
 
 impl Mapping for AmigaOne {
@@ -48,14 +35,8 @@ impl Mapping for AmigaOne {
 
     /// The pool's addresses are physical, and the address of the first Thread is a constant.
     fn place_pool(ram: &[Range]) -> Option<Range> {
-        let pool = Range { base: PhysAddr(pool::BASE), bytes: pool_bytes::<Self>(ram) };
-        is_free(ram, pool).then_some(pool)
+        pool_at::<Self>(pool::BASE, ram)
     }
-}
-
-/// Whether a range lies completely in one of these.
-fn is_free(ram: &[Range], range: Range) -> bool {
-    ram.iter().any(|free| free.base <= range.base && range.end() <= free.end())
 }
 
 /// Reserves memory after the pool for a hashed table, and for a bit for each of this many contexts.
@@ -81,12 +62,10 @@ pub fn find(options: &Options) -> (Boot, Option<Place>) {
             "there cannot be {ram_end} bytes of RAM: at most {RAM_END}, and whole pages"
         ));
     }
-    let mut ram = Ram::default();
-    ram.add(PhysAddr(0), PhysAddr(ram_end));
-    let kernel = Range { base: PhysAddr(0), bytes: (&raw const kernel_end) as u32 };
-    let image = move_up(bytes, ram_end);
-    // SAFETY: boot; the image is RAM, and nobody else runs.
-    let mut boot = unsafe { look::<AmigaOne>(Found { ram, kernel, image, symbols: None }) };
+    let end = (&raw const kernel_end) as u32;
+    // SAFETY: boot; the emulator put the image at this address, nobody else runs, and RAM is
+    // mapped.
+    let mut boot = unsafe { look_at::<AmigaOne>(ram_end, end, IMAGE, bytes) };
     let hash = (options.searches || !regs::fills_tlb_by_software())
         .then(|| take_hash(&mut boot, options.contexts));
     (boot, hash)
