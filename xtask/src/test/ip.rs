@@ -28,7 +28,9 @@ pub const ALL: &[Test] = &[
     test("net.restarts", restarts),
     test("versatilepb.net.tutorial", || on_board(tutorial)).reading(&["docs/tutorial-net.md"]),
     test("versatilepb.net.echo", || on_board(|| echo(Nic::Virtio))),
-    test("versatilepb.net.echo.e1000", || on_board(|| echo(Nic::E1000))),
+    slow("versatilepb.net.echo.e1000", "as `versatilepb.net.echo`, with another card", || {
+        on_board(|| echo(Nic::E1000))
+    }),
     slow("versatilepb.net.restarts", "the same as `net.restarts`", || on_board(restarts)),
     slow("versatilepb.net.flood", "the same as `net.flood`", || on_board(|| flood(Nic::Virtio))),
     test("pc64.net.tutorial", || on_pc64(tutorial)).reading(&["docs/tutorial-net.md"]),

@@ -2,7 +2,7 @@
 //! Tests of the script `macadamia`: what it does on a machine where packages are missing, with
 //! programs that only pretend to install; and in a checkout that was copied to another folder.
 
-use super::tally::{Test, test};
+use super::tally::{Test, slow, test};
 use crate::build;
 use crate::machine::board;
 use anyhow::{Context, Result, bail, ensure};
@@ -19,7 +19,7 @@ pub const ALL: &[Test] = &[
     test("script.setup.failures", failures),
     test("script.setup.goes-on", goes_on),
     test("script.tool-chain", tool_chain),
-    test("script.copied", copied),
+    slow("script.copied", "the copy compiles the build tool, and a system", copied),
 ];
 
 /// Programs that take the place of the machine's. `$SCENE` has their state: `installed`, what they

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// All of them.
 pub const ALL: &[Test] = &[
     test("linux.regions", || with(Spaces::Force, || regions(Emulator::Qemu))),
-    test("linux.regions.bochs", || regions(Emulator::Bochs)),
+    slow("linux.regions.bochs", "the same as `linux.regions`", || regions(Emulator::Bochs)),
     test("linux.regions.use", || with(Spaces::Force, by_use)),
     test("linux.regions.homes", || with(Spaces::Force, homes)),
     slow("linux.regions.reclaim", "minutes: page tables are compared after each event", || {
