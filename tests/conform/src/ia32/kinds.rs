@@ -3,11 +3,11 @@
 //! another home, and of the server that homes show. Where the machine has no small spaces, each
 //! case checks that it says so.
 
-use super::neighbours::{SERVER, changer};
-use super::server::limits_hold;
-use super::small::{
+use super::homes::{
     CODE, DATA, FIRST, SECOND, SIZE, jump, launch, native, new_home, seen, with_home, word, write,
 };
+use super::neighbours::{SERVER, changer};
+use super::server::limits_hold;
 use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
 use crate::{Bed, Case, PAGE, QUOTA, SELF, Why, check, good, server};

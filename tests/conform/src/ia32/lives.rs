@@ -3,7 +3,7 @@
 //! all the time and is not affected, and the Quota gets everything back each time. Where the
 //! machine has no servers, `server` checks that the kernel says so.
 
-use super::small::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
+use super::homes::{CODE, DATA, FIRST, SIZE, jump, new_home, write};
 use super::state::has_sysenter;
 use super::ways::native_call;
 use crate::exception::create;

@@ -4,9 +4,9 @@
 //! longer show it, it continues with its own tables. No other thread is affected. Where the machine
 //! has no servers, `server` checks that it says so.
 
+use super::homes::{CODE, FIRST, SECOND, SIZE, alien, native, new_home, seen, word, write};
 use super::lives::{SERVER_CODE, SERVER_DATA, begin_process, process_code, run_process};
 use super::neighbours::{Step, changer, its, reader};
-use super::small::{CODE, FIRST, SECOND, SIZE, alien, native, new_home, seen, word, write};
 use super::state::has_sysenter;
 use crate::exception::{create, next};
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good, server};

@@ -3,6 +3,7 @@
 
 mod alien;
 mod exception;
+mod homes;
 mod isolation;
 mod kinds;
 mod lazy;

@@ -2,7 +2,7 @@
 //! Small spaces of one home, of which one changes another's mappings: there is no write of CR3
 //! between them, so a missing flush shows. Also the code of these cases.
 
-use super::small::{
+use super::homes::{
     CODE, DATA, FIRST, SECOND, SIZE, call, launch, native, seen, with_home, word, write,
 };
 use super::state::{has_sysenter, system_call};

@@ -4,7 +4,7 @@
 //! and with a small one, by `sysenter` and by `int`. The other ways are those of Linux's programs
 //! (`tests/linux/ways.c`). Where the machine has no servers, `server` checks that it says so.
 
-use super::small::{CODE, DATA, FIRST, SIZE, new_home, write};
+use super::homes::{CODE, DATA, FIRST, SIZE, new_home, write};
 use super::state::{has_sysenter, system_call};
 use crate::exception::{create, next};
 use crate::{Bed, Case, PAGE, QUOTA, Why, check, good, server};
