@@ -117,8 +117,8 @@ calls! {
     /// * 23: the control register of breakpoints: local enable bits, conditions and lengths as the
     ///   first value.
     ///
-    /// On x86-64 part 0 is the base of FS, below `USER_END`, as the first value; parts from 16 on
-    /// are as on IA-32.
+    /// On x86-64 part 0 is the base of FS, and part 1 the base of GS, each below `USER_END`, as the
+    /// first value; parts from 16 on are as on IA-32. A thread with a base of GS takes no fast path.
     ///
     /// # Returns
     /// * `r1`: for parts from 16 on the status register of breakpoints, as of the last debug

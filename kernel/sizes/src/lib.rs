@@ -66,8 +66,8 @@ layouts! {
     // The thread pointer. The table, and the tag as both TLBs' registers take it. The pool follows the
     // 8 MiB of the PALcode and the kernel's image.
     alpha: 40, 1, 4, 1, 0x0080_0000;
-    // FS base and six debug registers. CR3, with the PCID in it, and four words of servers.
-    x86_64: 32, 7, 6, 1, 0xe080_0000;
+    // The bases of FS and GS, and six debug registers. CR3, with the PCID in it, and four words of servers.
+    x86_64: 32, 8, 6, 1, 0xe080_0000;
     // Nothing is loaded rarely. The highest table and the ASID. The pool is in kseg0, which no TLB
     // entry is needed for, after the 8 MiB that the image lies in.
     mips: 40, 1, 2, 1, 0x8080_0000;

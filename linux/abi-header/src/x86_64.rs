@@ -37,6 +37,7 @@ pub fn header() -> String {
         ("VECTOR_PAGE_FAULT", frame::vector::PAGE_FAULT as u32),
         ("VECTOR_SYSTEM_CALL", frame::vector::SYSTEM_CALL as u32),
         ("CHANGED_STATE", frame::CHANGED_STATE as u32),
+        ("STATE_GS_BASE", state::GS_BASE),
         ("STATE_DEBUG", state::DEBUG),
     ];
     let mut frame: Vec<_> = GENERAL

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Aliens on x86-64: random bases of FS and FPU state, non-canonical addresses.
+//! Aliens on x86-64: random bases of FS and GS, and FPU state, non-canonical addresses.
 
 use crate::handler::{BYTES, THERE};
 use crate::{EDGE, POOL, Random};
 use abi::Word;
 use abi::call::SetState;
 use abi::frame::vector;
-use abi::state::THREAD_POINTER;
+use abi::state::{GS_BASE, THREAD_POINTER};
 use abi::utcb::FPU_SIZE;
 use macadamia::alien::Alien;
 use macadamia::{Frame, sys};
@@ -82,13 +82,13 @@ pub fn code(random: &mut Random, mild: bool) -> u32 {
 pub fn prepare(alien: &Alien, random: &mut Random) {
     let thread = alien.thread;
     let _ = match random.below(8) {
-        0 => sys::call(SetState {
+        part @ 0..2 => sys::call(SetState {
             thread: thread.into(),
-            part: THREAD_POINTER.into(),
+            part: if part == 0 { THREAD_POINTER.into() } else { GS_BASE.into() },
             values: [random.value(), random.next()],
         })
         .map(|_| ()),
-        1 => thread.fpu_sync().map(|()| {
+        2 => thread.fpu_sync().map(|()| {
             (0..FPU_SIZE / 4).for_each(|word| alien.set_fpu_word(word, random.bits()));
         }),
         _ => Ok(()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! x86-64.
 
-use abi::state::THREAD_POINTER;
+use abi::state::{GS_BASE, THREAD_POINTER};
 use abi::{Frame, Op, Tag, Word, call};
 use core::mem::offset_of;
 use macadamia::alloc::vec::Vec;
@@ -131,6 +131,10 @@ pub mod code {
         last_call: "syscall";
         /// Reads the first word by FS and executes an invalid instruction, repeatedly.
         reads_pointer: "1: mov rdx, fs:[0]", "ud2", "jmp 1b";
+        /// Reads the first words by GS and FS and executes an invalid instruction, repeatedly.
+        reads_by_both: "1: mov rdx, gs:[0]", "mov rcx, fs:[0]", "ud2", "jmp 1b";
+        /// An alien's system calls, for ever, and before each it reads the first word by GS.
+        system_calls_with_gs: "1: mov rdx, gs:[0]", "syscall", "jmp 1b";
         /// Loads a selector into FS and DS, and executes an invalid instruction.
         loads_selector: "mov eax, 0x23", "mov fs, eax", "mov ds, eax", "ud2";
         /// Loads a selector into DS, makes a system call, reads the first word by FS, and executes
@@ -266,6 +270,18 @@ pub mod code {
 /// # Errors
 /// What the kernel says.
 pub fn set_thread_pointer(thread: Thread, address: Word) -> Result<()> {
-    let part = THREAD_POINTER.into();
-    sys::call(call::SetState { thread: thread.into(), part, values: [address, 0] }).map(|_| ())
+    set_state(thread, THREAD_POINTER, address)
+}
+
+/// Gives a thread its base of GS.
+///
+/// # Errors
+/// What the kernel says.
+pub fn set_gs_base(thread: Thread, address: Word) -> Result<()> {
+    set_state(thread, GS_BASE, address)
+}
+
+fn set_state(thread: Thread, part: u32, address: Word) -> Result<()> {
+    let (thread, part) = (thread.into(), part.into());
+    sys::call(call::SetState { thread, part, values: [address, 0] }).map(|_| ())
 }

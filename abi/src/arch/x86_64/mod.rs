@@ -24,7 +24,7 @@ pub const REGISTERS: super::Registers = super::Registers {
     results: ["`rax`", "`rdi`", "`rsi`", "`rdx`", "`r8`"],
     words: "3 to 5 in `r9`, `r10` and `r12`, 6 and 7 in `r13` and `r14`; further ones in the UTCB",
     others: &[
-        ("kept", "`rsp`, the base of FS"),
+        ("kept", "`rsp`, the bases of FS and GS"),
         ("lost", "`rbx`, `rbp`, `rcx`, `r11`, `r15`, flags"),
     ],
 };

@@ -3,7 +3,7 @@
 
 use crate::saved::{FIXED_FLAGS, hw, lazy, selector, word};
 use abi::frame::{self, CHANGED_STATE, GENERAL, USER_FLAGS};
-use abi::state::{DEBUG, THREAD_POINTER};
+use abi::state::{DEBUG, GS_BASE, THREAD_POINTER};
 use abi::{Error, Frame, USER_END, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use kcore::Thread;
@@ -43,6 +43,8 @@ const TRAP_FLAG: u64 = 1 << 8;
 pub struct State {
     /// The base of FS.
     pub fs_base: u64,
+    /// The base of GS.
+    pub gs_base: u64,
     /// Debug registers 0 to 3, 6 and 7.
     pub debug: debug::Registers,
 }
@@ -72,6 +74,16 @@ fn set_fs_base(thread: &mut Thread, base: u64) -> Result<(), Error> {
     }
     state_mut(thread).fs_base = base;
     set_part(thread, lazy::FS, base != 0);
+    Ok(())
+}
+
+/// Sets the base of GS, as `set_fs_base` does that of FS.
+fn set_gs_base(thread: &mut Thread, base: u64) -> Result<(), Error> {
+    if base >= USER_END {
+        return Err(Error::BadArgument);
+    }
+    state_mut(thread).gs_base = base;
+    set_part(thread, lazy::GS, base != 0);
     Ok(())
 }
 
@@ -175,9 +187,11 @@ impl Registers for X86_64 {
 
     fn set_state(thread: &mut Thread, item: u64, values: [u64; 2]) -> Result<u64, Error> {
         const POINTER: u64 = THREAD_POINTER as u64;
+        const OTHER: u64 = GS_BASE as u64;
         const FIRST: u64 = DEBUG as u64;
         match item {
             POINTER => set_fs_base(thread, values[0]).map(|()| 0),
+            OTHER => set_gs_base(thread, values[0]).map(|()| 0),
             FIRST.. => set_debug(thread, item - FIRST, values[0]),
             _ => Err(Error::BadArgument),
         }

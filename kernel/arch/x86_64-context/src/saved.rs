@@ -48,6 +48,8 @@ pub const SAVED: usize = word::SS - word::GENERAL + 1;
 pub mod lazy {
     /// A base of FS.
     pub const FS: u32 = 1;
+    /// A base of GS, which keeps the thread off the fast paths: they load no other one.
+    pub const GS: u32 = 32;
     /// It used an I/O port, and its space has some.
     pub const PORTS: u32 = 2;
     /// It is a server's: it runs at ring 1, and only the slow way leads there.

@@ -3,7 +3,7 @@
 #![cfg(feature = "wide")]
 
 use abi::frame::{CHANGED_STATE, GENERAL, USER_FLAGS};
-use abi::state::DEBUG;
+use abi::state::{DEBUG, GS_BASE};
 use abi::{Error, Frame, USER_END, UserAddr};
 use bytemuck::Zeroable;
 use kcore::Thread;
@@ -43,6 +43,10 @@ proptest! {
         let answer = X86_64::set_state(&mut thread, 0, [base, 0]);
         prop_assert_eq!(answer, if base < USER_END { Ok(0) } else { Err(Error::BadArgument) });
         prop_assert_eq!(state(&thread).fs_base, if base < USER_END { base } else { 0 });
+        let answer = X86_64::set_state(&mut thread, GS_BASE.into(), [base, 0]);
+        prop_assert_eq!(answer, if base < USER_END { Ok(0) } else { Err(Error::BadArgument) });
+        prop_assert_eq!(state(&thread).gs_base, if base < USER_END { base } else { 0 });
+        prop_assert_eq!(thread.lazy & lazy::GS != 0, state(&thread).gs_base != 0);
     }
 
     #[test]

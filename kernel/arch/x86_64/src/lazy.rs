@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! State that is loaded rarely: the base of FS, the I/O bitmap, breakpoints, the FPU.
+//! State that is loaded rarely: the bases of FS and GS, the I/O bitmap, breakpoints, the FPU.
 //!
-//! If a thread has a base of FS, ports or breakpoints, each exit to it loads them, and the exit to
-//! another thread removes them. An alien's base of FS is an exception: it stays while the alien's
+//! If a thread has a base, ports or breakpoints, each exit to it loads them, and the exit to another
+//! thread removes them. A thread cannot change a base by itself but by loading a selector:
+//! `CR4.FSGSBASE` is clear. An alien's base of FS is an exception: it stays while the alien's
 //! handler runs, if the handler has none of its own. So fast paths can lead to the handler and back
 //! (`fast/alien.S`).
 //!
@@ -19,16 +20,19 @@ use pool::{Link, Pool, Ref};
 use port_map::PortMap;
 use x86_64_context::{goes_by_steps, lazy, loaded, state};
 
+/// Both bases.
+const BASES: u32 = lazy::FS | lazy::GS;
+
 /// What is in the processor.
 pub struct Lazy {
     /// Whose registers the FPU holds; null: those of an FPU that was just initialised.
     fpu_owner: Link<Thread>,
     /// Whether the FPU does not trap.
     is_open: bool,
-    /// The thread whose base of FS is loaded; null: it has to be loaded again.
+    /// The thread whose bases are loaded; null: they have to be loaded again.
     last: Link<Thread>,
-    /// Whether that thread has one.
-    has_base: bool,
+    /// Which of them that thread has: `lazy::FS`, `lazy::GS`.
+    bases: u32,
     /// Whether debug registers are set, which are that thread's, too.
     has_breakpoints: bool,
     /// The map that the bitmap shows. That object may be gone, and its memory another object: the
@@ -70,7 +74,7 @@ impl Lazy {
             fpu_owner: Link::NULL,
             is_open: false,
             last: Link::NULL,
-            has_base: false,
+            bases: 0,
             has_breakpoints: true,
             io_map: Link::NULL,
             has_ports: false,
@@ -91,7 +95,7 @@ impl Lazy {
         self.is_open = loaded & loaded::FPU != 0 && thread.is(current);
         if let Some(thread) = thread.get() {
             self.last = thread.link();
-            self.has_base = pool[thread].lazy & lazy::FS != 0;
+            self.bases = pool[thread].lazy & BASES;
         }
     }
 
@@ -115,7 +119,7 @@ impl Lazy {
             t.lazy & !lazy::RING1 == 0 && !has_fpu && !t.is_alien() && !goes_by_steps(&t.context);
         let alien = self.last.get().filter(|alien| is_plain && is_handled(pool, *alien, next));
         if alien.is_none() {
-            self.load_base(pool, next);
+            self.load_bases(pool, next);
         }
         self.show_ports(pool, next, has_ports);
         // An alien's stay while its handler runs, if that is to resume no other one.
@@ -139,18 +143,22 @@ impl Lazy {
         self.fpu_owner
     }
 
-    /// The processor has a thread's base of FS, and its breakpoints.
-    pub fn load_base(&mut self, pool: &Pool, thread: Ref<Thread>) {
+    /// The processor has a thread's bases, and its breakpoints.
+    pub fn load_bases(&mut self, pool: &Pool, thread: Ref<Thread>) {
         if self.last.is(thread) {
             return;
         }
         self.last = thread.link();
         let t = &pool[thread];
-        let has_base = t.lazy & lazy::FS != 0;
-        if has_base || self.has_base {
-            regs::set_fs_base(state(t).fs_base);
+        let (bases, state) = (t.lazy & BASES, state(t));
+        let changed = bases | self.bases;
+        if changed & lazy::FS != 0 {
+            regs::set_base(regs::FS_BASE, state.fs_base);
         }
-        self.has_base = has_base;
+        if changed & lazy::GS != 0 {
+            regs::set_base(regs::GS_BASE, state.gs_base);
+        }
+        self.bases = bases;
         self.show_breakpoints(t);
     }
 

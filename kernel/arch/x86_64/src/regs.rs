@@ -88,7 +88,7 @@ pub const TSC_DEADLINE: u32 = 0x6e0;
 /// The base of FS.
 pub const FS_BASE: u32 = 0xc000_0100;
 /// The base of GS.
-const GS_BASE: u32 = 0xc000_0101;
+pub const GS_BASE: u32 = 0xc000_0101;
 /// What `swapgs` exchanges it with.
 const KERNEL_GS_BASE: u32 = 0xc000_0102;
 /// The code segment of `sysenter`; 0: there is none, and `sysenter` faults.
@@ -308,9 +308,9 @@ pub fn take_debug_status() -> u64 {
     status
 }
 
-/// Sets the base of FS.
-pub fn set_fs_base(base: u64) {
-    // SAFETY: every processor of this kind has it, the kernel does not use FS, and the base is an
-    // address of users (`x86_64_context::State`), so it is canonical.
-    unsafe { write_msr(FS_BASE, base) };
+/// Sets the base of FS or GS: [`FS_BASE`] or [`GS_BASE`].
+pub fn set_base(register: u32, base: u64) {
+    // SAFETY: every processor of this kind has both, the kernel uses neither FS nor GS, and the base
+    // is an address of users (`x86_64_context::State`), so it is canonical.
+    unsafe { write_msr(register, base) };
 }

@@ -191,7 +191,7 @@ fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> 
     let alien = pair.map(|pair| pair.alien);
     kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&mut kernel.pool, next, alien);
     if let Some(pair) = pair {
-        kernel.port.lazy().load_base(&kernel.pool, pair.alien);
+        kernel.port.lazy().load_bases(&kernel.pool, pair.alien);
     }
     Some(kernel.port.areas().leave(&mut kernel.pool, way, next, pair))
 }

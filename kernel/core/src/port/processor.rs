@@ -65,7 +65,7 @@ pub trait Processor {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
     /// |---|---|---|---|---|---|
-    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | the FPU; the kernel has the truth of the base of FS | as it is | as it is |
+    /// | FS, GS, TLS descriptors, debug registers, the map of I/O ports, the FPU | as it is | the FPU | the FPU; the kernel has the truth of both bases | as it is | as it is |
     fn unload(&mut self, _pool: &mut Pool, _thread: Ref<Thread>, _keep: bool) {}
     /// Initial FPU state, written to the FPU area of a new UTCB slot.
     ///

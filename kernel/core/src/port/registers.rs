@@ -109,7 +109,7 @@ pub trait Registers {
     ///
     /// | IA-32 | ARMv5 | PowerPC | x86-64 | MIPS | Alpha |
     /// |---|---|---|---|---|---|
-    /// | TLS descriptors, debug registers | the thread pointer | as it is | the base of FS | as it is | as it is |
+    /// | TLS descriptors, debug registers | the thread pointer | as it is | the bases of FS and GS, debug registers | as it is | as it is |
     ///
     /// # Errors
     /// `BadArgument` if there is no such part, or the value would affect the kernel.

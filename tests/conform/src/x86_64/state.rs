@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rarely loaded state: the base of FS, breakpoints, registers of SSE; and selectors, which no
+//! Rarely loaded state: the bases of FS and GS, breakpoints, registers of SSE; and selectors, which no
 //! thread keeps.
 
 use crate::alien;
@@ -10,12 +10,15 @@ use abi::{Error, Frame, Op, Rights, Tag, USER_END, Word};
 use macadamia::cap::{frame, set_frame};
 use macadamia::ipc::{Received, reply_wait};
 use macadamia::map::map;
-use macadamia::sys;
-use processor::{INVALID_BYTES, Words, code, set_thread_pointer};
+use macadamia::{Result as Answer, Thread, sys};
+use processor::{ARGUMENTS, INVALID_BYTES, Words, code, set_gs_base, set_thread_pointer};
 
 pub const CASES: &[Case] = &[
     ("each_thread_has_its_own_thread_pointer", pointers),
-    ("a_thread_pointer_that_is_no_users_is_refused", bad_pointers),
+    ("a_thread_pointer_that_is_no_users_is_refused", |bed| bad_bases(bed, set_thread_pointer)),
+    ("each_thread_has_its_own_base_of_gs", bases_of_gs),
+    ("each_alien_has_its_own_base_of_gs", alien_bases),
+    ("a_base_of_gs_that_is_no_users_is_refused", |bed| bad_bases(bed, set_gs_base)),
     ("a_selector_of_one_thread_is_not_seen_by_another", selectors),
     ("a_thread_that_loads_a_selector_keeps_its_thread_pointer", pointer_stays),
     ("what_a_boot_loader_may_leave_is_nobodys", no_remains),
@@ -70,13 +73,74 @@ fn pointers(bed: &mut Bed) -> Result<(), Why> {
     check("by its frame", go_on(one)?.1.r[RDX] == VALUES[1])
 }
 
-fn bad_pointers(bed: &mut Bed) -> Result<(), Why> {
+fn bad_bases(bed: &mut Bed, set: fn(Thread, Word) -> Answer<()>) -> Result<(), Why> {
     let thread = launch(bed, code::invalid())?;
     next()?;
     for address in [USER_END, !USER_END, Word::MAX, 1 << 63] {
-        fails(set_thread_pointer(thread, address), Error::BadArgument)?;
+        fails(set(thread, address), Error::BadArgument)?;
     }
-    good(set_thread_pointer(thread, USER_END - 1))
+    good(set(thread, USER_END - 1))
+}
+
+/// Two threads read by GS in turn, each with a base of FS that is the other's of GS; a third one has
+/// none.
+fn bases_of_gs(bed: &mut Bed) -> Result<(), Why> {
+    const VALUES: [Word; 2] = [0x1111_2222_3333_4444, 0x5555_6666_7777_8888];
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(FIRST, 8, &VALUES[0].to_ne_bytes());
+    fill(SECOND, 8, &VALUES[1].to_ne_bytes());
+    let first = launch(bed, &[code::invalid(), code::reads_by_both()].concat())?;
+    let mut one = next()?;
+    let second = start(bed, SPACE, 0)?;
+    let mut other = next()?;
+    for (thread, gs, fs) in [(first, FIRST, SECOND), (second, SECOND, FIRST)] {
+        good(set_gs_base(thread, gs))?;
+        good(set_thread_pointer(thread, fs))?;
+    }
+    let read = |f: &Frame| [f.r[RDX], f.r[RCX]];
+    for _ in 0..3 {
+        one = go_on(one)?;
+        check("the first one's", read(&one.1) == VALUES)?;
+        other = go_on(other)?;
+        check("the second one's", read(&other.1) == [VALUES[1], VALUES[0]])?;
+    }
+    good(set_gs_base(first, SECOND))?;
+    one = go_on(one)?;
+    check("another base", read(&one.1) == [VALUES[1]; 2])?;
+    has_no_base(bed, VALUES[0])
+}
+
+/// A thread that was just made reads this value at `FIRST` by GS.
+fn has_no_base(bed: &mut Bed, value: Word) -> Result<(), Why> {
+    launch_with(bed, code::reads_by_gs(), FIRST)?;
+    let (r, f) = next()?;
+    check("no base", r.words[0] == vector::INVALID_OPCODE && f.r[RDX] == value)
+}
+
+/// Two aliens read by GS between their system calls, and one that has no base by `DATA`.
+fn alien_bases(bed: &mut Bed) -> Result<(), Why> {
+    const BASES: [Word; 2] = [alien::DATA, alien::DATA + 256];
+    const VALUES: [Word; 2] = [0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321];
+    good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
+    fill(FIRST, 8, &VALUES[0].to_ne_bytes());
+    fill(SECOND, 8, &VALUES[1].to_ne_bytes());
+    let aliens = [
+        alien::launch(bed, code::system_calls_with_gs())?,
+        alien::launch(bed, code::system_calls_with_gs())?,
+    ];
+    let mut handles = aliens.each_ref().map(|alien| alien.bound.handle);
+    for (alien, base) in aliens.iter().zip(BASES) {
+        good(set_gs_base(alien.thread, base))?;
+    }
+    for round in 0..6 {
+        let which = round / 2 % 2;
+        let alien = &aliens[which];
+        let r = alien.run(handles[which])?;
+        check("a system call", r.words[0] == vector::SYSTEM_CALL)?;
+        check("its own", alien.word(ARGUMENTS[2]) == VALUES[which])?;
+        handles[which] = r.handle;
+    }
+    has_no_base(bed, VALUES[0])
 }
 
 fn selectors(bed: &mut Bed) -> Result<(), Why> {
@@ -98,15 +162,13 @@ fn pointer_stays(bed: &mut Bed) -> Result<(), Why> {
     check("still its own", go_on(one)?.1.r[RDX] == VALUE)
 }
 
-/// The base of GS is 0, the time-stamp counter can be read; `sysenter` and the instructions on
+/// The base of GS is 0 at first, the time-stamp counter can be read; `sysenter` and the instructions on
 /// bases are invalid.
 fn no_remains(bed: &mut Bed) -> Result<(), Why> {
     const VALUE: Word = 0x1111_2222_3333_4444;
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
     fill(FIRST, 8, &VALUE.to_ne_bytes());
-    launch_with(bed, code::reads_by_gs(), FIRST)?;
-    let (r, f) = next()?;
-    check("by GS", r.words[0] == vector::INVALID_OPCODE && f.r[RDX] == VALUE)?;
+    has_no_base(bed, VALUE)?;
     expect(bed, code::read_base(), vector::INVALID_OPCODE)?;
     // The exception depends on the processor.
     launch(bed, code::other_call())?;
@@ -119,7 +181,7 @@ fn no_remains(bed: &mut Bed) -> Result<(), Why> {
 fn other_parts(bed: &mut Bed) -> Result<(), Why> {
     let thread = launch(bed, code::invalid())?;
     next()?;
-    for part in [1, 2, 7, 15, 20, 21, 22, 24, Word::MAX] {
+    for part in [2, 7, 15, 20, 21, 22, 24, Word::MAX] {
         let words = [thread.0, part, 0, 0];
         fails(sys::call_with(Op::SetState, words).map(|_| ()), Error::BadArgument)?;
     }
