@@ -96,7 +96,10 @@ void arch_l4_note_page_fault(struct uml_pt_regs *regs, const struct l4_frame *fr
  * Turns an exception into its signal.  It may run again instead.
  */
 void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame);
-/* Sends a signal if the processor would refuse to return to user mode with these registers. */
+/*
+ * Gives the current task's user thread registers that its frame does not have.  Sends a signal if the processor would
+ * refuse to return to user mode with these registers.
+ */
 void arch_l4_check_registers(const struct uml_pt_regs *regs);
 
 /*

@@ -5,8 +5,9 @@
 #include <linux/sched/signal.h>
 #include <asm/trapnr.h>
 #include <sysdep/ptrace.h>
-#include "../../../um/os-L4/abi.h"
+#include "../../../um/os-L4/l4_syscall.h"
 #include "../../../um/os-L4/subarch.h"
+#include "../../../um/os-L4/user_thread.h"
 #include "debug.h"
 #include "fpu.h"
 #include "selectors.h"
@@ -71,11 +72,25 @@ void arch_l4_exception(struct uml_pt_regs *regs, const struct l4_frame *frame)
 }
 
 /*
+ * The base of GS is not in the frame: few programs have one, so the others' events do not copy it.  The microkernel is
+ * told it when it is not what the user thread has.
+ */
+static void load_gs_base(struct l4_thread *t, unsigned long base)
+{
+	if (t->arch.gs_base == base)
+		return;
+	if (l4_call(L4_OP_SET_STATE, t->slot, L4_STATE_GS_BASE, base, 0))
+		force_sig(SIGKILL);
+	t->arch.gs_base = base;
+}
+
+/*
  * The processor would refuse to return to user mode with another selector.  Any stack selector is taken for the usual
  * one.
  */
 void arch_l4_check_registers(const struct uml_pt_regs *regs)
 {
+	load_gs_base(l4_thread_of(current), regs->gp[HOST_GS_BASE]);
 	if (likely(UPT_CS(regs) == L4_USER_CS))
 		return;
 	note(X86_TRAP_GP, UPT_CS(regs) & ~3UL);

@@ -17,7 +17,15 @@ static int set_fs_base(struct task_struct *task, unsigned long base)
 	return 0;
 }
 
-/* The microkernel has no base of GS: it is 0. */
+static int set_gs_base(struct task_struct *task, unsigned long base)
+{
+	if (base >= TASK_SIZE)
+		return -EPERM;
+	task->thread.regs.regs.gp[HOST_GS_BASE] = base;
+	set_tsk_thread_flag(task, TIF_HOST_THREAD);
+	return 0;
+}
+
 long arch_prctl(struct task_struct *task, int option, unsigned long __user *address)
 {
 	switch (option) {
@@ -26,9 +34,9 @@ long arch_prctl(struct task_struct *task, int option, unsigned long __user *addr
 	case ARCH_GET_FS:
 		return put_user(task->thread.regs.regs.gp[HOST_FS_BASE], address);
 	case ARCH_SET_GS:
-		return address ? -EINVAL : 0;
+		return set_gs_base(task, (unsigned long)address);
 	case ARCH_GET_GS:
-		return put_user(0UL, address);
+		return put_user(task->thread.regs.regs.gp[HOST_GS_BASE], address);
 	case ARCH_GET_CPUID:
 		return 1;
 	/* CPUID cannot be made to fault. */

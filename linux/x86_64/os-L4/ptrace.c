@@ -62,15 +62,14 @@ int putreg(struct task_struct *task, int at, unsigned long value)
 		if ((value & 3) != 3)
 			return -EIO;
 		break;
-	/* Programs have null selectors there, and the base of GS is 0. */
+	/* Programs have null selectors there. */
 	case NUMBER(ds):
 	case NUMBER(es):
 	case NUMBER(fs):
 	case NUMBER(gs):
 		return (u16)value & ~3 ? -EIO : 0;
-	case NUMBER(gs_base):
-		return value ? -EIO : 0;
 	case NUMBER(fs_base):
+	case NUMBER(gs_base):
 		if (value >= TASK_SIZE)
 			return -EIO;
 		break;

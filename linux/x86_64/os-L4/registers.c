@@ -68,7 +68,7 @@ void show_regs(struct pt_regs *regs)
 	printk("RBP: %016lx R08: %016lx R09: %016lx\n", gp[HOST_BP], gp[HOST_R8], gp[HOST_R9]);
 	printk("R10: %016lx R11: %016lx R12: %016lx\n", gp[HOST_R10], gp[HOST_R11], gp[HOST_R12]);
 	printk("R13: %016lx R14: %016lx R15: %016lx\n", gp[HOST_R13], gp[HOST_R14], gp[HOST_R15]);
-	printk("FS:  %016lx\n", gp[HOST_FS_BASE]);
+	printk("FS:  %016lx GS:%016lx\n", gp[HOST_FS_BASE], gp[HOST_GS_BASE]);
 }
 
 unsigned long get_thread_reg(int reg, jmp_buf *buf)

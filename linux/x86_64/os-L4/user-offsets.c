@@ -42,8 +42,9 @@ void foo(void)
 	AFTER_VECTOR(HOST_CS, 0);
 	AFTER_VECTOR(HOST_SS, 1);
 	AFTER_VECTOR(HOST_ORIG_AX, 2);
-	/* The microkernel has none of these: they are zero. */
+	/* In no frame of the microkernel (exception.c). */
 	AFTER_VECTOR(HOST_GS_BASE, 3);
+	/* The microkernel has none of these: they are zero. */
 	AFTER_VECTOR(HOST_DS, 4);
 	AFTER_VECTOR(HOST_ES, 5);
 	AFTER_VECTOR(HOST_FS, 6);

@@ -4,6 +4,7 @@
 #define AMD64_H
 
 #include "../abi.h"
+#include <asm/prctl.h>
 #include <cpuid.h>
 
 /* A system call. */

@@ -58,6 +58,31 @@ int debugging(void)
 	return wait_for(pid, 5 << 8);
 }
 
+/* A debugger reads and sets the base of GS. */
+int debuggers_gs(void)
+{
+	static unsigned long words[2] = { 47, 48 };
+	struct user_regs_struct regs;
+	unsigned long word;
+	int pid = fork(), status;
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		if (raw(__NR_arch_prctl, ARCH_SET_GS, (long)words, 0))
+			_exit(1);
+		raise(SIGTRAP);
+		asm volatile ("mov %%gs:0, %0" : "=r" (word));
+		_exit(word);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	CHECK(!ptrace(PTRACE_GETREGS, pid, 0, &regs) && regs.gs_base == (unsigned long)words);
+	CHECK(ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, regs.gs_base), -4096L) == -1);
+	CHECK(!ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, regs.gs_base), words + 1));
+	CHECK((unsigned long)ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.gs_base), 0) == (unsigned long)(words + 1));
+	CHECK(!ptrace(PTRACE_CONT, pid, 0, 0));
+	return wait_for(pid, 48 << 8);
+}
+
 __attribute__((noinline)) static int function(int n)
 {
 	asm volatile ("");

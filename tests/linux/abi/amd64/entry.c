@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* System calls, and what the kernel tells a program about itself. */
 #include "amd64.h"
-#include <asm/prctl.h>
 
 void push_without_stack(void)
 {
@@ -167,6 +166,104 @@ int thread_pointer(void)
 		raw(__NR_exit, seen == 18 && again == 17 ? 3 : 2, 0, 0);
 	}
 	return wait_for(pid, 3 << 8);
+}
+
+#define HWCAP2_FSGSBASE 2
+static unsigned long words_of_gs[2] = { 27, 28 }, others_of_gs[2] = { 37, 38 };
+
+/* By the base of GS. */
+static unsigned long by_gs(void)
+{
+	unsigned long word;
+
+	asm volatile ("mov %%gs:8, %0" : "=r" (word));
+	return word;
+}
+
+static int set_gs(const unsigned long *base)
+{
+	return raw(__NR_arch_prctl, ARCH_SET_GS, (long)base, 0);
+}
+
+static volatile unsigned long seen_by_handler;
+
+static void look_by_gs(int sig, siginfo_t *si, void *context)
+{
+	seen_by_handler = by_gs();
+}
+
+/* A new thread begins with the base of the one that makes it. */
+static void *other_base(void *arg)
+{
+	if (by_gs() != 28 || set_gs(others_of_gs))
+		return NULL;
+	sched_yield();
+	return (void *)(long)(by_gs() == 38);
+}
+
+/* A process without a base runs meanwhile. */
+static int keeps_base(void)
+{
+	char *args[] = { "abi", "as", "gs", NULL };
+	unsigned long base = 0;
+	pthread_t thread;
+	void *result;
+	int pid, i;
+
+	CHECK(!set_gs(words_of_gs) && by_gs() == 28);
+	CHECK(!raw(__NR_arch_prctl, ARCH_GET_GS, (long)&base, 0) && base == (unsigned long)words_of_gs);
+	CHECK(raw(__NR_arch_prctl, ARCH_SET_GS, -4096, 0) == -EPERM && by_gs() == 28);
+	for (i = 0; i < 3; i++) {
+		sched_yield();
+		CHECK(by_gs() == 28);
+	}
+	catch(SIGUSR1, look_by_gs, 0);
+	raise(SIGUSR1);
+	CHECK(seen_by_handler == 28 && by_gs() == 28);
+	CHECK(!pthread_create(&thread, NULL, other_base, NULL) && !pthread_join(thread, &result) && result);
+	CHECK(by_gs() == 28);
+	pid = fork();
+	if (!pid) {
+		if (by_gs() != 28 || set_gs(others_of_gs) || by_gs() != 38)
+			raw(__NR_exit, 1, 0, 0);
+		execv("/proc/self/exe", args);
+		raw(__NR_exit, 2, 0, 0);
+	}
+	CHECK(wait_for(pid, 0) && by_gs() == 28);
+	CHECK(!set_gs(NULL) && !raw(__NR_arch_prctl, ARCH_GET_GS, (long)&base, 0) && !base);
+	asm volatile ("mov %%gs:(%1), %0" : "=r" (base) : "r" (words_of_gs));
+	CHECK(base == 27);
+	return 1;
+}
+
+/* Each thread has a base of GS, which it may set. */
+int base_of_gs(void)
+{
+	unsigned long base = 1;
+	int pid, i, passed;
+
+	CHECK(!raw(__NR_arch_prctl, ARCH_GET_GS, (long)&base, 0) && !base);
+	/* Programs ask so for the instructions on bases. */
+	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) {
+		asm volatile ("rdgsbase %0" : "=r" (base));
+		CHECK(!base);
+	} else {
+		RAISES(SIGILL, ILL_ILLOPN, asm volatile ("rdgsbase %0" : "=r" (base)));
+	}
+	pid = fork();
+	if (!pid) {
+		passed = keeps_base();
+		fflush(stdout);
+		_exit(passed ? 3 : 4);
+	}
+	/* By this one's own, which is 0. */
+	for (i = 0; i < 20; i++) {
+		sched_yield();
+		asm volatile ("mov %%gs:(%1), %0" : "=r" (base) : "r" (words_of_gs));
+		CHECK(base == 27);
+	}
+	CHECK(wait_for(pid, 3 << 8));
+	return 1;
 }
 
 /* What a process may not, or what is always so.  Some kernels have no such call. */

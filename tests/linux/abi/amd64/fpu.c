@@ -264,7 +264,10 @@ int fpu_exec(void)
 int as(const char *what)
 {
 	unsigned short control;
+	unsigned long base;
 
+	if (!strcmp(what, "gs"))
+		return raw(__NR_arch_prctl, ARCH_GET_GS, (long)&base, 0) || base;
 	asm ("fnstcw %0" : "=m" (control));
 	return strcmp(what, "control") || control != 0x37f;
 }

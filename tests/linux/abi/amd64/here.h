@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The checks of x86-64. */
 #define CHECKS_HERE(one) \
-	one(hwcap) one(cpuinfo) one(registers) one(restarts) one(thread_pointer) one(privileges) one(exceptions) \
+	one(hwcap) one(cpuinfo) one(registers) one(restarts) one(thread_pointer) one(base_of_gs) one(debuggers_gs) one(privileges) one(exceptions) \
 	one(handler_entry) one(frame_size) one(exception_frames) one(changed_frames) one(all_restored) one(red_zone) \
 	one(fpu_signals) one(fpu_frames) one(avx) one(avx_frames) one(fpu_fork) one(fpu_exec) one(fpu_exceptions) \
 	one(debugging) one(debuggers_code) one(steps) one(own_steps) one(emulation) one(breakpoints) one(breakpoints_of_exec) \
