@@ -9,7 +9,7 @@ use crate::options::{Options, number};
 use crate::panic::AmigaOne;
 use crate::regs;
 use abi::arch::powerpc::layout::MOST_POOL;
-use abi::{PAGE_SIZE, PhysAddr};
+use abi::PAGE_SIZE;
 use arch_common::boot::{Boot, Mapping, is_free, look_at, pool_at};
 use arch_common::platform::refuse;
 use core::ops::{self, RangeInclusive};
