@@ -607,9 +607,9 @@ fn make_disk(path: &Path, bytes: u64, holds: Contents) -> Result<()> {
             let _packages = Lock::of(&folder().join("debian"))?;
             debian::image(&making)?;
         }
-        Contents::Programs => {
+        Contents::Programs | Contents::Compiler => {
             let _programs = Lock::of(&folder().join("programs"))?;
-            programs::image(&making)?;
+            programs::image(&making, holds)?;
         }
         Contents::DebianDesktop => {
             let _packages = Lock::of(&folder().join("debian"))?;

@@ -14,6 +14,8 @@ pub enum Contents {
     Debian,
     /// Programs that are built of Debian's source, for a board for which Debian has no packages.
     Programs,
+    /// A C compiler that is built in this way, and what it calls.
+    Compiler,
     /// Debian's packages, of which those are unpacked that the others need to be installed.
     DebianPackages,
     /// Debian with a desktop.

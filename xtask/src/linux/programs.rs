@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The disk of programs for a processor for which Debian has no packages: they are built from
-//! Debian's source packages, as `linux/programs/recipes.toml` says.
+//! The disks of programs and of a compiler for a processor for which Debian has no packages: they are
+//! built from Debian's source packages, as `linux/programs/recipes.toml` says.
 
 use super::contents::Contents;
 use super::debian::make;
-use super::recipes::{Copy, Recipes};
-use super::root;
+use super::recipes::Recipes;
+use super::{folder, root};
 use crate::machine::board::Board;
-use crate::process::run;
+use crate::process::lock::Lock;
 use anyhow::{Result, ensure};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// What is built, and how; and what is copied.
 const RECIPES: &str = "linux/programs/recipes.toml";
@@ -26,7 +25,7 @@ pub fn can_hold(board: &Board, contents: Contents) -> Result<()> {
     let name = board.name();
     match contents {
         Contents::Ext4 => {}
-        Contents::Programs => ensure!(
+        Contents::Programs | Contents::Compiler => ensure!(
             board.linux()?.from_source,
             "Debian has packages for the board `{name}`, so nothing is built of its source: `./macadamia run debian` has them on its disk"
         ),
@@ -43,26 +42,31 @@ pub fn can_hold(board: &Board, contents: Contents) -> Result<()> {
     Ok(())
 }
 
-/// Puts the programs on a disk.
+/// Puts the programs on a disk, or a C compiler with what it calls, headers and libraries.
 ///
 /// # Errors
 /// If something does not build.
-pub fn image(image: &Path) -> Result<()> {
+pub fn image(image: &Path, holds: Contents) -> Result<()> {
+    // What the recipes call the disk.
+    let name = if matches!(holds, Contents::Compiler) { "compiler" } else { "programs" };
     let recipes = Recipes::read(RECIPES, BUILT, None)?;
-    recipes.build()?;
+    recipes.build(name)?;
     let tree = recipes.place()?.join("tree");
     if tree.exists() {
         fs::remove_dir_all(&tree)?;
     }
-    recipes.install(&tree)?;
-    for Copy { from, to, files } in &recipes.copy {
-        let place = tree.join(to);
-        fs::create_dir_all(&place)?;
-        for file in files {
-            run(Command::new("cp").arg("-a").arg(Path::new(from).join(file)).arg(&place))?;
-        }
-    }
+    recipes.install(name, &tree)?;
     make(image, "linux/programs/assemble \"$tree\" \"$@\"", &[&root::debians_busybox()?, &tree])
+}
+
+/// The contents of files that the recipes install at these paths; what was not built is.
+///
+/// # Errors
+/// If no recipe has a path, or something does not build.
+pub fn contents(paths: &[String]) -> Result<Vec<Vec<u8>>> {
+    let _building = Lock::of(&folder().join(BUILT))?;
+    let files = Recipes::read(RECIPES, BUILT, None)?.files(paths)?;
+    files.iter().map(|file| Ok(fs::read(file)?)).collect()
 }
 
 #[cfg(test)]
@@ -78,10 +82,12 @@ mod tests {
         };
         for name in ["pc", "versatilepb"] {
             assert_eq!(said(name, Contents::Debian)?, None);
-            assert!(
-                said(name, Contents::Programs)?
-                    .is_some_and(|why| why.contains("`./macadamia run debian`"))
-            );
+            for contents in [Contents::Programs, Contents::Compiler] {
+                assert!(
+                    said(name, contents)?
+                        .is_some_and(|why| why.contains("`./macadamia run debian`"))
+                );
+            }
         }
         assert_eq!(said("pc", Contents::DebianDesktop)?, None);
         for name in ["versatilepb", "amigaone"] {
@@ -90,7 +96,9 @@ mod tests {
                     .is_some_and(|why| why.contains(&format!("--screen --board {name}")))
             );
         }
-        assert_eq!(said("amigaone", Contents::Programs)?, None);
+        for contents in [Contents::Programs, Contents::Compiler] {
+            assert_eq!(said("amigaone", contents)?, None);
+        }
         assert!(
             said("amigaone", Contents::Debian)?
                 .is_some_and(|why| why.contains("run programs --board amigaone"))

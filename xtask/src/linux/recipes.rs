@@ -7,7 +7,7 @@ use super::{files, folder};
 use crate::machine::board;
 use crate::process::tether::group;
 use crate::process::{complete, run};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,9 +28,18 @@ const HEADERS: &str = "headers";
 #[serde(deny_unknown_fields)]
 pub struct Recipes {
     package: Vec<Recipe>,
-    /// What is on a disk besides.
+    /// Disks, and the packages that are on each.
     #[serde(default)]
-    pub copy: Vec<Copy>,
+    disks: BTreeMap<String, Vec<String>>,
+    /// What is on disks besides.
+    #[serde(default)]
+    copy: Vec<Copy>,
+    /// Of packages that take long: minutes of one processor.
+    #[serde(default)]
+    minutes: BTreeMap<String, u32>,
+    /// Packages that are written in C++: the board's compiler for it need not be there.
+    #[serde(default)]
+    cplusplus: Vec<String>,
     /// Packages of which only the source is taken that their authors made, without Debian's changes.
     #[serde(default)]
     upstream: Vec<String>,
@@ -75,16 +84,18 @@ struct Recipe {
     links: BTreeMap<String, Vec<String>>,
 }
 
-/// Files of this machine, unmodified.
+/// Files of this machine, and folders of such, unmodified.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Copy {
+struct Copy {
+    /// Disks that they are on.
+    disks: Vec<String>,
     /// A folder here.
-    pub from: String,
+    from: String,
     /// A folder of the disk.
-    pub to: String,
+    to: String,
     /// Their names in both.
-    pub files: Vec<String>,
+    files: Vec<String>,
 }
 
 impl Recipes {
@@ -107,12 +118,19 @@ impl Recipes {
         Ok(std::env::current_dir()?.join(folder()).join(&self.kitchen.folder))
     }
 
-    /// Builds all that was not built, or by another recipe.
+    /// Builds what is on a disk and was not built, or by another recipe.
     ///
     /// # Errors
-    /// If something does not build: what helps.
-    pub fn build(&self) -> Result<()> {
-        self.build_these(&self.package.iter().collect::<Vec<_>>())
+    /// If there is no such disk, or something does not build: what helps.
+    pub fn build(&self, disk: &str) -> Result<()> {
+        self.build_with_libraries(&self.on(disk)?)
+    }
+
+    /// The packages that are on a disk.
+    fn on(&self, disk: &str) -> Result<Vec<&Recipe>> {
+        let names = self.disks.get(disk);
+        let names = names.with_context(|| format!("{} has no disk `{disk}`", self.kitchen.file))?;
+        Ok(self.package.iter().filter(|package| names.contains(&package.source)).collect())
     }
 
     /// Builds what installs a file at one of these paths, and returns the files in their order.
@@ -128,12 +146,7 @@ impl Recipes {
                 .with_context(|| format!("{} does not say how `{path}` is made", self.kitchen.file))
         };
         let makers = paths.iter().map(maker).collect::<Result<Vec<_>>>()?;
-        let mut wanted: Vec<&Recipe> = Vec::new();
-        for package in &makers {
-            wanted.extend(self.libraries(package));
-            wanted.push(package);
-        }
-        self.build_these(&wanted)?;
+        self.build_with_libraries(&makers)?;
         let place = self.place()?;
         Ok(makers
             .iter()
@@ -188,6 +201,15 @@ impl Recipes {
         Ok(stamp)
     }
 
+    /// Builds what of these was not built, or by another recipe, and what of the libraries that they
+    /// are built with.
+    fn build_with_libraries(&self, packages: &[&Recipe]) -> Result<()> {
+        let with = packages.iter().flat_map(|package| {
+            self.libraries(package).into_iter().chain(std::iter::once(*package))
+        });
+        self.build_these(&with.collect::<Vec<_>>())
+    }
+
     /// Builds what of these was not built, or by another recipe. Libraries come before what is built
     /// with them, and may be there more than once.
     fn build_these(&self, packages: &[&Recipe]) -> Result<()> {
@@ -202,11 +224,17 @@ impl Recipes {
                 old.push((package, stamp));
             }
         }
+        if old.iter().any(|(package, _)| self.cplusplus.contains(&package.source)) {
+            has_cplusplus(&board::chosen().linux()?.tools)?;
+        }
         let apt = if old.is_empty() { None } else { Some(Apt::new()?) };
         for (at, (package, stamp)) in old.iter().enumerate() {
             let start = Instant::now();
+            let takes = self.minutes.get(&package.source).map_or_else(String::new, |minutes| {
+                format!(", which takes some {minutes} minutes of a processor")
+            });
             eprintln!(
-                "building {} of Debian's source ({} of {})",
+                "building {} of Debian's source ({} of {}){takes}",
                 package.source,
                 at + 1,
                 old.len()
@@ -320,13 +348,22 @@ impl Recipes {
         Ok(format!("{before}{}{}", tree.join("usr").display(), self.with_libraries(after)?))
     }
 
-    /// Puts all that is no library into the tree of a disk.
+    /// Puts what is on a disk into its tree.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn install(&self, tree: &Path) -> Result<()> {
-        for package in self.package.iter().filter(|package| !package.library) {
+    /// If there is no such disk, or it cannot be written.
+    pub fn install(&self, disk: &str, tree: &Path) -> Result<()> {
+        for package in self.on(disk)? {
             package.install(&self.place()?, tree)?;
+        }
+        for Copy { from, to, files, .. } in
+            self.copy.iter().filter(|copy| copy.disks.iter().any(|name| name == disk))
+        {
+            let place = tree.join(to);
+            fs::create_dir_all(&place)?;
+            for file in files {
+                run(Command::new("cp").arg("-a").arg(Path::new(from).join(file)).arg(&place))?;
+            }
         }
         Ok(())
     }
@@ -356,6 +393,18 @@ impl Recipe {
         }
         Ok(())
     }
+}
+
+/// Whether there is a compiler for C++, whose companions' names begin like this.
+fn has_cplusplus(tools: &str) -> Result<()> {
+    let compiler = format!("{tools}g++");
+    let there = Command::new(&compiler).arg("--version").stdout(Stdio::null()).status();
+    ensure!(
+        there.is_ok_and(|status| status.success()),
+        "there is no `{compiler}`, a compiler for C++: install the package `g++-{}`, as root, and run the same command again",
+        tools.trim_end_matches('-')
+    );
+    Ok(())
 }
 
 /// The names in braces of an argument.
@@ -396,10 +445,17 @@ mod tests {
             }
             let known =
                 |name: &String| recipes.package.iter().any(|package| package.source == *name);
-            assert!(
-                recipes.own.keys().chain(&recipes.upstream).chain(&recipes.plain).all(known),
-                "{file}"
-            );
+            let named = recipes.own.keys().chain(&recipes.upstream).chain(&recipes.plain);
+            let named = named.chain(recipes.minutes.keys()).chain(&recipes.cplusplus);
+            assert!(named.chain(recipes.disks.values().flatten()).all(known), "{file}");
+            let is_disk = |name: &String| recipes.disks.contains_key(name);
+            assert!(recipes.copy.iter().flat_map(|copy| &copy.disks).all(is_disk), "{file}");
+            let is_on = |disk: &String| {
+                recipes
+                    .on(disk)
+                    .is_ok_and(|packages| packages.iter().all(|package| !package.library))
+            };
+            assert!(recipes.disks.keys().all(is_on), "{file}: a library is on a disk");
         }
         Ok(())
     }
@@ -422,6 +478,14 @@ mod tests {
         let differ: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a != b).collect();
         assert_eq!(differ, [true, true, true, false]);
         Ok(())
+    }
+
+    #[test]
+    fn a_compiler_that_is_missing_is_named_with_its_package() {
+        assert!(has_cplusplus("no-such-processor-").is_err_and(|error| {
+            let said = error.to_string();
+            said.contains("no `no-such-processor-g++`") && said.contains("`g++-no-such-processor`")
+        }));
     }
 
     #[test]

@@ -284,11 +284,11 @@ fn quiet() -> Result<()> {
         let before = scene.read("installed")?;
         let said = scene.run(asks)?.err;
         // What is compiled for Alpha is slow: only who asks for that needs a compiler.
-        // So is Linux alone on pc64, which the book measures, too.
+        // So is Linux alone on pc64, which the book measures, too, and a compiler in Linux.
         let compilers = match asks {
-            [_, "--all", ..] => " gcc-alpha-linux-gnu libelf-dev",
+            [_, "--all", ..] => " gcc-alpha-linux-gnu libelf-dev g++ g++-powerpc-linux-gnu",
             [.., "alpha.core" | "clipper" | "clipper.systems"] => " gcc-alpha-linux-gnu",
-            ["bench"] => " libelf-dev",
+            ["bench"] => " libelf-dev g++ g++-powerpc-linux-gnu",
             _ => "",
         };
         let missing = format!("binutils-alpha-linux-gnu qemu-system-misc{compilers}");
