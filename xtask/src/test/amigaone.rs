@@ -26,6 +26,9 @@ pub const ALL: &[Test] = &[
         on_amigaone(arm::programs)
     }),
     slow("amigaone.linux.land", "it builds programs of Debian's source", || on_amigaone(land::all)),
+    slow("amigaone.linux.compiler", "it builds a compiler of Debian's source", || {
+        on_amigaone(land::compiler)
+    }),
     slow("amigaone.linux.attack", "minutes; `linux.attack` is the PC's", || {
         on_amigaone(dialogue::attack)
     }),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the disk of programs that are built from Debian's source: each program does what it is
-//! for.
+//! Tests of the disks of programs and of a compiler that are built from Debian's source: each program
+//! does what it is for.
 
-use crate::guest::{Guest, insert};
+use crate::guest::{Guest, compile, insert};
 use crate::machine::board;
 use anyhow::{Context, Result, ensure};
+use std::process::Command;
+use std::time::Duration;
 
 /// What is asked.
 struct Check {
@@ -95,4 +97,73 @@ pub(super) fn all() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is compiled in Linux.
+const COMPILED: &str = "tests/linux/compiled.c";
+/// A program that has headers and the library of mathematics, linked with shared libraries.
+const SHARED: &str = "#include <math.h>\n#include <stdio.h>\nint main(int count, char **words) { printf(\"%.3f %s\\n\", sqrt(count + 1), words[1]); return 3; }\n";
+/// As much optimisation as a compile has.
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-Os"];
+/// Seconds that all of it may take.
+const COMPILING: Duration = Duration::from_secs(1200);
+
+/// A compiler in Linux makes the assembly that Debian's cross compiler of the same version makes
+/// here, and a program of it that says what the program says that was compiled here. It compiles,
+/// assembles and links by itself.
+pub(super) fn compiler() -> Result<()> {
+    let cross = |level: &str| -> Result<String> {
+        let mut gcc = Command::new(board::chosen().linux()?.compiler());
+        let output =
+            gcc.args([level, "-S", "-o", "-", COMPILED]).output().context("no compiler")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let inserts = vec![
+        insert("/root/compiled.c", std::fs::read(COMPILED)?),
+        insert("/root/shared.c", SHARED.into()),
+        insert("/root/cross", compile(COMPILED)?),
+    ];
+    let guest =
+        Guest { system: "systems/compiler.toml", inserts, timeout: COMPILING, ..Guest::default() };
+    let o = guest.succeed(&format!(
+        "cd /root; for level in {}; do echo \"== $level\"; gcc $level -S -o - compiled.c || exit 1; done; \
+         echo '== own'; gcc -O2 -static -o own compiled.c && ./own; \
+         echo '== cross'; ./cross; \
+         echo '== shared'; cc -o shared shared.c -lm && ./shared one; echo $?",
+        LEVELS.join(" ")
+    ))?;
+    let text = o.text();
+    let part = |name: &str| {
+        let part = text.split("== ").filter_map(|part| part.split_once('\n'));
+        part.into_iter()
+            .find(|(named, _)| *named == name)
+            .map(|(_, part)| part)
+            .with_context(|| format!("nothing of {name}: {}", o.said()))
+    };
+    for level in LEVELS {
+        let (here, there) = (cross(level)?, part(level)?);
+        let (here, there): (Vec<_>, Vec<_>) = (code(&here).collect(), code(there).collect());
+        let differs = here.iter().zip(&there).position(|(here, there)| here != there);
+        ensure!(
+            here == there && here.len() > 1000,
+            "{level}: {} lines of assembly here and {} there, which differ from line {differs:?} on",
+            here.len(),
+            there.len()
+        );
+        println!("# {level}: {} lines of assembly are those of the cross compiler", here.len());
+    }
+    let (own, cross) = (part("own")?, part("cross")?);
+    ensure!(
+        own == cross && own.lines().count() == 9,
+        "compiled there it says `{own}`, and compiled here `{cross}`"
+    );
+    let shared = part("shared")?;
+    ensure!(shared == "1.732 one\n3\n", "the program with shared libraries says `{shared}`");
+    Ok(())
+}
+
+/// Assembly without what names its compiler and its source.
+fn code(assembly: &str) -> impl Iterator<Item = &str> {
+    assembly.lines().filter(|line| !line.starts_with("\t.ident") && !line.starts_with("\t.file"))
 }
