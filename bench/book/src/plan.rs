@@ -54,7 +54,8 @@ pub struct Run {
     #[serde(default)]
     pub packages: Vec<String>,
     /// Files of Debian's source packages that both Linuxes get, by the paths that they have there;
-    /// they are built with musl (linux/musl/recipes.toml).
+    /// they are built with musl (linux/musl/recipes.toml), or for a board for which Debian has no
+    /// packages as for its disks (linux/programs/recipes.toml).
     #[serde(default)]
     pub built: Vec<String>,
     /// Files of the project that both Linuxes get in `/src`; those in C are preprocessed.

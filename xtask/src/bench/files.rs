@@ -4,7 +4,7 @@
 
 use crate::guest::insert;
 use crate::linux::root::Insert;
-use crate::linux::{debian, musl, packages};
+use crate::linux::{debian, musl, packages, programs};
 use crate::machine::board;
 use crate::process::run;
 use anyhow::{Context, Result, ensure};
@@ -61,7 +61,9 @@ pub fn built(paths: &[String]) -> Result<Vec<Insert>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
-    let contents = musl::programs(paths)?;
+    let built =
+        if board::chosen().linux()?.from_source { programs::contents } else { musl::programs };
+    let contents = built(paths)?;
     Ok(paths.iter().zip(contents).map(|(path, file)| insert(&format!("/{path}"), file)).collect())
 }
 
