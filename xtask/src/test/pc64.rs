@@ -322,15 +322,17 @@ fn nmi() -> Result<()> {
     // The console may still be printing.
     let mut looks = 0;
     loop {
-        session.send(b"info registers\n")?;
+        // It stands still, so that the NMI strikes where it was seen.
+        session.send(b"stop\ninfo registers\n")?;
         session.expect("CS =")?;
         if session.until("\n")?.starts_with(RING_1) {
             break;
         }
         looks += 1;
         ensure!(looks < LOOKS, "the server does not run");
+        session.send(b"cont\n")?;
     }
-    session.send(b"nmi\n")?;
+    session.send(b"nmi\ncont\n")?;
     session.expect("KERNEL PANIC: the machine reports an error (vector 2)")?;
     session.expect("  cs     00000041")?;
     session.expect("backtrace:")?;
