@@ -245,15 +245,20 @@ fn flush() -> Result<()> {
         .carry_out()?;
         let mut session = emulator::session(&built)?;
         session.expect(PROMPT)?;
-        let before = flushes(&mut session)?;
+        let [before, ..] = counts(&mut session)?;
         session.send(b"for i in 1 2 3; do echo $i > /mnt/$i; sync; done; echo re'a'dy\r")?;
         session.expect("ready")?;
         session.expect(PROMPT)?;
-        let after = flushes(&mut session)?;
+        let [after, writes, written] = counts(&mut session)?;
         ensure!(
             after >= before + 3,
             "{interface:?}: after three times `sync` there were {} flushes",
             after - before
+        );
+        // A machine that stops leaves a block of the file system old or new, never half of each.
+        ensure!(
+            writes > 0 && written >= writes * BLOCK,
+            "{interface:?}: {written} bytes were written in {writes} pieces"
         );
         session.send(b"poweroff\r")?;
         session.end()?;
@@ -261,17 +266,22 @@ fn flush() -> Result<()> {
     Ok(())
 }
 
-/// How often QEMU was told to flush the first disk.
-fn flushes(session: &mut Session) -> Result<u64> {
+/// Bytes of a block of the file system.
+const BLOCK: u64 = 4096;
+
+/// What QEMU was told to do with the first disk: flushes, writes, and their bytes.
+fn counts(session: &mut Session) -> Result<[u64; 3]> {
     // Ctrl-A c: from the serial line to the monitor and back.
     session.send(b"\x01cinfo blockstats\n")?;
-    session.expect("flush_operations=")?;
+    session.expect(" rd_bytes=")?;
     let line = session.line()?;
     session.send(b"\x01c")?;
-    line.split(' ')
-        .next()
-        .and_then(|count| count.parse().ok())
-        .with_context(|| format!("no count: {line}"))
+    let count = |name: &str| {
+        line.split(' ')
+            .find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+            .with_context(|| format!("no {name}: {line}"))
+    };
+    Ok([count("flush_operations")?, count("wr_operations")?, count("wr_bytes")?])
 }
 
 /// Bytes of the disk of that test: sectors are numbered by all that 32 bits can.

@@ -4,6 +4,7 @@
 
 use crate::driver::{Disk, Sector, memories};
 use crate::line::{ALARM, GIVEN_UP, Line, PATIENCE, accept_all};
+use core::ops::Range;
 use frames::Shared;
 use macadamia::alloc::format;
 use macadamia::alloc::string::String;
@@ -40,9 +41,15 @@ mod status {
 mod command {
     pub const READ: u8 = 0x20;
     pub const WRITE: u8 = 0x30;
-    /// The same for sector numbers of 48 bits.
+    /// The same with several sectors to an interrupt, as many as the mode says.
+    pub const READ_MULTIPLE: u8 = 0xc4;
+    pub const WRITE_MULTIPLE: u8 = 0xc5;
+    pub const SET_MULTIPLE_MODE: u8 = 0xc6;
+    /// The four for sector numbers of 48 bits.
     pub const READ_EXT: u8 = 0x24;
     pub const WRITE_EXT: u8 = 0x34;
+    pub const READ_MULTIPLE_EXT: u8 = 0x29;
+    pub const WRITE_MULTIPLE_EXT: u8 = 0x39;
     pub const FLUSH: u8 = 0xe7;
     pub const FLUSH_EXT: u8 = 0xea;
     pub const IDENTIFY: u8 = 0xec;
@@ -50,8 +57,10 @@ mod command {
 
 /// In the device register: addresses are sector numbers, the first disk.
 const LBA: u8 = 0xe0;
-/// In the answer to `IDENTIFY`, in words of 32 bits: the number of sectors that 28 bits number;
-/// what the disk can; the number of all sectors, low word first.
+/// In the answer to `IDENTIFY`, in words of 32 bits: the most sectors to an interrupt (bits 16 to
+/// 23); the number of sectors that 28 bits number; what the disk can; the number of all sectors,
+/// low word first.
+const MULTIPLE_WORD: usize = 23;
 const SECTORS_WORD: usize = 30;
 const FEATURES_WORD: usize = 41;
 const ALL_SECTORS_WORD: usize = 50;
@@ -86,6 +95,9 @@ struct Channel {
     control: u16,
     line: Line,
     sectors: u64,
+    /// How many sectors have one interrupt, which the disk takes or gives in one piece. 1 is a disk
+    /// that has no such mode.
+    piece: u32,
     /// When the command under way is to be done.
     deadline: u64,
     /// One was not in time.
@@ -101,8 +113,8 @@ impl Ata {
         let line = Line::open(env, "ata-irq")?;
         let (base, control) = (env.ports("ata"), env.ports("ata-control"));
         let mut channel =
-            Channel { base, control, line, sectors: 0, deadline: 0, is_given_up: false };
-        channel.sectors = channel.identify().map_err(|why| format!("{why} (port {base:#x})"))?;
+            Channel { base, control, line, sectors: 0, piece: 1, deadline: 0, is_given_up: false };
+        channel.identify().map_err(|why| format!("{why} (port {base:#x})"))?;
         let memories = memories(env).filter_map(|name| Region::find(env, &name)).collect();
         Ok(Self { channel, memories, done: None })
     }
@@ -133,8 +145,9 @@ impl Ata {
 }
 
 impl Channel {
-    /// The number of sectors, or why there is none.
-    fn identify(&mut self) -> Result<u64, &'static str> {
+    /// Finds out the number of sectors, and sets how many have one interrupt; or why there is no
+    /// disk.
+    fn identify(&mut self) -> Result<(), &'static str> {
         // Before the reset: until that is over, a disk that is not selected looks like none.
         self.put(register::DEVICE, LBA);
         // A channel without a disk floats, or is silent.
@@ -159,7 +172,22 @@ impl Channel {
             [identity[ALL_SECTORS_WORD], identity[ALL_SECTORS_WORD + 1]].map(u64::from);
         let few = u64::from(identity[SECTORS_WORD]).min(MOST_BY_28_BITS);
         let has_48_bits = identity[FEATURES_WORD] & HAS_48_BITS_MASK == HAS_48_BITS;
-        Ok(if has_48_bits { few.max(high << 32 | low) } else { few })
+        self.sectors = if has_48_bits { few.max(high << 32 | low) } else { few };
+        // A file system's block is written in one piece: a machine that stops in the middle of a
+        // write leaves it old or new, where the disk does so (an emulator that is killed does).
+        let most = identity[MULTIPLE_WORD] >> 16 & 0xff;
+        let piece = most.checked_ilog2().map_or(1, |log| 1 << log);
+        if piece > 1 {
+            // A disk that refuses does without.
+            let accepted =
+                self.start(command::SET_MULTIPLE_MODE, 0, piece).and_then(|()| self.finish());
+            match accepted {
+                Ok(()) => self.piece = piece,
+                Err(DISK_FAILED) => {}
+                Err(_) => return Err("it does not say how many sectors have one interrupt"),
+            }
+        }
+        Ok(())
     }
 
     fn put(&self, register: u16, value: u8) {
@@ -185,12 +213,17 @@ impl Channel {
     /// Reads sectors, four bytes at a time, the first of them the lowest.
     fn read(&mut self, first: u64, count: u32, mut put: impl FnMut(u32, u32)) -> Result<(), u32> {
         self.in_time(|channel| {
-            channel.start_at(command::READ, command::READ_EXT, first, count)?;
-            for sector in 0..count {
+            let commands = if channel.piece > 1 {
+                [command::READ_MULTIPLE, command::READ_MULTIPLE_EXT]
+            } else {
+                [command::READ, command::READ_EXT]
+            };
+            channel.start_at(commands, first, count)?;
+            for piece in channel.pieces(count) {
                 channel.finish()?;
                 channel.expect_data()?;
-                for word in (0..SECTOR).step_by(4) {
-                    put(sector * SECTOR + word, read32(channel.base + register::DATA));
+                for byte in piece.step_by(4) {
+                    put(byte, read32(channel.base + register::DATA));
                 }
             }
             Ok(())
@@ -199,18 +232,30 @@ impl Channel {
 
     fn write(&mut self, first: u64, count: u32, get: impl Fn(u32) -> u32) -> Result<(), u32> {
         self.in_time(|channel| {
-            channel.start_at(command::WRITE, command::WRITE_EXT, first, count)?;
-            // The first sector is asked for without an interrupt.
+            let commands = if channel.piece > 1 {
+                [command::WRITE_MULTIPLE, command::WRITE_MULTIPLE_EXT]
+            } else {
+                [command::WRITE, command::WRITE_EXT]
+            };
+            channel.start_at(commands, first, count)?;
+            // The first piece is asked for without an interrupt.
             channel.while_any(status::BUSY)?;
-            for sector in 0..count {
+            for piece in channel.pieces(count) {
                 channel.expect_data()?;
-                for word in (0..SECTOR).step_by(4) {
-                    write32(channel.base + register::DATA, get(sector * SECTOR + word));
+                for byte in piece.step_by(4) {
+                    write32(channel.base + register::DATA, get(byte));
                 }
                 channel.finish()?;
             }
             Ok(())
         })
+    }
+
+    /// The bytes of a transfer of this many sectors, in the pieces that have one interrupt each; the
+    /// last may be shorter.
+    fn pieces(&self, count: u32) -> impl Iterator<Item = Range<u32>> + use<> {
+        let (end, piece) = (count * SECTOR, self.piece * SECTOR);
+        (0..end).step_by(piece as usize).map(move |start| start..end.min(start + piece))
     }
 
     fn flush(&mut self) -> Result<(), u32> {
@@ -222,9 +267,14 @@ impl Channel {
         })
     }
 
-    /// Starts a transfer: by the command with 28 bits of sector number, or, where they do not do,
-    /// by that with 48.
-    fn start_at(&mut self, command: u8, extended: u8, first: u64, count: u32) -> Result<(), u32> {
+    /// Starts a transfer: by the first command, with 28 bits of sector number, or, where they do not
+    /// do, by the second, with 48.
+    fn start_at(
+        &mut self,
+        [command, extended]: [u8; 2],
+        first: u64,
+        count: u32,
+    ) -> Result<(), u32> {
         if first + u64::from(count) <= MOST_BY_28_BITS {
             return self.start(command, first as u32, count);
         }
@@ -262,7 +312,7 @@ impl Channel {
         self.while_any(status::BUSY | status::DATA_REQUEST)
     }
 
-    /// Waits for the interrupt that ends a command, or a sector of it.
+    /// Waits for the interrupt that ends a command, or a piece of it.
     fn finish(&mut self) -> Result<(), u32> {
         let port = self.base + register::STATUS;
         let status = self.line.wait(self.deadline, || {
