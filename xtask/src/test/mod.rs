@@ -58,10 +58,11 @@ use crate::machine::board::{self, Board};
 use crate::{catalogue, description, pages};
 use anyhow::{Context, Result, bail, ensure};
 use kept::Kept;
-use results::{Outcome, Results, Times};
+use results::{Keeper, Outcome, Results, Times};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tally::{Check, DOCUMENTS, Tally, Test, test};
 
@@ -333,17 +334,26 @@ pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
     };
     let (first, mut rest): (Vec<&Entry>, Vec<&Entry>) =
         chosen.into_iter().filter(is_run).partition(|test| test.first);
-    let mut outcomes: Vec<Outcome> = first.into_iter().map(|test| test.run(&kept)).collect();
+    // Of a tree that differs from its commit, or is no work tree of Git, no result is kept.
+    let keeper = Mutex::new(Results::open().ok().map(Keeper::new));
+    let run = |test: &Entry| {
+        let outcome = test.run(&kept);
+        if let Some(keeper) = keeper.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            keeper.take(outcome.clone());
+        }
+        outcome
+    };
+    let mut outcomes: Vec<Outcome> = first.into_iter().map(run).collect();
     let mut times = Times::read();
     rest.sort_by_key(|test| {
         (!test.name.starts_with(SOURCE), std::cmp::Reverse(times.of(&test.name)))
     });
-    // Of a tree that differs from its commit, or is no work tree of Git, no result is kept.
-    let results = Results::open().ok();
-    outcomes.extend(side_by_side(&rest, &kept));
+    outcomes.extend(side_by_side(&rest, run));
     times.keep(&outcomes)?;
-    if let Some(Err(reason)) = results.map(|mut results| results.keep(&outcomes)) {
-        println!("# no result is kept for docs/results.md: {reason}");
+    if let Some(Err(reason)) =
+        keeper.into_inner().unwrap_or_else(PoisonError::into_inner).map(Keeper::end)
+    {
+        println!("# results are not kept for docs/results.md: {reason}");
     }
     outcomes.sort_by_key(|outcome| std::cmp::Reverse(outcome.seconds));
     for Outcome { test, seconds, .. } in
@@ -356,11 +366,11 @@ pub fn all(filter: &str, slow: bool, fresh: bool) -> Result<()> {
 }
 
 /// Runs these tests in their order, one more at a time than there are processors: some wait.
-fn side_by_side(tests: &[&Entry], kept: &Kept) -> Vec<Outcome> {
+fn side_by_side(tests: &[&Entry], run: impl Fn(&Entry) -> Outcome + Sync) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let work = || {
         std::iter::from_fn(|| tests.get(next.fetch_add(1, Ordering::Relaxed)))
-            .map(|test| test.run(kept))
+            .map(|test| run(test))
             .collect::<Vec<_>>()
     };
     let count = 1 + std::thread::available_parallelism().map_or(1, NonZero::get);

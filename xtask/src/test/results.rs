@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where results are kept, so that an interrupted shard goes on.
 const KEPT: &str = "out/results.json";
@@ -129,6 +129,50 @@ impl Results {
         rows.extend(kept);
         std::fs::write(TABLE, text(tests, &rows, &machine()?)?)?;
         println!("wrote {TABLE}: {count} tests were run here");
+        Ok(())
+    }
+}
+
+/// Keeps results while tests run, so that a run that is interrupted leaves those of the tests that
+/// ended.
+pub struct Keeper {
+    results: Results,
+    /// What is not kept yet.
+    waiting: Vec<Outcome>,
+    /// When something was kept the last time.
+    last: Instant,
+    /// Why nothing more is kept.
+    failure: Option<anyhow::Error>,
+}
+
+/// How long results wait until they are kept: for that Git looks at the whole tree.
+const WAIT: Duration = Duration::from_secs(30);
+
+impl Keeper {
+    /// Keeps them among these.
+    pub fn new(results: Results) -> Self {
+        Self { results, waiting: Vec::new(), last: Instant::now(), failure: None }
+    }
+
+    /// A test has ended.
+    pub fn take(&mut self, outcome: Outcome) {
+        self.waiting.push(outcome);
+        if self.last.elapsed() >= WAIT && self.failure.is_none() {
+            self.failure = self.keep().err();
+        }
+    }
+
+    /// All tests have ended.
+    ///
+    /// # Errors
+    /// If the tree changed since the first one began, or results could not be written.
+    pub fn end(mut self) -> Result<()> {
+        self.failure.take().map_or_else(|| self.keep(), Err)
+    }
+
+    fn keep(&mut self) -> Result<()> {
+        self.results.keep(&std::mem::take(&mut self.waiting))?;
+        self.last = Instant::now();
         Ok(())
     }
 }
