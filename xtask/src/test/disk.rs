@@ -41,7 +41,11 @@ pub const ALL: &[Test] = &[
     slow("versatilepb.linux.disk", "more kills, as `linux.disk.long`", || {
         on_board(|| survives(Interface::Virtio, 20))
     }),
-    test("versatilepb.disk.errors", || on_board(errors)),
+    slow(
+        "versatilepb.disk.errors",
+        "the same as `disk.errors`; `versatilepb.model.devices` has the board's disk",
+        || on_board(errors),
+    ),
     test("pc64.disk.errors", || on_pc64(errors)),
     test("malta.disk.errors", || on_malta(errors)),
     test("linux.fsx", fsx),

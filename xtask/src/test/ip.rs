@@ -35,7 +35,9 @@ pub const ALL: &[Test] = &[
     slow("versatilepb.net.flood", "the same as `net.flood`", || on_board(|| flood(Nic::Virtio))),
     test("pc64.net.tutorial", || on_pc64(tutorial)).reading(&["docs/tutorial-net.md"]),
     test("pc64.net.echo", || on_pc64(|| echo(Nic::Virtio))),
-    test("pc64.net.echo.e1000", || on_pc64(|| echo(Nic::E1000))),
+    slow("pc64.net.echo.e1000", "as `pc64.net.echo`, with another card", || {
+        on_pc64(|| echo(Nic::E1000))
+    }),
     test("pc64.net.chaos.e1000", || on_pc64(chaos)),
     test("pc64.net.memory", || on_pc64(|| memory(Nic::Virtio, &MEMORIES))),
     test("pc64.net.memory.e1000", || on_pc64(|| memory(Nic::E1000, &MEMORIES[2..]))),

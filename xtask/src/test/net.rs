@@ -27,7 +27,7 @@ use std::time::Duration;
 pub const ALL: &[Test] = &[
     test("linux.net", || transfers(guest())),
     test("linux.net.e1000", || transfers(Guest { nic: Nic::E1000, ..guest() })),
-    test("linux.net.bochs", on_bochs),
+    slow("linux.net.bochs", "as `linux.net`, in Bochs, where `linux.disk.bochs` runs", on_bochs),
     test("linux.net.forward", forward),
     test("linux.net.absent", absent),
     test("linux.net.restarts", || restarts(Nic::Virtio)),

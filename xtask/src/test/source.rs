@@ -43,8 +43,17 @@ pub const ALL: &[Test] = &[
             "warnings",
         ])
     }),
-    test("source.clippy.contracts", clippy_contracts),
-    test("source.clippy.bare", clippy_bare),
+    slow(
+        "source.clippy.contracts",
+        "minutes: tests of fast paths, once for each processor; `source.clippy.host` has one of them",
+        clippy_contracts,
+    ),
+    test("source.clippy.bare", || clippy_bare(|board| FIRST.contains(&board))),
+    slow(
+        "source.clippy.bare.elsewhere",
+        "minutes: boards that compile much of what `source.clippy.bare` looks at again",
+        || clippy_bare(|board| !FIRST.contains(&board)),
+    ),
     slow("source.portable", "boards have words of both widths and both orders of bytes", portable),
     test("host", host),
     test("host.tool", host_tool).reading(DOCUMENTS),
@@ -199,11 +208,17 @@ fn cargo(arguments: &[&str]) -> Result<()> {
     run(crate::process::cargo().args(arguments))
 }
 
-/// Programs of each board, and what they are made of.
-fn clippy_bare() -> Result<()> {
+/// Boards that have words of both widths.
+const FIRST: [&str; 2] = [board::DEFAULT, "pc64"];
+
+/// Programs of each of these boards, and what they are made of.
+fn clippy_bare(is_wanted: impl Fn(&str) -> bool) -> Result<()> {
     let crates = check::Crates::read()?;
     for board in board::all()? {
         let name = board.name();
+        if !is_wanted(&name) {
+            continue;
+        }
         board::with(board, || {
             // The standard library is compiled for programs of a board that fast tests run; for
             // another one it is only checked, which takes a quarter of that.

@@ -14,6 +14,10 @@ use std::time::Duration;
 
 /// Tests of systems that run only when they are named, or everything is asked for, and why.
 const SLOW: &[(&str, &str)] = &[
+    (
+        "system.hostile-bochs",
+        "a minute; `system.hostile` makes such calls in QEMU, and `linux.attack.server` runs there",
+    ),
     ("system.chaos-screen", "minutes; `system.chaos` has network and disk"),
     ("amigaone.system.chaos", "a minute; `amigaone.chaos.long` has its faults and more"),
     (
