@@ -270,8 +270,8 @@ fn flush() -> Result<()> {
     Ok(())
 }
 
-/// Bytes of a block of the file system.
-const BLOCK: u64 = 4096;
+/// Bytes of the smallest block of a file system, as of its superblock.
+const BLOCK: u64 = 1024;
 
 /// What QEMU was told to do with the first disk: flushes, writes, and their bytes.
 fn counts(session: &mut Session) -> Result<[u64; 3]> {
