@@ -15,6 +15,9 @@ use crate::{PAGE_SIZE, UserAddr, Word};
 use bytemuck::{Pod, Zeroable};
 use core::mem::offset_of;
 
+/// Bytes of that area: what a native space maps begins so far after its start, wherever that is.
+pub const AREA_BYTES: Word = AREA_END - AREA_START;
+
 /// Bytes of a slot that are used.
 pub const SLOT_USED: u32 = FPU_OFFSET + FPU_SIZE;
 

@@ -6,7 +6,7 @@ use crate::{
     ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SELF, SHARED, SPACE, Why, bytes, check, fails, fill,
     good,
 };
-use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, SLOT_SIZE, SLOT_START};
+use abi::utcb::{AREA_BYTES, AREA_END, AREA_START, FIRST_SLOT, SLOT_SIZE, SLOT_START};
 use abi::{Op, Rights, TABLE_SPAN, USER_END, Word};
 use core::sync::atomic::{AtomicU32, Ordering};
 use macadamia::cap::{copy, delete, identify};
@@ -96,7 +96,7 @@ fn finds_its_argument(bed: &mut Bed) -> Result<(), Why> {
     check("the argument", ARGUMENT.load(Ordering::Relaxed) == 0x7777)?;
     let at = UTCB.load(Ordering::Relaxed) as Word;
     // After the first slot of a space, which may have its own part of the area.
-    let own = (utcb::address() - FIRST_SLOT) / (AREA_END - AREA_START) * (AREA_END - AREA_START);
+    let own = (utcb::address() - FIRST_SLOT) / AREA_BYTES * AREA_BYTES;
     let is_slot = |at: Word| {
         (own + FIRST_SLOT..own + AREA_END).contains(&at)
             && (at % PAGE - SLOT_START as Word).is_multiple_of(SLOT_SIZE as Word)

@@ -8,7 +8,8 @@
 
 use abi::arch::x86_64::marker::{BEGIN, END, OPCODE, immediate};
 use abi::frame::vector;
-use abi::{Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
+use abi::utcb::AREA_BYTES;
+use abi::{Op, PAGE_SIZE, Rights, Tag, USER_END, Word};
 use macadamia::alloc::vec::Vec;
 use macadamia::cap::{copy, delete};
 use macadamia::ipc::{poll, receive};
@@ -28,7 +29,7 @@ const OWN: Space = Space(image::slot::SPACE as Word);
 const QUOTA: Quota = Quota(image::slot::QUOTA as Word);
 /// The window of the server; its code, its data and its stack after the kernel's part.
 const WINDOW: Word = USER_END - (512 << 20);
-const CODE: Word = WINDOW + 2 * TABLE_SPAN;
+const CODE: Word = WINDOW + AREA_BYTES;
 const DATA: Word = CODE + PAGE_SIZE;
 /// The code of the alien.
 const ALIEN: Word = 0x0800_0000;

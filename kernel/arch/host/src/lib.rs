@@ -17,6 +17,7 @@ pub use numbers::{NUMBERS, Numbers};
 pub use registers::{ARGUMENTS, HostRegisters, set_vector};
 
 use abi::kip::Kip;
+use abi::utcb::{AREA_BYTES, AREA_END};
 use abi::{CacheOp, Error, PAGE_SIZE, PhysAddr, USER_END, UserAddr, Word};
 use bytemuck::Zeroable;
 use kcore::boot::{self, Machine, thread_table};
@@ -59,8 +60,8 @@ pub mod slot {
 /// UTCBs, the last but one the information page.
 pub const ELSEWHERE: Area = Area {
     start: UserAddr(0x2000_0000),
-    end: UserAddr(0x2040_0000),
-    kip: Some(UserAddr(0x203f_e000)),
+    end: UserAddr(0x2000_0000 + AREA_BYTES),
+    kip: Some(UserAddr(0x2000_0000 + AREA_BYTES - 2 * PAGE_SIZE)),
     first_slot: UserAddr(0x2000_0000),
 };
 
@@ -438,7 +439,7 @@ fn boot_in<P: Port>(port: P, windows: Word, (start, bytes): (*mut u8, u32)) -> K
     let mut kernel = Kernel::new(pool, port);
     let header = abi::boot::Header {
         root_bytes: PAGE_SIZE as u32,
-        root_address: 0x40_0000,
+        root_address: AREA_END as u32,
         root_offset: PAGE_SIZE as u32,
         total: 2 * PAGE_SIZE as u32,
         ..abi::boot::Header::zeroed()

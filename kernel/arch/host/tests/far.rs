@@ -5,6 +5,7 @@
 
 use crate::common;
 
+use abi::utcb::AREA_END;
 use abi::{
     Error, MapRecord, Op, PAGE_SIZE, PhysAddr, Rights, TABLE_SPAN, USER_END, UserAddr, Word,
 };
@@ -37,7 +38,8 @@ fn border(number: Word) -> Word {
     let highest = TABLE_SPAN * HostFormat::ENTRIES.pow(HostFormat::LEVELS - 2) as Word;
     let part = |parts: Word| (USER_END / parts).next_multiple_of(highest);
     let border = number % 8 * part(8) + number / 8 % 4 * part(256);
-    (border - border % TABLE_SPAN).max(SPANS * TABLE_SPAN)
+    // The segment's half below it is above the kernel's area.
+    (border - border % TABLE_SPAN).max(SPANS * TABLE_SPAN).max(AREA_END + SPANS / 2 * TABLE_SPAN)
 }
 
 #[derive(Clone, Copy)]

@@ -4,6 +4,7 @@
 
 use crate::common;
 
+use abi::utcb::AREA_END;
 use abi::{MapRecord, Op, PAGE_SIZE, Rights, TABLE_SPAN, Tag, USER_END, Word};
 use arch_host::{Host, HostFormat, RAM, boot};
 use common::{PAGE, call, call_tag, leaves_of, low, seed, set_words, slot, slot_of, tag, used};
@@ -145,7 +146,7 @@ fn value() -> impl Strategy<Value = Word> {
         1 => any::<Word>(),
         1 => (0..64 as Word).prop_map(|n| n * PAGE_SIZE),
         1 => Just(TABLE_SPAN),
-        1 => (0..16 as Word).prop_map(|n| 0x40_0000 + n * PAGE_SIZE),
+        1 => (0..16 as Word).prop_map(|n| AREA_END + n * PAGE_SIZE),
         // Far apart, up to the end and above.
         1 => (1..10 as Word).prop_map(|n| USER_END / 8 * n),
     ]

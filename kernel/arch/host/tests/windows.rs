@@ -112,7 +112,8 @@ fn a_window_of_any_size_is_shown() {
         let before = used(&mut boot_with_windows(start));
         let (server, process) = (space_of(&kernel, SERVER), space_of(&kernel, PROCESS));
         let check = |kernel: &Kernel<Host>| check_shown(kernel, process, server, (start, level));
-        let middle = start + (bytes / 2) / TABLE_SPAN * TABLE_SPAN;
+        // Of what is the server's.
+        let middle = start + AREA + (bytes - AREA) / 2 / TABLE_SPAN * TABLE_SPAN;
         let places = [start + AREA, middle + 3 * PAGE_SIZE, USER_END - PAGE_SIZE];
         // Some is there before it is shown, and the rest comes afterwards.
         assert_eq!(map(&mut kernel, record(SERVER, places[0], MEMORY, 1)), 0);

@@ -2,7 +2,7 @@
 //! Where a space is among all addresses.
 
 use crate::Space;
-use abi::utcb::{AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
+use abi::utcb::{AREA_BYTES, AREA_END, AREA_START, FIRST_SLOT, KIP_ADDRESS};
 use abi::{Error, TABLE_SPAN, USER_END, UserAddr, Word};
 use core::ops::Range;
 use pool::{Link, Pool, Ref};
@@ -27,9 +27,8 @@ impl Area {
     /// # Errors
     /// `BadAddress`: it would not be aligned, or not lie among the users' addresses.
     pub fn at(place: Word) -> Result<Self, Error> {
-        let fits = place.is_multiple_of(TABLE_SPAN)
-            && place < USER_END
-            && AREA_END - AREA_START <= USER_END - place;
+        let fits =
+            place.is_multiple_of(TABLE_SPAN) && place < USER_END && AREA_BYTES <= USER_END - place;
         let moved = |address: Word| UserAddr(address - AREA_START + place);
         fits.then(|| Self {
             start: moved(AREA_START),

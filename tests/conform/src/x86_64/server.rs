@@ -7,6 +7,7 @@ use crate::exception::{WHOLE, create, next};
 use crate::server::{START, showing, shown_once, with_server};
 use crate::{ADDRESS, Bed, Case, OTHER, PAGE, QUOTA, SPACE, Why, bytes, check, fails, fill, good};
 use abi::frame::{fault, vector};
+use abi::utcb::AREA_BYTES;
 use abi::{Error, Frame, MessageKind, Op, Rights, TABLE_SPAN, Tag, USER_END, Word};
 use core::mem::offset_of;
 use macadamia::alien::Alien;
@@ -41,7 +42,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// The addresses of its code and its data, after the kernel's part of the window.
-pub const CODE: Word = START + 2 * TABLE_SPAN;
+pub const CODE: Word = START + AREA_BYTES;
 pub const DATA: Word = CODE + PAGE;
 
 /// The entry area, and the numbers of the pages in it that a server can read, and whether it can

@@ -3,7 +3,7 @@
 //! must have at any time.
 
 use super::{Found, call, leaves_of, named, slot, succeeds};
-use abi::utcb::{AREA_END, AREA_START};
+use abi::utcb::AREA_BYTES;
 use abi::{Error, Op, Rights, TABLE_SPAN, USER_END, UserAddr, Word};
 use arch_host::{Host, HostFormat, Part, WINDOWS};
 use kcore::attach::{self, attachment};
@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// The kernel's part of a native space.
-pub const AREA: Word = AREA_END - AREA_START;
+pub const AREA: Word = AREA_BYTES;
 /// Where windows begin. The first one is all that the root server has.
 pub const STARTS: [Word; 3] = [WINDOWS, WINDOWS + 8 * TABLE_SPAN, WINDOWS + 40 * TABLE_SPAN];
 /// The root server's Memory of addresses.
