@@ -36,6 +36,7 @@ pub const SLOTS: u32 = (AREA_END - FIRST_SLOT) as u32 / PAGE_SIZE as u32 * SLOTS
 
 /// Where a slot is after the first page of slots, in bytes.
 #[must_use]
+#[allow(clippy::modulo_one, reason = "a slot may be as large as a page")]
 pub const fn slot_offset(index: u32) -> Word {
     (index / SLOTS_A_PAGE) as Word * PAGE_SIZE
         + (SLOT_START + index % SLOTS_A_PAGE * SLOT_SIZE) as Word

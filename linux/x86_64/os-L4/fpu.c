@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/regset.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/siginfo.h>
@@ -121,19 +122,28 @@ static void begin(struct l4_thread *t)
 	*place(t) = L4_FPU_INITIAL;
 }
 
-/* Reads a thread's state, in which x87 and SSE are always marked as in use, as on Linux alone. */
-static void get_state(struct l4_thread *t, struct state *s)
+/*
+ * A thread's state, in its slot, in which x87 and SSE are always marked as in use, as on Linux alone.  It may be as large
+ * as a quarter of a stack, so there is no other copy.
+ */
+static struct state *state_of(struct l4_thread *t)
 {
-	memcpy(s, *place(t) == L4_FPU_INITIAL ? &initial : area(t), state_bytes());
+	struct state *s = area(t);
+
+	if (*place(t) == L4_FPU_INITIAL)
+		memcpy(s, &initial, state_bytes());
 	s->fx.mxcsr_mask = initial.fx.mxcsr_mask;
 	memset(&s->fx.software, 0, sizeof(s->fx.software));
 	s->header.parts |= LEAST;
+	return s;
 }
 
-/* The state of a program or a debugger may have any contents: the microkernel takes what the processor takes. */
-static void put_state(struct l4_thread *t, const struct state *s)
+/*
+ * What is in the slot is the thread's state now.  The state of a program or a debugger may have any contents: the
+ * microkernel takes what the processor takes.
+ */
+static void changed(struct l4_thread *t)
 {
-	memcpy(area(t), s, state_bytes());
 	*place(t) = L4_FPU_SAVED;
 }
 
@@ -158,8 +168,10 @@ bool arch_l4_copy_fpu(struct task_struct *child, struct task_struct *parent)
 
 	if (!from || !to)
 		return false;
-	if (*place(from) != L4_FPU_INITIAL)
-		put_state(to, area(from));
+	if (*place(from) != L4_FPU_INITIAL) {
+		memcpy(area(to), area(from), state_bytes());
+		changed(to);
+	}
 	return true;
 }
 
@@ -172,21 +184,23 @@ bool l4_fp_to_frame(void __user *to)
 {
 	struct l4_thread *t = synchronised(current);
 	const u32 magic2 = FP_XSTATE_MAGIC2;
-	struct state s;
+	struct state *s;
 
 	if (!t)
 		return false;
-	get_state(t, &s);
+	s = state_of(t);
 	if (xsave_bytes) {
-		s.fx.software = (struct _fpx_sw_bytes){
+		s->fx.software = (struct _fpx_sw_bytes){
 			.magic1 = FP_XSTATE_MAGIC1, .extended_size = xsave_bytes + MAGIC_BYTES,
 			.xfeatures = parts, .xstate_size = xsave_bytes,
 		};
 		if (copy_to_user(to + xsave_bytes, &magic2, MAGIC_BYTES))
 			return false;
 	}
-	if (copy_to_user(to, &s, state_bytes()))
+	if (copy_to_user(to, s, state_bytes()))
 		return false;
+	/* It has what the frame says of it. */
+	changed(t);
 	begin(t);
 	return true;
 }
@@ -202,11 +216,33 @@ static bool is_extended(const struct state *s, const void __user *from)
 	       !get_user(magic2, (const u32 __user *)(from + software->xstate_size)) && magic2 == FP_XSTATE_MAGIC2;
 }
 
+/* Reads a frame into the slot.  False: the slot has a part of it, or what the processor refuses. */
+static bool read_frame(struct state *s, const void __user *from)
+{
+	if (!access_ok(from, state_bytes()) || copy_from_user(&s->fx, from, FX_BYTES))
+		return false;
+	/* Parts that the frame does not have are as at a program's beginning. */
+	s->header.parts = LEAST;
+	if (xsave_bytes && is_extended(s, from)) {
+		unsigned int bytes = s->fx.software.xstate_size;
+		u64 kept = s->fx.software.xfeatures;
+
+		if (copy_from_user(&s->header, from + FX_BYTES, bytes - FX_BYTES))
+			return false;
+		/* Bits of parts that the processor does not have are refused, as the processor does. */
+		if (s->header.parts & ~parts || memchr_inv(s->header.zero, 0, sizeof(s->header.zero)))
+			return false;
+		s->header.parts &= kept;
+		fill_initial(s);
+	}
+	/* Linux alone fails here, too: the processor refuses these bits. */
+	return !(s->fx.mxcsr & ~initial.fx.mxcsr_mask);
+}
+
 bool l4_fp_from_frame(const void __user *from)
 {
 	struct l4_thread *t = synchronised(current);
-	/* Parts that the frame does not have are zero, so that nothing of the server's gets there. */
-	struct state s = { };
+	bool good;
 
 	if (!t)
 		return false;
@@ -214,38 +250,24 @@ bool l4_fp_from_frame(const void __user *from)
 		begin(t);
 		return true;
 	}
-	if (!access_ok(from, state_bytes()) || copy_from_user(&s.fx, from, FX_BYTES))
-		return false;
-	s.header.parts = LEAST;
-	if (xsave_bytes && is_extended(&s, from)) {
-		unsigned int bytes = s.fx.software.xstate_size;
-		u64 kept = s.fx.software.xfeatures;
-
-		if (copy_from_user(&s.header, from + FX_BYTES, bytes - FX_BYTES))
-			return false;
-		/* Bits of parts that the processor does not have are refused, as the processor does. */
-		if (s.header.parts & ~parts || memchr_inv(s.header.zero, 0, sizeof(s.header.zero)))
-			return false;
-		s.header.parts &= kept;
-		fill_initial(&s);
-	}
-	/* Linux alone fails here, too: the processor refuses these bits. */
-	if (s.fx.mxcsr & ~initial.fx.mxcsr_mask)
-		return false;
-	put_state(t, &s);
-	return true;
+	good = read_frame(area(t), from);
+	changed(t);
+	/* On Linux alone the state is lost then, too. */
+	if (!good)
+		begin(t);
+	return good;
 }
 
 int l4_fp_exception(bool sse)
 {
 	struct l4_thread *t = synchronised(current);
-	struct state s;
+	const struct state *s;
 	u32 err;
 
 	if (!t)
 		return FPE_FLTINV;
-	get_state(t, &s);
-	err = sse ? ~(s.fx.mxcsr >> 7) & s.fx.mxcsr : s.fx.swd & ~s.fx.cwd;
+	s = state_of(t);
+	err = sse ? ~(s->fx.mxcsr >> 7) & s->fx.mxcsr : s->fx.swd & ~s->fx.cwd;
 	if (err & 0x01)
 		return FPE_FLTINV;
 	if (err & 0x04)
@@ -262,32 +284,28 @@ int l4_fp_exception(bool sse)
 int fxsave_get(struct task_struct *task, const struct user_regset *set, struct membuf to)
 {
 	struct l4_thread *t = synchronised(task);
-	struct state s;
 
-	if (!t)
-		return -EIO;
-	get_state(t, &s);
-	return membuf_write(&to, &s.fx, FX_BYTES);
+	return t ? membuf_write(&to, &state_of(t)->fx, FX_BYTES) : -EIO;
 }
 
 int fxsave_set(struct task_struct *task, const struct user_regset *set, unsigned int at,
 	       unsigned int bytes, const void *from, const void __user *user)
 {
 	struct l4_thread *t = synchronised(task);
-	struct state s;
+	typeof(initial.fx) fx;
 	int err;
 
 	if (!t)
 		return -EIO;
 	if (at || bytes != FX_BYTES)
 		return -EINVAL;
-	get_state(t, &s);
-	err = user_regset_copyin(&at, &bytes, &from, &user, &s.fx, 0, FX_BYTES);
+	err = user_regset_copyin(&at, &bytes, &from, &user, &fx, 0, FX_BYTES);
 	if (err)
 		return err;
-	if (s.fx.mxcsr & ~initial.fx.mxcsr_mask)
+	if (fx.mxcsr & ~initial.fx.mxcsr_mask)
 		return -EINVAL;
-	put_state(t, &s);
+	state_of(t)->fx = fx;
+	changed(t);
 	return 0;
 }
 
@@ -299,23 +317,23 @@ int xsave_active(struct task_struct *task, const struct user_regset *set)
 int xsave_get(struct task_struct *task, const struct user_regset *set, struct membuf to)
 {
 	struct l4_thread *t = synchronised(task);
-	struct state s;
+	struct state *s;
 
 	if (!xsave_bytes)
 		return -ENODEV;
 	if (!t)
 		return -EIO;
-	get_state(t, &s);
+	s = state_of(t);
 	/* Debuggers find the possible parts here. */
-	memcpy(&s.fx.software, &parts, sizeof(parts));
-	return membuf_write(&to, &s, xsave_bytes);
+	memcpy(&s->fx.software, &parts, sizeof(parts));
+	return membuf_write(&to, s, xsave_bytes);
 }
 
 int xsave_set(struct task_struct *task, const struct user_regset *set, unsigned int at,
 	      unsigned int bytes, const void *from, const void __user *user)
 {
 	struct l4_thread *t = synchronised(task);
-	struct state s;
+	struct state *s;
 	int err;
 
 	if (!xsave_bytes)
@@ -324,13 +342,18 @@ int xsave_set(struct task_struct *task, const struct user_regset *set, unsigned 
 		return -EIO;
 	if (at || bytes != xsave_bytes)
 		return -EFAULT;
-	err = user_regset_copyin(&at, &bytes, &from, &user, &s, 0, xsave_bytes);
-	if (err)
-		return err;
-	if (s.header.parts & ~parts || memchr_inv(s.header.zero, 0, sizeof(s.header.zero)) ||
-	    s.fx.mxcsr & ~initial.fx.mxcsr_mask)
-		return -EINVAL;
-	fill_initial(&s);
-	put_state(t, &s);
-	return 0;
+	s = kmalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	err = user_regset_copyin(&at, &bytes, &from, &user, s, 0, xsave_bytes);
+	if (!err && (s->header.parts & ~parts || memchr_inv(s->header.zero, 0, sizeof(s->header.zero)) ||
+		     s->fx.mxcsr & ~initial.fx.mxcsr_mask))
+		err = -EINVAL;
+	if (!err) {
+		fill_initial(s);
+		memcpy(area(t), s, xsave_bytes);
+		changed(t);
+	}
+	kfree(s);
+	return err;
 }

@@ -153,6 +153,14 @@ pub mod code {
         features: "mov eax, 1", "cpuid", "ud2";
         /// Like [`floats`] with a register of AVX, and 32 bytes.
         wide_floats: "vmovups ymm7, [rsi]", "ud2", "1: vmovups [rsi + 32], ymm7", "ud2", "jmp 1b";
+        /// Reads which registers the kernel lets users have (XCR0).
+        user_parts: "xor ecx, ecx", "xgetbv", "ud2";
+        /// Reads features that leaf 7 of CPUID has.
+        more_features: "mov eax, 7", "xor ecx, ecx", "cpuid", "ud2";
+        /// Like [`floats`] with registers of AVX-512, and 64 bytes: one that AVX has, too, and one that
+        /// it has not, which is stored after the first; and after both a mask of 16 bits.
+        widest_floats: "vmovdqu64 zmm7, [rsi]", "vmovdqu64 zmm23, [rsi]", "kmovw k3, [rsi]", "ud2",
+            "1: vmovdqu64 [rsi + 64], zmm7", "vmovdqu64 [rsi + 128], zmm23", "kmovw [rsi + 192], k3", "ud2", "jmp 1b";
         /// Loads a register of SSE from the argument, then stores it 16 bytes after it, repeatedly,
         /// with an invalid instruction after each.
         floats: "movups xmm7, [rsi]", "ud2", "1: movups [rsi + 16], xmm7", "ud2", "jmp 1b";

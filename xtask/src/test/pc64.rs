@@ -7,7 +7,8 @@ use super::{arm, clients, debian, desktop, dialogue, disk, linux, net, server};
 use crate::build::{self, Built, Options};
 use crate::description::Interface;
 use crate::emulator::{self, Machine, batch};
-use crate::guest::{self, Guest, insert};
+use crate::guest::{self, Guest, insert, program};
+use crate::machine::Emulator;
 use crate::machine::board;
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
@@ -45,6 +46,7 @@ pub const ALL: &[Test] = &[
     test("pc64.linux.abi", || on_pc64(arm::abi)),
     slow("pc64.linux.abi.max", "`pc64.linux.abi` on a processor with AVX", || on_pc64(avx)),
     test("pc64.linux.ring1", || on_pc64(ring1)),
+    slow("pc64.linux.bochs", "Bochs takes a minute to Linux's shell", || on_pc64(avx_512)),
     test("pc64.linux.i386", || on_pc64(i386)),
     slow("pc64.linux.batch", "`linux.batch` is the PC's", || on_pc64(linux::batch)),
     slow("pc64.linux.programs", "`pc64.linux.abi` is a boot, too", || on_pc64(arm::programs)),
@@ -82,7 +84,22 @@ const SYSTEMS: [(&str, &str); 3] = [
 /// What programs expect of Linux where there is AVX.
 fn avx() -> Result<()> {
     let said = arm::abi_on(Some("max"))?;
-    ensure!(!said.contains("# no avx"), "there was no AVX to look at:\n{said}");
+    ensure!(!said.contains("# no avx\n"), "there was no AVX to look at:\n{said}");
+    Ok(())
+}
+
+/// What programs expect of Linux's registers where there is AVX-512, which QEMU does not have.
+fn avx_512() -> Result<()> {
+    let checks = "registers exceptions thread_pointer base_of_gs fpu_signals fpu_fork fpu_exec avx avx_frames avx512 debugging debuggers_gs register_sets";
+    let command = format!("for check in {checks}; do abi $check || exit 1; done");
+    let o = Guest {
+        on: Emulator::Bochs,
+        inserts: vec![program("abi")?],
+        timeout: Duration::from_secs(120),
+        ..Guest::default()
+    }
+    .succeed(&command)?;
+    ensure!(!o.text().contains("# no avx"), "there was no AVX-512 to look at:\n{}", o.text());
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registers of the FPU, of SSE and of AVX: saving, loading, initial values. The area for them has
+//! Registers of the FPU, of SSE, of AVX and of AVX-512: saving, loading, initial values. The area for them has
 //! the image of `xsave` in its standard form, or that of `fxsave` where the processor has no
 //! `xsave`; the second is the first part of the first (Intel SDM volume 1, chapter 13).
 
@@ -21,9 +21,11 @@ const MXCSR: usize = 24;
 const MXCSR_MASK: usize = 28;
 const FIRST_MXCSR_BITS: u32 = 0xffbf;
 
-/// Parts: the FPU and SSE, which each processor has, and the upper halves of AVX.
+/// Parts: the FPU and SSE, which each processor has; the upper halves of AVX; what AVX-512 adds, which
+/// is masks, the upper halves of its first 16 registers, and 16 more registers.
 const LEAST: u32 = 1 | 2;
 const AVX: u32 = 4;
+const AVX_512: u32 = 7 << 5;
 
 /// Bits of MXCSR that can be set.
 static MXCSR_BITS: AtomicU32 = AtomicU32::new(0);
@@ -31,17 +33,22 @@ static MXCSR_BITS: AtomicU32 = AtomicU32::new(0);
 static XSAVE: AtomicU32 = AtomicU32::new(0);
 
 #[repr(C, align(64))]
-struct Image([u8; FPU_SIZE as usize]);
+struct Image<const SIZE: usize>([u8; SIZE]);
 
 /// Records what the processor has, and enables it for users. CR4 enables `fxsave` already, and
 /// `xsave` if the processor has it (`has_xsave`); the FPU does not trap.
 pub fn init(has_xsave: bool) {
     if has_xsave {
-        let parts = (LEAST | AVX) & __cpuid_count(0xd, 0).eax;
-        set_parts(parts);
-        // The bytes that these need.
-        if __cpuid_count(0xd, 0).ebx > FPU_SIZE {
-            set_parts(LEAST);
+        let has = __cpuid_count(0xd, 0).eax;
+        // XCR0 takes AVX-512 only as a whole and with AVX.
+        for parts in [LEAST | AVX | AVX_512, LEAST | AVX, LEAST] {
+            if has & parts == parts {
+                set_parts(parts);
+                // The bytes that these need.
+                if __cpuid_count(0xd, 0).ebx <= FPU_SIZE {
+                    break;
+                }
+            }
         }
     }
     let mut image = Image([0; FPU_SIZE as usize]);
@@ -69,15 +76,16 @@ fn put(area: &mut [u8], at: usize, value: &[u8]) {
     }
 }
 
-fn place(area: &mut [u8]) -> *mut u8 {
+/// Where an area is, which has at least so many bytes.
+fn place(area: &mut [u8], bytes: usize) -> *mut u8 {
     let at = area.as_mut_ptr();
-    assert!(area.len() >= FPU_SIZE as usize && at.addr().is_multiple_of(64), "bad FPU area");
+    assert!(area.len() >= bytes && at.addr().is_multiple_of(64), "bad FPU area");
     at
 }
 
 /// Saves the registers to an area in a UTCB slot.
 pub fn save(area: &mut [u8]) {
-    let at = place(area);
+    let at = place(area, FPU_SIZE as usize);
     let parts = XSAVE.load(Ordering::Relaxed);
     // SAFETY: the area is large enough and aligned, and TS is clear (the callers' `clts`).
     unsafe {
@@ -91,21 +99,27 @@ pub fn save(area: &mut [u8]) {
 
 /// Loads the registers from an area that user level may have written.
 pub fn restore(area: &mut [u8]) {
-    let at = place(area);
+    let parts = XSAVE.load(Ordering::Relaxed);
+    // What is there of the FPU and SSE counts, whichever thread wrote it.
+    load(area, dword(area, PARTS) & parts | LEAST);
+}
+
+/// Loads these parts, and gives the others their initial values.
+fn load(area: &mut [u8], named: u32) {
+    let at = place(area, if named & !LEAST == 0 { PARTS_END } else { FPU_SIZE as usize });
     let mxcsr = dword(area, MXCSR) & MXCSR_BITS.load(Ordering::Relaxed);
     put(area, MXCSR, &mxcsr.to_le_bytes());
     let parts = XSAVE.load(Ordering::Relaxed);
     if parts != 0 {
-        // What is there of the FPU and SSE counts, whichever thread wrote it.
-        let named = dword(area, PARTS) & parts | LEAST;
         if let Some(bytes) = area.get_mut(PARTS..PARTS_END) {
             bytes.fill(0);
         }
         put(area, PARTS, &named.to_le_bytes());
     }
     // What is in the FPU belongs to no thread. Some processors leave the last instruction's address
-    // (AMD64 manual, 11.5). SAFETY: as above; with MXCSR's reserved bits clear, no parts that the
-    // processor has not, and zeros after them no image faults.
+    // (AMD64 manual, 11.5). SAFETY: the area has room for the parts that are named, and is aligned; TS
+    // is clear; with MXCSR's reserved bits clear, no parts that the processor has not, and zeros after
+    // them no image faults.
     unsafe {
         if parts == 0 {
             asm!("fninit", "fxrstor64 [{}]", in(reg) at);
@@ -125,7 +139,8 @@ pub fn initial(area: &mut [u8]) {
 
 /// Gives all registers the values that they have in an FPU that was just initialised.
 pub fn clear() {
-    let mut image = Image([0; FPU_SIZE as usize]);
+    // It has no bytes for other parts.
+    let mut image = Image([0; PARTS_END]);
     initial(&mut image.0);
-    restore(&mut image.0);
+    load(&mut image.0, LEAST);
 }

@@ -28,14 +28,16 @@ pub const CASES: &[Case] = &[
     ("a_watched_word_stops_its_writer", watched),
     ("an_aliens_breakpoint_is_not_its_handlers", alien_breakpoint),
     ("a_breakpoint_where_ss_is_loaded_from_is_not_the_kernels", stack_selector),
-    ("each_thread_has_its_own_registers_of_sse", |bed| floats(bed, code::floats(), 16)),
+    ("each_thread_has_its_own_registers_of_sse", |bed| floats(bed, code::floats(), 16, &[16])),
     ("each_thread_has_its_own_registers_of_avx", avx),
+    ("each_thread_has_its_own_registers_of_avx_512", avx_512),
 ];
 
 /// The addresses of two threads' data.
 const FIRST: Word = DATA;
 const SECOND: Word = DATA + 256;
 /// Registers of a frame.
+const RBX: usize = 1;
 const RCX: usize = 2;
 const RDX: usize = 3;
 
@@ -292,21 +294,42 @@ fn alien_breakpoint(bed: &mut Bed) -> Result<(), Why> {
     check("nobody met it", good(alien.thread.set_debug(CONTROL, 0))? & MET == 0)
 }
 
-/// The registers of AVX, if the processor has them and the kernel lets users have them.
-fn avx(bed: &mut Bed) -> Result<(), Why> {
+/// Whether the processor has AVX, and the kernel lets users have its registers.
+fn has_avx(bed: &mut Bed) -> Result<bool, Why> {
     const HAS_AND_MAY: Word = 1 << 28 | 1 << 27;
     launch(bed, code::features())?;
     let (_, f) = next()?;
-    if f.r[RCX] & HAS_AND_MAY == HAS_AND_MAY {
-        floats(bed, code::wide_floats(), 32)?;
-    }
-    Ok(())
+    Ok(f.r[RCX] & HAS_AND_MAY == HAS_AND_MAY)
 }
 
-/// Two threads load a register of this many bytes, and store it in turn.
-fn floats(bed: &mut Bed, code: &[u8], size: Word) -> Result<(), Why> {
+/// The registers of AVX, if there are any.
+fn avx(bed: &mut Bed) -> Result<(), Why> {
+    if has_avx(bed)? { floats(bed, code::wide_floats(), 32, &[32]) } else { Ok(()) }
+}
+
+/// The registers of AVX-512: users have them if the processor has them.
+fn avx_512(bed: &mut Bed) -> Result<(), Why> {
+    const HAS: Word = 1 << 16;
+    const PARTS: Word = 0xe6;
+    if !has_avx(bed)? {
+        return Ok(());
+    }
+    launch(bed, code::more_features())?;
+    let has = next()?.1.r[RBX] & HAS != 0;
+    launch(bed, code::user_parts())?;
+    let parts = next()?.1.r[0] & PARTS;
+    check("all parts or none", has == (parts == PARTS))?;
+    if has { floats(bed, code::widest_floats(), 64, &[64, 64, 2]) } else { Ok(()) }
+}
+
+/// Two threads load registers from so many bytes, and in turn store as much as `sizes` says of each,
+/// `size` bytes apart.
+fn floats(bed: &mut Bed, code: &[u8], size: Word, sizes: &[Word]) -> Result<(), Why> {
     good(map(SPACE, DATA, bed.ram, PAGE, PAGE, Rights(3)))?;
-    let values = [*b"registers of the first thread, ..", *b"and those of the other one, ....."];
+    let values = [
+        *b"registers of the first thread, as it loaded them at its start ..",
+        *b"and those of the other one, as it loaded them, and nobody else's",
+    ];
     let [first, other] = values.each_ref().map(|value| &value[..size as usize]);
     fill(FIRST, size, first);
     fill(SECOND, size, other);
@@ -316,12 +339,15 @@ fn floats(bed: &mut Bed, code: &[u8], size: Word) -> Result<(), Why> {
     let mut two = next()?;
     check("both have loaded it", [&one, &two].into_iter().all(|(_, f)| f.rip > ADDRESS))?;
     for _ in 0..3 {
-        fill(FIRST + size, size, &[0; 32]);
-        fill(SECOND + size, size, &[0; 32]);
+        fill(FIRST + size, 3 * size, &[0; 192][..3 * size as usize]);
+        fill(SECOND + size, 3 * size, &[0; 192][..3 * size as usize]);
         one = go_on(one)?;
         two = go_on(two)?;
-        check("the first one's", bytes(FIRST + size, size) == first)?;
-        check("the other one's", bytes(SECOND + size, size) == other)?;
+        for (stored, at) in sizes.iter().zip((1..).map(|place| place * size)) {
+            let part = ..*stored as usize;
+            check("the first one's", bytes(FIRST + at, *stored) == &first[part])?;
+            check("the other one's", bytes(SECOND + at, *stored) == &other[part])?;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* FPU, SSE and AVX registers. */
+/* Registers of the FPU, SSE, AVX and AVX-512. */
 #include "amd64.h"
 
 #define X87	"st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"
@@ -125,6 +125,56 @@ int avx(void)
 	if (!pid)
 		_exit(!!status);
 	CHECK(!status);
+	return wait_for(pid, 0);
+}
+
+/* Of the registers that these functions use the compiler knows one. */
+static void spoil_avx512(int sig)
+{
+	asm volatile ("vpxord %%zmm5, %%zmm5, %%zmm5; vpxord %%zmm21, %%zmm21, %%zmm21; kxorw %%k3, %%k3, %%k3" : : : "xmm5");
+	spoils++;
+}
+
+/* What the registers have after a system call that found this in them: twice, and a mask. */
+struct of_avx512 {
+	double upper[8], further[8];
+	unsigned short mask;
+};
+
+static long over_call(long nr, long a, long b, const double *in, struct of_avx512 *out)
+{
+	asm volatile ("vmovupd (%3), %%zmm5; vmovupd (%3), %%zmm21; kmovw %4, %%k3; syscall\n\t"
+		      "vmovupd %%zmm5, (%5); vmovupd %%zmm21, 64(%5); kmovw %%k3, 128(%5)"
+		      : "+a" (nr) : "D" (a), "S" (b), "r" (in), "r" (0x5aa5), "r" (out) : "rcx", "r11", "memory", "xmm5");
+	return nr;
+}
+
+static int is_kept(const double *in, const struct of_avx512 *out)
+{
+	return !memcmp(out->upper, in, sizeof(out->upper)) && !memcmp(out->further, in, sizeof(out->further)) &&
+	       out->mask == 0x5aa5;
+}
+
+/* The registers of AVX-512 are the thread's own, too, and a frame has room for them. */
+int avx512(void)
+{
+	const double in[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	struct of_avx512 out = { };
+	int pid, kept;
+
+	if (!has_avx512()) {
+		printf("# no avx-512\n");
+		return 1;
+	}
+	signal(SIGUSR1, spoil_avx512);
+	spoils = 0;
+	CHECK(!over_call(__NR_kill, getpid(), SIGUSR1, in, &out) && spoils == 1 && is_kept(in, &out));
+	memset(&out, 0, sizeof(out));
+	pid = over_call(__NR_fork, 0, 0, in, &out);
+	kept = is_kept(in, &out);
+	if (!pid)
+		_exit(!kept);
+	CHECK(kept);
 	return wait_for(pid, 0);
 }
 

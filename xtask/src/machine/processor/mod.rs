@@ -130,5 +130,9 @@ mod tests {
         }
         let windows = x86_64::FACTS.layout.windows;
         assert_eq!(windows.users_end, abi::arch::x86_64::layout::USER_END);
+        // What components find is above the kernel's area.
+        let area_end = abi::arch::x86_64::layout::AREA_END;
+        assert_eq!(u64::from(windows.kernel_bytes), area_end);
+        assert!(u64::from(x86_64::FACTS.layout.places.image) >= area_end);
     }
 }
