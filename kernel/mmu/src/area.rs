@@ -91,6 +91,20 @@ pub const PARTS: [Part; 6] = [
     part(Page::Task, false, Access::READ),
 ];
 
+/// Where the area of components has the two pages of the I/O bitmap, and the page of ones that ends
+/// it, while a thread with I/O ports runs.
+pub const PORTS: [usize; 3] =
+    [Page::Task as usize + 1, Page::Task as usize + 2, Page::Task as usize + 3];
+
+/// Enters these pages, by their physical addresses, at [`PORTS`]: ring 0 may read them.
+pub fn show_ports(table: &mut [u64], pages: [u64; 3]) {
+    for (place, page) in PORTS.into_iter().zip(pages) {
+        if let Some(entry) = table.get_mut(place) {
+            *entry = page | PRESENT | NO_EXECUTE;
+        }
+    }
+}
+
 /// The entry that names a table of the area: each level but the last allows everything to the
 /// supervisor.
 #[must_use]

@@ -4,12 +4,13 @@
 //! instructions do nothing there.
 
 use super::model::system;
-use super::tally::{Test, on_pc64, test};
-use crate::build::{self, Built};
+use super::tally::{Test, on_pc64, slow, test};
+use crate::build::{self, Built, Options};
 use crate::emulator::{self, Machine, batch};
 use crate::machine::spaces::{self, Spaces};
 use crate::machine::words;
 use crate::process::session::Session;
+use abi::PAGE_SIZE;
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSymbol};
 use std::path::Path;
@@ -20,6 +21,10 @@ pub const ALL: &[Test] = &[
     test("pc64.speculation", || on_pc64(forgets)),
     test("pc64.speculation.conform", || on_pc64(conforms)),
     test("pc64.speculation.fpu", || on_pc64(fpu)),
+    test("pc64.isolation", || on_pc64(isolates)),
+    slow("pc64.isolation.conform", "`pc64.system.conform` runs so in Bochs", || {
+        on_pc64(isolated_conforms)
+    }),
 ];
 
 /// What the kernel's command line says, and the function that it then calls again and again.
@@ -66,17 +71,101 @@ fn forgets() -> Result<()> {
 
 /// All is as the manual says also where nothing goes by a fast path, and the processor forgets.
 fn conforms() -> Result<()> {
+    conforms_with(&FORGETS.map(|(words, _)| words).join(" "))
+}
+
+/// The same where components do not have the kernel's pages.
+fn isolated_conforms() -> Result<()> {
+    conforms_with(ISOLATES)
+}
+
+fn conforms_with(said: &str) -> Result<()> {
     let built = system("conform-ring1")?;
-    let said = FORGETS.map(|(words, _)| words).join(" ");
     let run = || {
         let machine = Machine::Qemu { cpu: &built.cpu, icount: false, model: None };
         batch(&built, machine, Duration::from_secs(300))
     };
-    let transcript = spaces::with(Spaces::Force, || words::with(&said, run))?;
+    let transcript = spaces::with(Spaces::Force, || words::with(said, run))?;
     let results = &transcript.results;
     ensure!(transcript.is_done() && !results.contains("not ok"), "{results}{}", transcript.console);
     Ok(())
 }
+
+/// What the kernel's command line says for and against isolation, and a processor that does not say
+/// that it has no Meltdown.
+const ISOLATES: &str = "isolation=force";
+const SHOWS: &str = "isolation=no";
+const INTELS: &str = "Nehalem";
+/// What the kernel says on it.
+const WHY: &str = "components do not have the kernel's pages: this processor may have Meltdown";
+/// The first address that is no user's, and how often a component is looked at.
+const UPPER: u64 = 1 << 63;
+const TIMES: u32 = 5;
+
+/// While a component runs, its tables have nothing of the kernel but the entry area's pages: if the
+/// command line says so, or the processor may have Meltdown.
+fn isolates() -> Result<()> {
+    for (cpu, words, is_isolated) in
+        [(None, SHOWS, false), (None, ISOLATES, true), (Some(INTELS), "", true)]
+    {
+        let options = Options { cpu, ..Options::default() };
+        let built = build::plan(Path::new("systems/pingpong.toml"), options)?.carry_out()?;
+        let mut session = words::with(words, || emulator::session(&built))?;
+        if cpu.is_some() {
+            session.expect(WHY)?;
+        }
+        let pages = upper_pages(&mut session).with_context(|| format!("{cpu:?}, `{words}`"))?;
+        let is_part = |page: &u64| {
+            let place = page.wrapping_sub(mmu::area::BASE) / u64::from(PAGE_SIZE);
+            mmu::area::PARTS.iter().any(|part| part.page as u64 == place)
+                || mmu::area::PORTS.iter().any(|port| *port as u64 == place)
+        };
+        let others: Vec<&u64> = pages.iter().filter(|page| !is_part(page)).collect();
+        ensure!(
+            others.is_empty() == is_isolated && !pages.is_empty(),
+            "{cpu:?}, `{words}`: a component has {} of the kernel's pages: {others:x?}",
+            others.len()
+        );
+    }
+    Ok(())
+}
+
+/// The first pages above users' addresses of each range that QEMU's monitor shows while a component
+/// runs, several times.
+fn upper_pages(session: &mut Session) -> Result<Vec<u64>> {
+    session.send(b"\x01c")?;
+    session.expect("(qemu)")?;
+    let (mut pages, mut seen) = (Vec::new(), 0);
+    for _ in 0..LOOKS {
+        session.send(b"stop\ninfo registers\n")?;
+        let is_component = shown(session, "CPL=", " ")? == "3";
+        session.expect("(qemu)")?;
+        if is_component {
+            session.send(b"info mem\n")?;
+            session.expect("info mem")?;
+            for range in session.until("(qemu)")?.lines() {
+                let Some((first, rest)) = range.trim().split_once('-') else { continue };
+                let end = rest.split(' ').next().unwrap_or_default();
+                let [first, end] = [first, end].map(|number| u64::from_str_radix(number, 16));
+                let (first, end) = (first?, end?.wrapping_sub(1));
+                if end >= UPPER {
+                    // Of the kernel's own part, which is large, a few pages do.
+                    pages.extend((first..=end).step_by(PAGE_SIZE as usize).take(MOST));
+                }
+            }
+            seen += 1;
+            if seen == TIMES {
+                return Ok(pages);
+            }
+        }
+        session.send(b"cont\n")?;
+        session.expect("(qemu)")?;
+    }
+    bail!("a component was seen {seen} times only")
+}
+
+/// How many pages of a range are looked at.
+const MOST: usize = 64;
 
 /// What the first of the two servers has in its register RSI and in the FPU, and the other one not.
 const SECRET: &str = "00000000005ec4e7";

@@ -7,13 +7,17 @@
 //! and if an entry was added to the space's table since, the fault that follows copies it
 //! (`repair`). The kernel drops what the TLB has of a shadow each time that it loads one, so a
 //! change of mappings needs no more flushes than without areas.
+//!
+//! On a processor on which programs may find out what is on supervisor pages (Meltdown) all
+//! components are entered through an area, too: one that they share.
 
-use crate::gdt::task;
+use crate::gdt::{self, task};
 use crate::interrupts::{self, VECTORS};
 use crate::layout::{KERNEL_BASE, TSS};
 use crate::paging::{self, Table, physical_of};
 use crate::regs;
 use abi::{Delivery, Error, Frame, MessageKind, PAGE_SIZE, USER_END, UserAddr};
+use arch_common::place;
 use arch_common::shared::{Page, Shared, at};
 use core::mem::offset_of;
 use kcore::fault::EVENT_WORDS;
@@ -29,6 +33,10 @@ use x86_64_context::{SAVED, word};
 /// How many servers there can be, and how many shadows.
 const SERVERS: usize = 4;
 const SHADOWS: usize = 16;
+/// The index of the area of all that is neither a server nor crosses to one, and the number of
+/// areas.
+const COMPONENTS: usize = SERVERS;
+const AREAS: usize = SERVERS + 1;
 /// The PCID of all shadows: no space has it.
 const SHADOW_PCID: u64 = 0xfff;
 /// The PCID of the kernel's own tables, where PCIDs are shown: no translation with it is kept.
@@ -110,15 +118,16 @@ impl Stack {
 const _: () =
     assert!(size_of::<Own>() as u64 <= STACKS && STACKS + 4 * STACK_BYTES < SAVED_AT as u64);
 
-static TABLES: [[Table; 3]; SERVERS] =
-    [const { [const { Shared::new(Page([0; ENTRIES])) }; 3] }; SERVERS];
-static CONSTANTS: [Shared<Page<[u64; ENTRIES]>>; SERVERS] =
-    [const { Shared::new(Page([0; ENTRIES])) }; SERVERS];
-static WORDS: [Shared<Page<[u64; ENTRIES]>>; SERVERS] =
-    [const { Shared::new(Page([0; ENTRIES])) }; SERVERS];
+static TABLES: [[Table; 3]; AREAS] =
+    [const { [const { Shared::new(Page([0; ENTRIES])) }; 3] }; AREAS];
+static CONSTANTS: [Shared<Page<[u64; ENTRIES]>>; AREAS] =
+    [const { Shared::new(Page([0; ENTRIES])) }; AREAS];
+static WORDS: [Shared<Page<[u64; ENTRIES]>>; AREAS] =
+    [const { Shared::new(Page([0; ENTRIES])) }; AREAS];
 static HIGHEST: [Table; SHADOWS] = [const { Shared::new(Page([0; ENTRIES])) }; SHADOWS];
 static IDT: Shared<Page<[[u64; 2]; 256]>> = Shared::new(Page([[0; 2]; 256]));
-static TASK: Shared<Page<[u32; 1024]>> = Shared::new(Page([0; 1024]));
+/// Servers' and components': only the second has an I/O bitmap.
+static TASK: [Shared<Page<[u32; 1024]>>; 2] = [const { Shared::new(Page([0; 1024])) }; 2];
 
 unsafe extern "C" {
     static area_text: u8;
@@ -163,6 +172,8 @@ pub struct Left {
 pub struct Areas {
     /// Whether there can be any.
     is_on: bool,
+    /// Whether components, too, are entered through an area.
+    isolates: bool,
     /// What CR3 has besides the address of the kernel's own tables, and besides that of a shadow.
     kernel: u64,
     pcid: u64,
@@ -188,6 +199,7 @@ impl Areas {
     pub const fn new(is_on: bool, has_pcids: bool, shows: bool) -> Self {
         Self {
             is_on,
+            isolates: false,
             kernel: match (has_pcids, shows) {
                 (true, _) => KEEP,
                 (false, true) => SHOWN_PCID,
@@ -209,6 +221,12 @@ impl Areas {
     /// The processor has to drop its predictions of branches when another server runs, or need not.
     pub const fn set_barrier(&mut self, drops_predictions: bool) {
         self.drops_predictions = drops_predictions;
+    }
+
+    /// From now on no thread is entered by tables that have more of the kernel than an area.
+    pub fn isolate(&mut self) {
+        set_up(COMPONENTS, self.kernel);
+        self.isolates = true;
     }
 
     /// A space becomes a server.
@@ -306,6 +324,13 @@ impl Areas {
         is_its.then_some((index, own, Who::Alien))
     }
 
+    /// The area through which all other threads have to be entered, if there is one. It is as for an
+    /// alien that cannot cross.
+    pub fn other_way(&self, pool: &Pool, next: Ref<Thread>) -> Option<(usize, Ref<Space>, Who)> {
+        let own = pool[next].space.get().filter(|_| self.isolates)?;
+        Some((COMPONENTS, own, Who::Alien))
+    }
+
     /// The pair of an area of which this thread is to run with these tables, if there is one.
     pub fn pair(
         &self,
@@ -313,11 +338,11 @@ impl Areas {
         index: usize,
         (tables, next, who): (Ref<Space>, Ref<Thread>, Who),
     ) -> Option<Pair> {
-        let [server, alien] = self.pairs[index];
+        let [server, alien] = *self.pairs.get(index)?;
         let pair = Pair { server: server.get()?, alien: alien.get()? };
         let is_there = pair.of(who) == next
             && pool[pair.alien].space.is(tables)
-            && pool[pair.alien].home.is(self.servers[index].get()?);
+            && pool[pair.alien].home.is(self.servers.get(index)?.get()?);
         is_there.then_some(pair)
     }
 
@@ -330,7 +355,8 @@ impl Areas {
         next: Ref<Thread>,
         pair: Option<Pair>,
     ) -> u64 {
-        if let Some(server) = self.servers[index].get().filter(|_| self.drops_predictions)
+        let server = self.servers.get(index).and_then(|server| server.get());
+        if let Some(server) = server.filter(|_| self.drops_predictions)
             && !self.trained.is(server)
         {
             self.trained = server.link();
@@ -388,6 +414,18 @@ impl Areas {
 
     /// The shadow of a space, made if there is none, with this area.
     fn shadow(&mut self, pool: &mut Pool, index: usize, space: Ref<Space>) -> usize {
+        let shadow = self.shadow_of(pool, space);
+        // A space's threads may be entered by different areas.
+        // SAFETY: the processor does not run by it, and nobody else has a reference.
+        unsafe {
+            (*HIGHEST[shadow].get()).0[ENTRIES - 1] =
+                area::table(physical_of(&TABLES[index][0]).into());
+        }
+        shadow
+    }
+
+    /// The shadow of a space, made if there is none: its last entry is not set.
+    fn shadow_of(&mut self, pool: &mut Pool, space: Ref<Space>) -> usize {
         if let Some(shadow) = pool[space].hw[SHADOW].checked_sub(1) {
             return shadow as usize;
         }
@@ -401,7 +439,6 @@ impl Areas {
             // SAFETY: the processor does not run by it, and nobody else has a reference.
             let entries = unsafe { &mut (*HIGHEST[shadow].get()).0 };
             entries.copy_from_slice(pool[top].entries::<Format>());
-            entries[ENTRIES - 1] = area::table(physical_of(&TABLES[index][0]).into());
         }
         shadow
     }
@@ -449,10 +486,10 @@ fn physical(index: usize, page: Part) -> u64 {
     let address = match page {
         Part::Text => return text_physical(),
         Part::Interrupts => physical_of(&IDT),
-        Part::Segments => crate::gdt::physical(),
+        Part::Segments => gdt::physical(),
         Part::Constants => physical_of(&CONSTANTS[index]),
         Part::Words => physical_of(&WORDS[index]),
-        Part::Task => physical_of(&TASK),
+        Part::Task => physical_of(&TASK[usize::from(index == COMPONENTS)]),
     };
     address.into()
 }
@@ -498,15 +535,38 @@ pub fn init() {
         let handler = place_of(&raw const area_vectors) + 16 * vector as u64;
         *gate = interrupts::gate(vector, handler, stack as u64);
     }
-    // SAFETY: as above.
-    let words = unsafe { &mut (*TASK.get()).0 };
-    let first = (TSS as usize % PAGE_SIZE as usize) / 4;
-    let mut set = |word: usize, value: u64| {
-        (words[first + word], words[first + word + 1]) = (value as u32, (value >> 32) as u32);
-    };
-    for stack in Stack::ALL {
-        set(task::IST1 + 2 * (stack as usize - 1), stack.top());
+    for segment in &TASK {
+        // SAFETY: as above.
+        let words = unsafe { &mut (*segment.get()).0 };
+        let mut set = |word: usize, value: u64| {
+            let at = TASK_WORD + word;
+            (words[at], words[at + 1]) = (value as u32, (value >> 32) as u32);
+        };
+        for stack in Stack::ALL {
+            set(task::IST1 + 2 * (stack as usize - 1), stack.top());
+        }
+        set(task::RSP0, Stack::Entry.top());
+        words[TASK_WORD + task::IO] = gdt::io_word(false);
     }
-    set(task::RSP0, Stack::Entry.top());
-    words[first + task::IO] = u32::from(crate::gdt::NO_IO) << 16;
+}
+
+/// The first word of a task-state segment in its page.
+const TASK_WORD: usize = (TSS as usize % PAGE_SIZE as usize) / 4;
+
+/// Maps the two pages of the I/O bitmap, from this address of the pool on, in the area of
+/// components. What the TLB has of them is dropped when their tables are loaded.
+pub fn map_io_bitmap(map: u32) {
+    let [.., leaf] = &TABLES[COMPONENTS];
+    let pages = [map, map + PAGE_SIZE as u32].map(place::physical);
+    let [first, second] = pages.map(u64::from);
+    // SAFETY: the processor does not run by this table, and nobody else has a reference.
+    let entries = unsafe { &mut (*leaf.get()).0 };
+    area::show_ports(entries, [first, second, paging::ones_physical().into()]);
+}
+
+/// Shows components the I/O bitmap, or hides it.
+pub fn open_io(open: bool) {
+    let [_, components] = &TASK;
+    // SAFETY: the kernel runs, so the processor reads another segment; nobody else has a reference.
+    unsafe { (*components.get()).0[TASK_WORD + task::IO] = gdt::io_word(open) };
 }

@@ -332,8 +332,8 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    /// Leaves to the thread in `Cpu::current`.
-    pub fn leave_kernel() -> !;
+    /// Leaves to the thread in `Cpu::current`, by what `trap::leave` has returned.
+    pub fn leave_first(tables: u64) -> !;
     fn syscall_entry();
     static vector_table: [u64; VECTORS];
 }

@@ -29,6 +29,9 @@ pub struct Options {
     pub drops_predictions: bool,
     /// It drops what its buffers have when the kernel is left (`verw`).
     pub clears_buffers: bool,
+    /// Components have tables with nothing of the kernel but an entry area, so that no program finds
+    /// out what the kernel's pages have.
+    pub isolates: bool,
     /// CR3 has PCIDs although the processor supports none: for the machine model (docs/model.md).
     pub shows_pcids: bool,
 }
@@ -77,11 +80,20 @@ fn read_options(magic: u32, info: u32) -> Options {
     {
         say::<Pc>(format_args!("no servers at ring 1: {why}"));
     }
+    let meltdown = features::has_meltdown();
+    let isolates = chosen("isolation", meltdown, meltdown);
+    if isolates && meltdown {
+        say::<Pc>(format_args!(
+            "components do not have the kernel's pages: {}",
+            features::MELTDOWN
+        ));
+    }
     let (predictions, buffers) = (features::drops_predictions(), features::needs_clear_buffers());
     Options {
         has_servers,
         drops_predictions: chosen("ibpb", predictions, predictions),
         clears_buffers: chosen("verw", buffers, buffers),
+        isolates,
         shows_pcids: options::is_said(line(), "pcid=shown"),
     }
 }
@@ -120,8 +132,8 @@ pub fn find(magic: u32, info: u32) -> (Boot, Options, Tables) {
         // They are of the Memory of devices.
         tables.range = Range::default();
     }
-    if options.has_servers {
-        // What the TLB has of the kernel's pages must not be there for a server's tables.
+    if options.has_servers || options.isolates {
+        // What the TLB has of the kernel's pages must not be there for tables that do not have them.
         regs::forbid_global_pages();
     }
     (memory, options, tables)

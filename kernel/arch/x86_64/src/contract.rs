@@ -57,6 +57,11 @@ impl X86_64 {
         self.lazy.set_slow(clears_buffers);
     }
 
+    /// From now on no thread is entered by tables that have more of the kernel than an entry area.
+    pub fn isolate(&mut self) {
+        self.areas.isolate();
+    }
+
     /// To be called last before the kernel is left.
     pub fn clear_buffers(&self) {
         if self.clears_buffers {

@@ -111,6 +111,12 @@ leave_kernel:
     add rsp, 16
     iretq
 
+// The first exit, with what `leave` has returned in RDI.
+.global leave_first
+leave_first:
+    mov rax, rdi
+    jmp entered_last
+
 // The same through an entry area, whose tables are in RAX: the area begins with the way out.
 leave_by_area:
     mov rdi, rax

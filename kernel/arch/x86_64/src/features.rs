@@ -59,6 +59,10 @@ pub fn counts_nanoseconds() -> bool {
     matches!(hypervisor(), Some(EMULATED | KVM))
 }
 
+/// Why the kernel has to be hidden from programs.
+pub const MELTDOWN: &str =
+    "this processor may have Meltdown, as it does not say otherwise (RDCL_NO)";
+
 /// Why a server must not run at ring 1 on this processor, if nobody insists.
 pub fn forbids_servers() -> Option<&'static str> {
     if hypervisor() == Some(EMULATED) {
@@ -66,7 +70,7 @@ pub fn forbids_servers() -> Option<&'static str> {
         // (`helper_load_seg`); a processor refuses that (Intel SDM, volume 2, MOV).
         Some("QEMU lets ring 1 become ring 0")
     } else if has_meltdown() {
-        Some("this processor may have Meltdown, as it does not say otherwise (RDCL_NO)")
+        Some(MELTDOWN)
     } else {
         None
     }
@@ -114,7 +118,7 @@ pub fn needs_clear_buffers() -> bool {
 /// Whether a program may find out by speculation what is on supervisor pages that its tables have
 /// (Meltdown). That is assumed of each processor that does not say otherwise (RDCL_NO), unless it
 /// is AMD's or Hygon's.
-fn has_meltdown() -> bool {
+pub fn has_meltdown() -> bool {
     let leaf = __cpuid(0);
     let vendor = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
     if matches!(vendor.as_flattened(), b"AuthenticAMD" | b"HygonGenuine") {

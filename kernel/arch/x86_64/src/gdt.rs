@@ -19,7 +19,7 @@ const TASK_LIMIT: u32 = IO_BITMAP + 8192 - TSS;
 /// Offset of the I/O bitmap in the task-state segment.
 const IO_OFFSET: u16 = (IO_BITMAP - TSS) as u16;
 /// An offset beyond the segment: no port is allowed.
-pub const NO_IO: u16 = 0xffff;
+const NO_IO: u16 = 0xffff;
 
 /// Descriptors, with their *accessed* bit set.
 mod descriptor {
@@ -145,5 +145,10 @@ fn set_task_word(word: usize, value: u32) {
 
 /// Shows the I/O bitmap to the processor, or hides it.
 pub fn open_io(open: bool) {
-    set_task_word(task::IO, u32::from(if open { IO_OFFSET } else { NO_IO }) << 16);
+    set_task_word(task::IO, io_word(open));
+}
+
+/// The word of the task-state segment that shows the I/O bitmap, or hides it.
+pub fn io_word(open: bool) -> u32 {
+    u32::from(if open { IO_OFFSET } else { NO_IO }) << 16
 }

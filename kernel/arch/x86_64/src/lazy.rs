@@ -12,7 +12,7 @@
 //! thread's: on some processors a program could read what is there by speculation although the FPU
 //! traps (LazyFP). An alien's are loaded at the exit to it, those of others when they trap.
 
-use crate::{fpu, gdt, paging, regs};
+use crate::{area, fpu, gdt, paging, regs};
 use abi::utcb::{FPU_OFFSET, FPU_SIZE, Utcb, fpu as place};
 use core::mem::offset_of;
 use kcore::{Space, Thread};
@@ -166,11 +166,13 @@ impl Lazy {
         let map = pool[next].space.get().filter(|_| wants).and_then(|space| ports_of(pool, space));
         if let Some(map) = map.filter(|map| !self.io_map.is(*map)) {
             paging::map_io_bitmap(map.address());
+            area::map_io_bitmap(map.address());
             self.io_map = map.link();
         }
         if map.is_some() != self.has_ports {
             self.has_ports = map.is_some();
             gdt::open_io(self.has_ports);
+            area::open_io(self.has_ports);
         }
     }
 

@@ -85,6 +85,11 @@ pub fn map_cpu_area() {
     map_area(TASK + 3, physical_of(&ONES_PAGE), false);
 }
 
+/// Where the page of ones is that ends an I/O bitmap.
+pub fn ones_physical() -> u32 {
+    physical_of(&ONES_PAGE)
+}
+
 /// Maps a page at a place of the entry area, as code or read-only.
 pub fn map_area(place: usize, physical: u32, is_code: bool) {
     let flags = PRESENT | GLOBAL | if is_code { 0 } else { NO_EXECUTE };

@@ -73,6 +73,9 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     let has_pcids = regs::read_cr4() & regs::CR4_PCIDE != 0;
     let mut port = X86_64::new(clock, has_pcids, options.shows_pcids, options.has_servers);
     port.set_barriers(options.drops_predictions, options.clears_buffers);
+    if options.isolates {
+        port.isolate();
+    }
     // SAFETY: boot; it is mapped, and only the kernel gets it.
     let kernel = unsafe { start::kernel(&KERNEL, memory.new_pool(), port) };
     let legacy = Range { base: PhysAddr(0xa_0000), bytes: 0x6_0000 };
@@ -87,8 +90,8 @@ extern "C" fn begin(magic: u32, info: u32) -> ! {
     };
     let features = if options.has_servers { FEATURE_SERVERS } else { 0 };
     start::root(kernel, &machine, "x86-64", features, clock);
-    trap::leave(kernel);
-    // SAFETY: the current thread's context is complete (`Registers::start`) and its space is
-    // loaded.
-    unsafe { assembly::leave_kernel() }
+    let tables = trap::leave(kernel);
+    // SAFETY: the current thread's context is complete (`Registers::start`), and `leave` has
+    // prepared this exit.
+    unsafe { assembly::leave_first(tables) }
 }

@@ -150,35 +150,37 @@ fn leave_by_itself(kernel: &mut Kernel<X86_64>, next: Ref<Thread>, own: Ref<Spac
     kernel.port.cpu().loaded = kernel.port.lazy().leave_to(&mut kernel.pool, next, None);
 }
 
-/// Prepares the exit to a server's thread, or to a server's alien, through the entry area. `None`
-/// for other threads.
+/// Prepares the exit to a server's thread, or to a server's alien with which it may cross, through
+/// their entry area; to any other thread through that of components, if it is to be. `None`: the
+/// thread is entered by its space's own tables.
 fn leave_by_area(kernel: &mut Kernel<X86_64>, next: Ref<Thread>) -> Option<u64> {
     let pool = &mut kernel.pool;
     let top = kernel.port.cpu().top;
-    let way @ (index, tables, who) = kernel.port.areas().way(pool, next)?;
+    let way = kernel.port.areas().way(pool, next);
     let bytes = size_of::<Frame>() as u32;
     let fpu_owner = kernel.port.lazy().fpu_owner();
     let is_slow = kernel.port.is_slow();
-    let pair = kernel.port.areas().pair(pool, index, (tables, next, who)).filter(|pair| {
+    let pair = way.and_then(|(index, tables, who)| {
+        let pair = kernel.port.areas().pair(pool, index, (tables, next, who))?;
         if is_slow {
-            return false;
+            return None;
         }
         let alien = pair.alien;
         let mut frame: Frame = bytemuck::pod_read_unaligned(pool.bytes_at(pool[alien].utcb, bytes));
-        let may = crossing::may_cross(pool, *pair, who, top, fpu_owner);
+        let may = crossing::may_cross(pool, pair, who, top, fpu_owner);
         if who == Who::Server {
-            return may && crossing::is_prepared(&frame, &pool[alien]);
+            return (may && crossing::is_prepared(&frame, &pool[alien])).then_some(pair);
         }
         if may {
             crossing::prepare(&mut frame, &pool[alien]);
             let at = pool[alien].utcb;
             pool.bytes_mut(at, bytes).copy_from_slice(bytemuck::bytes_of(&frame));
         }
-        may
+        may.then_some(pair)
     });
-    if who == Who::Alien && pair.is_none() {
-        return None;
-    }
+    let way = way.filter(|(.., who)| *who == Who::Server || pair.is_some());
+    let way = way.or_else(|| kernel.port.areas().other_way(pool, next))?;
+    let (.., who) = way;
     let (code, data) = match who {
         Who::Server => (selector::SERVER_CODE, selector::SERVER_DATA),
         Who::Alien => (selector::USER_CODE, selector::USER_DATA),
