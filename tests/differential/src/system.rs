@@ -2,6 +2,7 @@
 //! Random systems: spaces, threads, capabilities, memory.
 
 use crate::processor::{Found, Host, Kernel, Processor};
+use abi::utcb::AREA_END;
 use abi::{Error, MapRecord, Op, Rights, Tag, Word};
 use arch_host::slot;
 use fastrand::Rng;
@@ -26,7 +27,15 @@ pub const THREADS: usize = 6;
 pub const ALIENS: usize = 3;
 /// The range of addresses where pages are mapped, in the middle of a table: in half of the systems
 /// where the processor relocates addresses, in the others above that ([`Processor::HIGH_RANGE`]).
-const LOW_RANGE: u32 = 0x0090_0000;
+/// The root server's image, right after the kernel's area, is in a table before it.
+const LOW_RANGE: u32 = {
+    let (usual, image) = (0x0090_0000, AREA_END as u32 / TABLE_SPAN);
+    if image > 0 && image == usual / TABLE_SPAN {
+        (image + 1) * TABLE_SPAN + 0x0010_0000
+    } else {
+        usual
+    }
+};
 /// Where Segments are attached: outside of that range.
 const PLACES: [u32; 2] = {
     // The table after that of the pages may have one.
