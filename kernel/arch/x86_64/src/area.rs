@@ -83,6 +83,9 @@ pub const RUNS: [u32; 2] = [1, 3];
 
 type Saved = [u64; SAVED];
 
+/// The most words that an exception and its stub push.
+const PUSHED: usize = 7;
+
 /// The last bytes of the page of words: the registers of an entry.
 const SAVED_AT: usize = PAGE_SIZE as usize - size_of::<Saved>();
 /// Where the stacks begin in that page that are for exceptions that may come at any time, and the
@@ -374,6 +377,15 @@ impl Areas {
             own.runs = RUNS[usize::from(who == Who::Alien)];
             own.handle = alien.handle;
             (own.rip, own.rsp) = (server.context[word::RIP], server.context[word::RSP]);
+        }
+        if index == COMPONENTS {
+            // Nobody finds there what another component had in its registers: the other stacks
+            // end the machine.
+            let end = (Stack::Debug.top() % PAGE_SIZE) as usize / 8;
+            own(index).scratch = 0;
+            // SAFETY: the page is integers; the kernel runs, so no area's code does.
+            let words = unsafe { &mut (*WORDS[index].get()).0 };
+            words[end - PUSHED..end].fill(0);
         }
         saved(index).copy_from_slice(&pool[next].context[word::GENERAL..=word::SS]);
         self.set_entry(if pair.is_some() { Entry::Fast } else { Entry::Slow });

@@ -82,11 +82,10 @@ fn read_options(magic: u32, info: u32) -> Options {
     }
     let meltdown = features::has_meltdown();
     let isolates = chosen("isolation", meltdown, meltdown);
-    if isolates && meltdown {
-        say::<Pc>(format_args!(
-            "components do not have the kernel's pages: {}",
-            features::MELTDOWN
-        ));
+    if meltdown {
+        let have = if isolates { "do not have" } else { "have" };
+        let why = features::MELTDOWN;
+        say::<Pc>(format_args!("components {have} the kernel's pages: {why}"));
     }
     let (predictions, buffers) = (features::drops_predictions(), features::needs_clear_buffers());
     Options {
